@@ -308,3 +308,22 @@ async fn wrong_versions_are_named() {
         assert_eq!(set.get("result").cloned().unwrap_or_default(), result, "{set}");
     }
 }
+
+#[tokio::test]
+async fn a_standing_stream_is_the_last_answer_of_its_connection() {
+    let world = World::new();
+    let mut client = world.client().await;
+    let accept = ("accept", "text/event-stream");
+    client.send("GET", &[accept], b"").await;
+    let head = client.head().await;
+    assert_eq!((head.status, head.header("connection")), (200, Some("close")));
+    assert_eq!(head.header("transfer-encoding"), Some("chunked"));
+    // What follows on the connection is no request any more.
+    client.send("DELETE", &[], b"").await;
+    for name in ["one", "two"] {
+        add(&world.gateway.hub, ToolSpec::named(name), |_, _| async { Ok(ToolOutput::new("")) });
+        assert_eq!(client.event().await["method"], "notifications/tools/list_changed");
+    }
+    world.gateway.stop_now();
+    assert!(client.chunk().await.is_none(), "the stream ends properly");
+}

@@ -42,6 +42,13 @@ pub struct RewoundStream<S> {
     stream: S,
 }
 
+impl<S> RewoundStream<S> {
+    /// The stream after the bytes that were read first; they have been read again.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for RewoundStream<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let own = self.get_mut();

@@ -66,7 +66,7 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let subscribed = subscribed.unwrap_or_default();
     let changes = ClientChanges::new(gateway, &caller.view, &caller.principal, WantedLists::ALL, subscribed)
         .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
-    Ok(HttpReply::events(change_events(gateway.clone(), caller, changes, admitted.place)))
+    Ok(HttpReply::standing(change_events(gateway.clone(), caller, changes, admitted.place)))
 }
 
 fn change_events(

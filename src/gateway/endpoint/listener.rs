@@ -4,13 +4,14 @@ use super::admit::admit;
 use super::first_bytes::FirstBytes;
 use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
+use super::standing_socket::{StandingSlot, write_events};
 use super::write_timeout::WriteTimeout;
 use crate::gateway::limits::ConnectionPlace;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -78,12 +79,15 @@ async fn serve_connection(
     };
     // What a client does to its own connection is of no concern to others, here and below.
     let Ok(Ok(first)) = first else { return };
-    let service = service_fn(move |request| {
-        let gateway = gateway.clone();
-        async move { Ok::<_, Infallible>(reply(&gateway, request).await) }
-    });
     let is_http2 = first.is_http2;
-    let stream = TokioIo::new(first.before(WriteTimeout::new(stream, limits.write_timeout)));
+    let stream = WriteTimeout::new(stream, limits.write_timeout);
+    let standing = StandingSlot::new(stream.progress());
+    let stream = TokioIo::new(first.before(stream));
+    let slot = (!is_http2).then(|| standing.clone());
+    let service = service_fn(move |request| {
+        let (gateway, slot) = (gateway.clone(), slot.clone());
+        async move { Ok::<_, Infallible>(reply(&gateway, request, slot.as_ref()).await) }
+    });
     if is_http2 {
         let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
         let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -96,8 +100,20 @@ async fn serve_connection(
     let mut builder = http1::Builder::new();
     let head = limits.max_headers.max(SMALLEST_HEAD);
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
-    let connection = builder.serve_connection(stream, service);
-    until_stopped(connection, &stop, http1::Connection::graceful_shutdown).await;
+    // Boxed, so that its memory is free when a standing stream goes on without it.
+    let mut connection = Box::new(builder.serve_connection(stream, service));
+    let served = standing.until_taken(&mut connection);
+    let events = tokio::select! {
+        events = served => events,
+        () = stop.cancelled() => {
+            Pin::new(&mut *connection).graceful_shutdown();
+            standing.until_taken(&mut connection).await
+        }
+    };
+    if let Some(events) = events {
+        let stream = connection.into_parts().io.into_inner().into_inner();
+        write_events(stream, events).await;
+    }
 }
 
 /// Serves a connection to its end. When the gateway stops, `shut` lets it end after the requests that run.
@@ -113,21 +129,29 @@ async fn until_stopped<C: Future>(connection: C, stop: &CancellationToken, shut:
 async fn reply(
     gateway: &Arc<Gateway>,
     request: Request<Incoming>,
+    slot: Option<&StandingSlot>,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (parts, body) = request.into_parts();
     // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
     // follows on the connection must not be taken for a request.
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
-    let mut response = Response::new(match reply.body {
-        ReplyBody::Whole(bytes) => Full::new(bytes).boxed_unsync(),
-        ReplyBody::Events(events) => {
+    let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
+    let is_last = is_chunked || slot.is_some();
+    let mut response = Response::new(match (reply.body, slot) {
+        (ReplyBody::Whole(bytes), _) => Full::new(bytes).boxed_unsync(),
+        // hyper sends the head; then the stream goes on without it.
+        (ReplyBody::Events(events), Some(slot)) => {
+            slot.put(events);
+            BodyExt::boxed_unsync(StreamBody::new(futures_util::stream::pending()))
+        }
+        (ReplyBody::Events(events), None) => {
             BodyExt::boxed_unsync(StreamBody::new(events.map(|bytes| Ok(Frame::data(bytes)))))
         }
     });
     *response.status_mut() = reply.status;
     response.headers_mut().extend(reply.headers);
-    if is_chunked {
+    if is_last {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -15,6 +15,7 @@ mod post;
 mod reply;
 mod running_answer;
 mod sse_stream;
+mod standing_socket;
 mod stdio;
 mod write_timeout;
 

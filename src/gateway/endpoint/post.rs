@@ -58,16 +58,16 @@ pub async fn post(
         ClientMessage::Request(request) => {
             let caller = origin.of_request(gateway, &parts.headers, &request)?;
             let session = session_for(gateway, &request, &caller);
-            let place = match request.method.as_str() {
-                "subscriptions/listen" => {
-                    place.into_stream(gateway, &caller.principal).map_err(|refused| {
-                        gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(&caller.principal));
-                        too_many(&refused)
-                    })?
-                }
-                _ => place,
+            let is_standing = request.method == "subscriptions/listen";
+            let place = match is_standing {
+                true => place.into_stream(gateway, &caller.principal).map_err(|refused| {
+                    gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(&caller.principal));
+                    too_many(&refused)
+                })?,
+                false => place,
             };
-            let mut reply = respond(gateway, request, caller, accepted, place).await;
+            let reply = respond(gateway, request, caller, accepted, place).await;
+            let mut reply = HttpReply { is_standing, ..reply };
             if let Some(session) = session {
                 reply.headers.push((SESSION_HEADER, session));
             }

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -15,14 +17,45 @@ pub struct WriteTimeout {
     timeout: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
+    progress: Arc<WriteProgress>,
+}
+
+/// How far the writes of a stream have come, for who does not hold the stream.
+#[derive(Default)]
+pub struct WriteProgress {
+    written: AtomicU64,
+    is_waiting: AtomicBool,
+}
+
+impl WriteProgress {
+    /// The bytes that were written.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// The other side takes nothing at the moment.
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
+    }
 }
 
 impl WriteTimeout {
     pub fn new(stream: TcpStream, timeout: Duration) -> Self {
-        WriteTimeout { stream, timeout, waiting: None }
+        WriteTimeout { stream, timeout, waiting: None, progress: Arc::default() }
+    }
+
+    pub fn progress(&self) -> Arc<WriteProgress> {
+        self.progress.clone()
+    }
+
+    fn count(&self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(count)) = written {
+            self.progress.written.fetch_add(*count as u64, Ordering::Relaxed);
+        }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.progress.is_waiting.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {
             self.waiting = None;
             return written;
@@ -44,6 +77,7 @@ impl AsyncWrite for WriteTimeout {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
         let written = Pin::new(&mut own.stream).poll_write(cx, buf);
+        own.count(&written);
         own.watch(cx, written)
     }
 
@@ -54,6 +88,7 @@ impl AsyncWrite for WriteTimeout {
     ) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
         let written = Pin::new(&mut own.stream).poll_write_vectored(cx, bufs);
+        own.count(&written);
         own.watch(cx, written)
     }
 

@@ -180,12 +180,15 @@ def _got(url: str, path: str) -> tuple[int, str]:
 def listening(url: str) -> Generator[Lines]:
     """The events of a stream that reports changes of the list of tools."""
     connection = send(url, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    # The reply takes the socket over, because the connection ends with it.
+    opened = connection.sock
+    assert opened is not None
     events = Lines(_decoded(connection.getresponse()))
     try:
         yield events
     finally:
-        assert connection.sock is not None
-        connection.sock.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            opened.shutdown(socket.SHUT_RDWR)
         # Closing what a thread reads would break the thread.
         events.end()
         connection.close()
