@@ -1,0 +1,34 @@
+"""The files that run a gateway as a service."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILES = Path(__file__).parents[3] / "examples" / "gateway"
+
+
+@pytest.mark.parametrize("name", ["toolhub.service", "Containerfile"])
+def test_the_command_has_these_options(name: str) -> None:
+    lines = [line for line in (FILES / name).read_text().splitlines() if not line.startswith("#")]
+    text = "\n".join(line for line in lines if "pip install" not in line)
+    used = set(re.findall(r"--[a-z-]+", text))
+    assert "--config" in used
+    command = [sys.executable, "-m", "toolhub", "serve", "--help"]
+    known = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert used <= set(re.findall(r"--[a-z-]+", known))
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "toolhub.service"
+    # A program that exists, which is checked too.
+    unit.write_text((FILES / unit.name).read_text().replace("/opt/toolhub/bin/toolhub", sys.executable))
+    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
