@@ -4,10 +4,9 @@
 //! decided by its endpoint, which knows the version of the session.
 
 use super::caller::Caller;
-use super::era::modern;
 use super::rpc::{
-    ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, RpcRequest,
-    UnreadableMessage, error_message, read_message,
+    ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, UnreadableMessage,
+    error_message, read_message,
 };
 use serde::Deserialize;
 use serde::de::{Error, SeqAccess, Visitor};
@@ -77,8 +76,8 @@ struct RawBatch<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawBatch<'a> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
             type Value = Vec<&'de RawValue>;
 
             fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,7 +95,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawBatch<'a> {
                 Ok(entries)
             }
         }
-        deserializer.deserialize_seq(Entries).map(RawBatch)
+        deserializer.deserialize_seq(EntriesVisitor).map(RawBatch)
     }
 }
 
@@ -109,19 +108,6 @@ pub fn takes_batches(version: Option<&str>) -> Result<(), RpcError> {
              send one message at a time"
         ))),
     }
-}
-
-/// Refuses a request that cannot be part of a batch.
-pub fn fits_in_batch(request: &RpcRequest) -> Result<(), RpcError> {
-    if request.method == "initialize" {
-        return Err(RpcError::invalid_request("Invalid Request: 'initialize' must not be part of a batch"));
-    }
-    if modern::is_modern(&request.method, modern::meta_of(request.params.as_deref()).as_ref()) {
-        return Err(RpcError::invalid_request(format!(
-            "Invalid Request: a batch holds messages of protocol version {BATCH_VERSION} only"
-        )));
-    }
-    Ok(())
 }
 
 /// The version of the session of a caller; `None` without a session.

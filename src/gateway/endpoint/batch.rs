@@ -6,14 +6,15 @@
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace};
 use super::identify::bad_request;
-use super::post::{in_flight_key, notified_in_session};
+use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::{answer, in_use};
 use crate::gateway::caller::Caller;
+use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::payload::{
-    ClientPayload, agreed_version, batch_message, fits_in_batch, lost, takes_batches,
+    BATCH_VERSION, ClientPayload, agreed_version, batch_message, lost, takes_batches,
 };
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
@@ -72,6 +73,19 @@ impl BatchAnswers {
         self.completed().await;
         self.taken()
     }
+}
+
+/// Refuses a request that cannot be part of a batch.
+pub fn fits_in_batch(request: &RpcRequest) -> Result<(), RpcError> {
+    if request.method == "initialize" {
+        return Err(RpcError::invalid_request("Invalid Request: 'initialize' must not be part of a batch"));
+    }
+    if modern::is_modern(&request.method, modern::meta_of(request.params.as_deref()).as_ref()) {
+        return Err(RpcError::invalid_request(format!(
+            "Invalid Request: a batch holds messages of protocol version {BATCH_VERSION} only"
+        )));
+    }
+    Ok(())
 }
 
 /// Answers a batch on HTTP.

@@ -10,6 +10,7 @@ mod legacy_sse;
 mod lines;
 mod listener;
 mod modern_headers;
+mod named_requests;
 mod origin;
 mod post;
 mod reply;

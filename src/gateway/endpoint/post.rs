@@ -4,10 +4,11 @@ use super::accept::{Accepted, is_json, is_plain};
 use super::admit::{Admitted, RequestPlace, too_many};
 use super::batch::post_batch;
 use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
+use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
 use super::sse_stream::{AnswerStream, event};
-use super::{AnsweredRequest, answer, cancelled_request, in_use};
+use super::{AnsweredRequest, answer, in_use};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
@@ -120,20 +121,6 @@ fn notified(
     }
     notified_in_session(gateway, &origin.of_session(gateway, headers, None)?, method, params);
     Ok(())
-}
-
-pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, params: Option<&RawValue>) {
-    // Without a session, one client could name the request of another.
-    if let (Some(session), "notifications/cancelled") = (&caller.session, method)
-        && let Some(id) = cancelled_request(params)
-    {
-        gateway.in_flight.cancel(&in_flight_key(session, &id));
-    }
-}
-
-/// An id is unique within its session.
-pub fn in_flight_key(session: &str, id: &str) -> String {
-    format!("{session} {id}")
 }
 
 /// Runs the request. The answer is JSON, unless something has to be sent before it or it takes long.

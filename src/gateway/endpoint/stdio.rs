@@ -1,6 +1,6 @@
 //! The stdio endpoint: one message a line, one client. Its client also serves other transports on which a client has one stream.
 
-use super::batch::BatchAnswers;
+use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, stopping};
@@ -10,9 +10,7 @@ use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::in_flight::RequestsInFlight;
-use crate::gateway::payload::{
-    BatchEntry, ClientPayload, batch_message, fits_in_batch, read_payload, takes_batches,
-};
+use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{
     ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message,
