@@ -43,6 +43,21 @@ impl ReadContext {
         self.strong.store(true, Ordering::Relaxed);
     }
 
+    /// Everything up to `to` was only thought: it is text, and nothing is known about the calls that follow.
+    pub fn forget(&self, to: usize) {
+        self.input.revoke(to);
+        self.recall_strength();
+        self.stopped.store(false, Ordering::Relaxed);
+        self.rescans_left.store(MAX_RESCANS, Ordering::Relaxed);
+    }
+
+    /// After calls became text: without a call there was none with a strong marker.
+    pub fn recall_strength(&self) {
+        if self.input.count_calls() == 0 {
+            self.strong.store(false, Ordering::Relaxed);
+        }
+    }
+
     /// Takes one of the rescans; `false` when none is left.
     pub fn take_rescan(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::dialects;
 use super::openings::Openings;
+use super::reasoning::ReasoningMode;
 use super::schemas::ToolSchemas;
 
 /// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
@@ -18,11 +19,12 @@ const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemin
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
     pub(super) tools: Arc<dyn ToolSchemas>,
+    reasoning: ReasoningMode,
 }
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { openings: Openings::of(None), tools: no_tools() }
+        Self { openings: Openings::of(None), tools: no_tools(), reasoning: ReasoningMode::default() }
     }
 }
 
@@ -42,7 +44,17 @@ impl ParseOptions {
             name if API_FORMATS.contains(&name) => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
-        Ok(Self { openings: Openings::of(dialect), tools: no_tools() })
+        Ok(Self { openings: Openings::of(dialect), ..Self::default() })
+    }
+
+    /// Where the text begins: inside of reasoning, outside of it, or to be found out.
+    pub fn with_reasoning(mut self, reasoning: ReasoningMode) -> Self {
+        self.reasoning = reasoning;
+        self
+    }
+
+    pub(super) fn reasoning(&self) -> ReasoningMode {
+        self.reasoning.of_format(self.openings.asked)
     }
 
     /// The tools with the JSON Schemas of their arguments, which give types to values written as plain text.

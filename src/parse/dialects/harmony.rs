@@ -14,7 +14,7 @@ pub(super) const HARMONY: CallDialect = CallDialect {
     markers: &[
         Marker::new("<|start|>", read),
         Marker::new("<|channel|>", read),
-        Marker::new("<|end|>", token),
+        Marker::new("<|end|>", message_end),
         Marker::new("<|return|>", token),
         Marker::new("<|call|>", token),
     ],
@@ -29,10 +29,27 @@ fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move { ReadOutcome::Block(opening.after) })
 }
 
+/// Between two messages. The first message may have begun in the prompt: nobody receives it, so it is reasoning.
+fn message_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if cx.input.is_undecided() {
+            let next = cx.input.skip_space(opening.after).await;
+            if cx.input.literal(next, &["<|start|>"]).await.is_some() {
+                cx.forget(opening.start);
+            }
+        }
+        ReadOutcome::Block(opening.after)
+    })
+}
+
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
+        // From here on each message says whether it is reasoning.
+        if cx.input.is_undecided() {
+            cx.forget(opening.start);
+        }
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         // A message to the model itself is a result that it made up.
         match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
