@@ -129,9 +129,12 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|tool_response>", common::leftover),
     Marker::new("<|/tool_call|>", common::leftover),
     Marker::new("</s>", common::last),
-    Marker::new("<tool_call>", hermes::unreadable),
-    Marker::new("</tool_call>", common::leftover),
 ];
+
+/// Markers for dialects with this tag: a block that none of them can read, and an end tag that is left over.
+pub(super) const TOOL_CALL: &str = "<tool_call>";
+pub(super) const AROUND_TOOL_CALL: &[Marker] =
+    &[Marker::new(TOOL_CALL, hermes::unreadable), Marker::new("</tool_call>", common::leftover)];
 
 pub(super) fn named(name: &str) -> Option<&'static CallDialect> {
     ALL.iter().find(|dialect| dialect.name == name)
