@@ -14,6 +14,7 @@ const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<too
 pub(super) const GLM45: CallDialect = CallDialect { name: "glm45", markers: MARKERS };
 pub(super) const GLM47: CallDialect = CallDialect { name: "glm47", markers: MARKERS };
 
+const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 const KEY: &str = "<arg_key>";
 const KEY_END: &str = "</arg_key>";
@@ -37,81 +38,147 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let name = cx.input.slice(from, to);
         // The newer form has no line ends.
         let format = if at == to { "glm47" } else { "glm45" };
-        let (arguments, end, closed) = arguments(cx, at, &name).await;
         let mut repairs = Repairs::default();
-        if !closed {
-            repairs.add(SyntaxRepair::MissingEndTag);
-        }
+        let (arguments, end) = arguments(cx, at, &name, &mut repairs).await;
         cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
         ReadOutcome::Block(end)
     })
 }
 
-/// The arguments, the end of the call, and whether its end tag is there.
+/// The arguments, and the end of the call.
 async fn arguments(
     cx: &ReadContext,
     at: usize,
     tool: &str,
-) -> (Result<Map<String, Value>, String>, usize, bool) {
+    repairs: &mut Repairs,
+) -> (Result<Map<String, Value>, String>, usize) {
     let mut map = Map::new();
     let mut at = at;
     loop {
         at = cx.input.skip_space(at).await;
-        match cx.input.literal(at, &[CLOSE, KEY]).await {
-            Some(0) => return (Ok(map), at + CLOSE.len(), true),
-            Some(_) => match pair(cx, at, tool).await {
-                Some((key, value, after)) => {
+        let why = match cx.input.literal(at, &[CLOSE, KEY]).await {
+            Some(0) => return (Ok(map), at + CLOSE.len()),
+            Some(_) => match pair(cx, at, tool, repairs).await {
+                Pair::Whole { key, value, after } => {
                     map.insert(key, value);
                     at = after;
+                    continue;
                 }
-                None => return (Err("the text ends inside a value".into()), cx.input.end_so_far(), false),
+                Pair::NoValue { after } => {
+                    repairs.add(SyntaxRepair::KeyWithoutValue);
+                    at = after;
+                    continue;
+                }
+                Pair::Cut => "the text ends inside a value",
             },
-            None if cx.input.byte(at).await.is_none() => return (Ok(map), at, false),
-            None if cx.input.literal(at, &["<tool_call>"]).await.is_some() => return (Ok(map), at, false),
-            None => {
-                let why = "there are words where a key should be".to_owned();
-                return match cx.input.find(at, &[CLOSE]).await {
-                    Some((end, _)) => (Err(why), end + CLOSE.len(), true),
-                    None => (Err(why), cx.input.end_so_far(), false),
-                };
+            None if is_over(cx, at).await => {
+                repairs.add(SyntaxRepair::MissingEndTag);
+                return (Ok(map), at);
             }
-        }
+            None => "there are words where a key should be",
+        };
+        let end = match cx.input.find(at, &[CLOSE, OPEN]).await {
+            Some((end, 0)) => end + CLOSE.len(),
+            Some((end, _)) => end,
+            None => cx.input.end_so_far(),
+        };
+        return (Err(why.to_owned()), end);
     }
 }
 
+/// True at the end of the text and before the next call.
+async fn is_over(cx: &ReadContext, at: usize) -> bool {
+    cx.input.byte(at).await.is_none() || cx.input.literal(at, &[OPEN]).await.is_some()
+}
+
+enum Pair {
+    Whole {
+        key: String,
+        value: Value,
+        after: usize,
+    },
+    /// The call goes on at `after`.
+    NoValue {
+        after: usize,
+    },
+    Cut,
+}
+
 /// A key and its value. The value is literal.
-async fn pair(cx: &ReadContext, at: usize, tool: &str) -> Option<(String, Value, usize)> {
-    let (key_end, _) = cx.input.find(at, &[KEY_END]).await?;
-    let key = cx.input.slice(at + KEY.len(), key_end).trim().to_owned();
-    let at = cx.input.skip_space(key_end + KEY_END.len()).await;
-    cx.input.literal(at, &[VALUE]).await?;
+async fn pair(cx: &ReadContext, at: usize, tool: &str, repairs: &mut Repairs) -> Pair {
+    let from = at + KEY.len();
+    let Some((key_end, index)) = cx.input.find(from, &[KEY_END, VALUE, KEY, CLOSE, OPEN]).await else {
+        return Pair::Cut;
+    };
+    let key = cx.input.slice(from, key_end).trim().to_owned();
+    let at = match index {
+        0 => cx.input.skip_space(key_end + KEY_END.len()).await,
+        1 => {
+            repairs.add(SyntaxRepair::MissingEndTag);
+            key_end
+        }
+        _ => return Pair::NoValue { after: key_end },
+    };
+    if cx.input.literal(at, &[VALUE]).await.is_none() {
+        return match cx.input.byte(at).await {
+            Some(_) => Pair::NoValue { after: at },
+            None => Pair::Cut,
+        };
+    }
     let from = at + VALUE.len();
-    let (to, after) = value_end(cx, from).await?;
+    let Some((to, after)) = value_end(cx, from).await else { return Pair::Cut };
+    if to == after {
+        repairs.add(SyntaxRepair::MissingEndTag);
+    }
     let schema = schemas::parameter(&*cx.tools, tool, &key);
     let value = cx.input.with(from, to, |text| {
         // The line end is in place of the end tag.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
         typed::typed(text, schema)
     });
-    Some((key, value, after))
+    Pair::Whole { key, value, after }
 }
 
-/// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows.
-/// Without one, a key on a new line or the end of the call ends the value.
+/// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows and it
+/// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
+/// next pair or the end of the call ends the value; `None` if there is neither before the next call.
 async fn value_end(cx: &ReadContext, from: usize) -> Option<(usize, usize)> {
-    let ends = [VALUE_END, KEY, CLOSE];
-    let mut at = from;
-    loop {
-        let (found, index) = cx.input.find(at, &ends).await?;
-        at = found + ends[index].len();
+    let tags = [VALUE_END, VALUE, KEY, CLOSE, OPEN];
+    let (mut at, mut inner) = (from, 0_usize);
+    let (mut key, mut close, mut next_call) = (None, None, false);
+    while let Some((found, index)) = cx.input.find(at, &tags).await {
+        at = found + tags[index].len();
         let next = cx.input.skip_space(at).await;
-        let over =
-            cx.input.byte(next).await.is_none() || cx.input.literal(next, &["<tool_call>"]).await.is_some();
         match index {
-            0 if over || cx.input.literal(next, &[KEY, CLOSE]).await.is_some() => return Some((found, at)),
-            1 if cx.input.with(found - 1, found, |before| before == "\n") => return Some((found, found)),
-            2 if over => return Some((found, found)),
+            0 if inner > 0 => inner -= 1,
+            0 if is_over(cx, next).await || cx.input.literal(next, &[KEY, CLOSE]).await.is_some() => {
+                return Some((found, at));
+            }
+            1 if cx.input.with(from, found, |text| text.trim_end().ends_with(KEY_END)) => inner += 1,
+            2 | 3 if next_call => {}
+            2 if key.is_none() && begins_pair(cx, from, found).await => key = Some(found),
+            3 if is_over(cx, next).await => {
+                close.get_or_insert(found);
+                break;
+            }
+            3 => close = close.or(Some(found)),
+            4 if close.is_some() => break,
+            4 => next_call = true,
             _ => {}
         }
     }
+    let end = key.or(close)?;
+    Some((end, end))
+}
+
+/// True if a key on a new line, or one with a value, is at `at`.
+async fn begins_pair(cx: &ReadContext, from: usize, at: usize) -> bool {
+    if at > from && cx.input.with(at - 1, at, |before| before == "\n") {
+        return true;
+    }
+    let Some((end, 0)) = cx.input.find(at + KEY.len(), &[KEY_END, VALUE, KEY, CLOSE, OPEN]).await else {
+        return false;
+    };
+    let next = cx.input.skip_space(end + KEY_END.len()).await;
+    cx.input.literal(next, &[VALUE]).await.is_some()
 }

@@ -46,6 +46,11 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
+        // A header that another one follows was cut off.
+        let channels = cx.input.with(opening.start, body, |text| text.matches("<|channel|>").count());
+        if channels > 1 || ["<|start|>", "<|call|>", "<|end|>"].iter().any(|token| header.contains(token)) {
+            return ReadOutcome::No;
+        }
         // From here on each message says whether it is reasoning.
         if cx.input.is_undecided() {
             cx.forget(opening.start);

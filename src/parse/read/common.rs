@@ -86,6 +86,12 @@ pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             return ReadOutcome::No;
         };
         let language = cx.input.slice(opening.after, line_end).trim().to_ascii_lowercase();
+        // Tags and sentences are no language: these backticks end a fence whose start is missing.
+        if language.contains(['<', '{', '[', ' '])
+            && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
+        {
+            return ReadOutcome::Text(opening.after);
+        }
         if DATA.contains(&language.as_str()) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
