@@ -29,7 +29,7 @@ pub struct StreamParser {
 impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
         let input = InputBuffer::default();
-        let cx = ReadContext::new(input.clone(), options.tools.clone());
+        let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
         let machine: Pin<Box<dyn Future<Output = ()> + Send>> =
             Box::pin(machine::run(cx, options.openings, options.reasoning()));
         Self { input, machine: Some(machine), asked: options.openings.asked, partial: Vec::new() }

@@ -17,15 +17,16 @@ pub(super) const HARMONY: CallDialect = CallDialect {
         Marker::new("<|end|>", message_end),
         Marker::new("<|return|>", token),
         Marker::new("<|call|>", token),
+        Marker::new("to=", first_header),
     ],
 };
 
 const MESSAGE: &str = "<|message|>";
-const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>"];
+const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
-fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+pub(super) fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move { ReadOutcome::Block(opening.after) })
 }
 
@@ -42,7 +43,7 @@ fn message_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
@@ -58,20 +59,36 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         // A message to the model itself is a result that it made up.
         match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
+            // Muse writes its thoughts to itself, and its calls as elements.
+            Some("self") => thought(cx, body).await,
+            Some(_) if cx.input.literal(cx.input.skip_space(body).await, &["<atem:"]).await.is_some() => {
+                ReadOutcome::Block(body)
+            }
             Some(recipient) => {
                 let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
                 ReadOutcome::Block(call(cx, body, name).await)
             }
-            None if header.contains("analysis") => {
-                cx.input.drop_to(body);
-                match cx.input.find(body, ENDS).await {
-                    Some((end, _)) => ReadOutcome::Block(end),
-                    None => ReadOutcome::Block(cx.input.end_so_far()),
-                }
-            }
+            None if header.contains("analysis") => thought(cx, body).await,
             None => ReadOutcome::Block(body),
         }
     })
+}
+
+/// Reasoning that is not meant for the user.
+async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
+    cx.input.drop_to(body);
+    match cx.input.find(body, ENDS).await {
+        Some((end, _)) => ReadOutcome::Block(end),
+        None => ReadOutcome::Block(cx.input.end_so_far()),
+    }
+}
+
+/// The prompt may end with the start of the header: then the text begins with the rest of it.
+pub(super) fn first_header(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    match cx.input.is_first(opening.start) {
+        true => read(cx, Opening { after: opening.start, ..opening }),
+        false => Box::pin(async { ReadOutcome::No }),
+    }
 }
 
 /// The position after `<|message|>`, if it comes within the limit.

@@ -4,12 +4,17 @@ mod anthropic;
 mod apertus;
 mod cohere;
 mod deepseek;
+mod dots;
 mod dsml;
+mod functionary;
 mod gemma;
+mod gigachat3;
 mod glm;
 mod granite;
 mod harmony;
 mod hermes;
+mod hunyuan;
+mod inkling;
 mod internlm;
 mod jamba;
 mod json_bare;
@@ -19,8 +24,10 @@ mod kimi_k3;
 mod lfm2;
 mod llama3;
 mod longcat;
+mod minicpm5;
 mod minimax;
 mod mistral;
+mod muse;
 mod nemotron;
 mod olmo3;
 mod phi4;
@@ -39,6 +46,7 @@ pub(super) const ALL: &[CallDialect] = &[
     qwen3_coder::QWEN3_CODER,
     glm::GLM45,
     glm::GLM47,
+    hunyuan::HUNYUAN,
     longcat::LONGCAT,
     seed_oss::SEED_OSS,
     anthropic::ANTHROPIC_XML,
@@ -48,14 +56,21 @@ pub(super) const ALL: &[CallDialect] = &[
     deepseek::DEEPSEEK_V31,
     dsml::DEEPSEEK_DSML,
     dsml::DEEPSEEK_DSML_V4,
+    dsml::DEEPSEEK_DSML_V41,
     kimi_k2::KIMI_K2,
     kimi_k3::KIMI_K3,
     harmony::HARMONY,
+    muse::MUSE,
+    minicpm5::MINICPM5,
+    dots::DOTS,
+    inkling::INKLING,
+    gigachat3::GIGACHAT3,
     mistral::MISTRAL_JSON,
     mistral::MISTRAL_ARGS,
     llama3::LLAMA3_JSON,
     cohere::COHERE,
     granite::GRANITE,
+    granite::GRANITE_20B_FC,
     internlm::INTERNLM,
     jamba::JAMBA,
     nemotron::NEMOTRON,
@@ -65,6 +80,7 @@ pub(super) const ALL: &[CallDialect] = &[
     step3::STEP3,
     lfm2::LFM2,
     olmo3::OLMO3,
+    functionary::FUNCTIONARY_V32,
     phi4::PHI4,
     json_fence::JSON_FENCE,
     json_bare::JSON_BARE,
@@ -114,6 +130,7 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|inner_suffix|>", common::reasoning_end),
     Marker::new("◁/think▷", common::reasoning_end),
     Marker::new("```", common::code).at_line(),
+    Marker::new("~~~", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
     Marker::new("<|eot_id|>", common::leftover),
     Marker::new("<|eot|>", common::leftover),

@@ -7,6 +7,9 @@ use crate::parse::reasoning::{self, TAGS};
 /// Ends the message that a text of gpt-oss begins inside of.
 const HARMONY_END: &str = "<|end|>";
 
+/// A special token of Kimi K2, which its reasoning cannot quote.
+const KIMI_SECTION: &str = "<|tool_calls_section_begin|>";
+
 /// Languages of a code fence that may contain a call.
 const DATA: &[&str] =
     &["", "json", "jsonc", "json5", "xml", "tool_call", "tool_calls", "tool_code", "tool_use"];
@@ -19,8 +22,15 @@ pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if cx.input.is_first(opening.start) {
             cx.input.decide();
         }
-        match cx.input.text_until(opening.after, &[close]).await {
-            Some((at, _)) => ReadOutcome::Text(at + close.len()),
+        let ends = [close, KIMI_SECTION];
+        let ends = if cx.reads_kimi { &ends[..] } else { &ends[..1] };
+        match cx.input.text_until(opening.after, ends).await {
+            Some((at, 0)) => ReadOutcome::Text(at + close.len()),
+            // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
+            Some((at, _)) => {
+                cx.input.doubt();
+                ReadOutcome::Text(at)
+            }
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }
     })
@@ -67,12 +77,19 @@ async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
 pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
-    let closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
+    let mut closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
+    if cx.reads_kimi {
+        closing.push(KIMI_SECTION);
+    }
     let mut from = from;
     loop {
         let (at, index) = cx.input.text_until(from, &closing).await?;
         let opening = Opening { start: at, after: at + closing[index].len() };
         from = opening.after;
+        if closing[index] == KIMI_SECTION {
+            cx.input.doubt();
+            return Some(at);
+        }
         if !is_mentioned(cx, opening).await {
             return Some(from);
         }
@@ -82,6 +99,7 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
+        let close = format!("\n{}", cx.input.slice(opening.start, opening.after));
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n", "`"]).await else {
             return ReadOutcome::No;
         };
@@ -95,7 +113,7 @@ pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if DATA.contains(&language.as_str()) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
-        match cx.input.text_until(line_end, &["\n```"]).await {
+        match cx.input.text_until(line_end, &[&close]).await {
             Some((at, _)) => ReadOutcome::Text(at + 4),
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }

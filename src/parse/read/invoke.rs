@@ -27,6 +27,8 @@ pub struct TagStyle {
     pub tag_end: &'static str,
     /// One line end on each side of a value is not part of the value.
     pub lines: bool,
+    /// Values are XML text: entities, or CDATA.
+    pub xml: bool,
     /// Parameters are elements named after themselves, with this prefix.
     pub elements: Option<&'static str>,
 }
@@ -41,6 +43,7 @@ pub const PLAIN: TagStyle = TagStyle {
     param_end: "</parameter>",
     tag_end: ">",
     lines: false,
+    xml: false,
     elements: None,
 };
 
@@ -238,6 +241,8 @@ async fn parameter(
             () if repaired => text.strip_suffix('\n').unwrap_or(text),
             () => text,
         };
+        let plain = style.xml.then(|| xml_text(text));
+        let text = plain.as_deref().unwrap_or(text);
         match header.is_text {
             Some(true) => Value::from(text),
             Some(false) => typed::json(text),
@@ -245,6 +250,16 @@ async fn parameter(
         }
     });
     Ok(Parameter { name, value, repaired, after })
+}
+
+/// The text of an XML element.
+fn xml_text(text: &str) -> String {
+    let text = text.trim();
+    if let Some(data) = text.strip_prefix("<![CDATA[").and_then(|data| data.strip_suffix("]]>")) {
+        return data.to_owned();
+    }
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
 }
 
 fn strip_lines(text: &str) -> &str {
