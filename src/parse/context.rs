@@ -29,7 +29,14 @@ impl ReadContext {
     pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>, asked: Option<&str>) -> Self {
         let rescans_left = AtomicUsize::new(MAX_RESCANS);
         let reads_kimi = asked.is_none_or(|format| format == "kimi_k2");
-        Self { input, tools, reads_kimi, strong: AtomicBool::new(false), rescans_left, stopped: AtomicBool::new(false) }
+        Self {
+            input,
+            tools,
+            reads_kimi,
+            strong: AtomicBool::new(false),
+            rescans_left,
+            stopped: AtomicBool::new(false),
+        }
     }
 
     /// Where the value ends whose opening bracket is at `at`.

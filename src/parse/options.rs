@@ -99,7 +99,8 @@ fn declared(tool: Value) -> Vec<Value> {
 fn is_hosted(tool: &Value) -> bool {
     let Value::Object(tool) = tool else { return false };
     let has_type = tool.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "function");
-    let is_one_setting = tool.len() == 1 && tool.values().all(Value::is_object) && !tool.contains_key("function");
+    let is_one_setting =
+        tool.len() == 1 && tool.values().all(Value::is_object) && !tool.contains_key("function");
     !tool.contains_key("name") && (has_type || is_one_setting)
 }
 
@@ -114,7 +115,9 @@ fn described(mut tool: Value) -> Result<(String, Value), String> {
     let Some(Value::String(name)) = tool.remove("name") else {
         return Err("each of the tools must have a name".to_owned());
     };
-    let schema = ["parameters", "input_schema", "inputSchema", "parametersJsonSchema"].iter().find_map(|key| tool.remove(*key));
+    let schema = ["parameters", "input_schema", "inputSchema", "parametersJsonSchema"]
+        .iter()
+        .find_map(|key| tool.remove(*key));
     Ok((name, schema.unwrap_or_default()))
 }
 

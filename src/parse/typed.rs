@@ -39,8 +39,8 @@ fn standard(kind: &str) -> &str {
         "dict" | "map" | "mapping" => "object",
         "list" | "tuple" | "set" => "array",
         "none" | "nonetype" => "null",
-        "int" | "long" | "short" | "int8" | "int16" | "int32" | "int64" | "uint" | "uint8" | "uint16" | "uint32"
-        | "uint64" => "integer",
+        "int" | "long" | "short" | "int8" | "int16" | "int32" | "int64" | "uint" | "uint8" | "uint16"
+        | "uint32" | "uint64" => "integer",
         other => other,
     }
 }

@@ -26,6 +26,7 @@ const V32: TagStyle = TagStyle {
     call_end: "</｜DSML｜invoke>",
     param: "<｜DSML｜parameter",
     param_end: "</｜DSML｜parameter>",
+    sisters: &["<｜DSML｜ invoke"],
     ..PLAIN
 };
 
@@ -44,6 +45,7 @@ const V41: TagStyle = TagStyle {
     call_end: "</｜DSML｜ invoke>",
     param: "<｜DSML｜ parameter",
     param_end: "</｜DSML｜ parameter>",
+    sisters: &["<｜DSML｜invoke"],
     ..PLAIN
 };
 

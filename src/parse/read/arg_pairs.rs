@@ -90,15 +90,22 @@ enum ArgPair {
 }
 
 /// A key and its value. The value is literal.
-async fn pair(
-    cx: &ReadContext,
-    at: usize,
-    tool: &str,
-    tags: &ArgTags,
-    repairs: &mut Repairs,
-) -> ArgPair {
+async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: &mut Repairs) -> ArgPair {
     let from = at + tags.key.len();
-    let Some((key_end, index)) = cx.input.find(from, &[tags.key_end.as_str(), tags.value.as_str(), tags.key.as_str(), tags.close.as_str(), tags.open.as_str()]).await else {
+    let Some((key_end, index)) = cx
+        .input
+        .find(
+            from,
+            &[
+                tags.key_end.as_str(),
+                tags.value.as_str(),
+                tags.key.as_str(),
+                tags.close.as_str(),
+                tags.open.as_str(),
+            ],
+        )
+        .await
+    else {
         return ArgPair::Cut;
     };
     let key = cx.input.slice(from, key_end).trim().to_owned();
@@ -134,7 +141,13 @@ async fn pair(
 /// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
 /// next pair or the end of the call ends the value; `None` if there is neither before the next call.
 async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usize, usize)> {
-    let literals = [tags.value_end.as_str(), tags.value.as_str(), tags.key.as_str(), tags.close.as_str(), tags.open.as_str()];
+    let literals = [
+        tags.value_end.as_str(),
+        tags.value.as_str(),
+        tags.key.as_str(),
+        tags.close.as_str(),
+        tags.open.as_str(),
+    ];
     let (mut at, mut inner) = (from, 0_usize);
     let (mut key, mut close, mut next_call) = (None, None, false);
     while let Some((found, index)) = cx.input.find(at, &literals).await {
@@ -142,10 +155,14 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
         let next = cx.input.skip_space(at).await;
         match index {
             0 if inner > 0 => inner -= 1,
-            0 if is_over(cx, next, tags).await || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() => {
+            0 if is_over(cx, next, tags).await
+                || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() =>
+            {
                 return Some((found, at));
             }
-            1 if cx.input.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => inner += 1,
+            1 if cx.input.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => {
+                inner += 1
+            }
             2 | 3 if next_call => {}
             2 if key.is_none() && begins_pair(cx, from, found, tags).await => key = Some(found),
             3 if is_over(cx, next, tags).await => {
@@ -167,7 +184,20 @@ async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -
     if at > from && cx.input.with(at - 1, at, |before| before == "\n") {
         return true;
     }
-    let Some((end, 0)) = cx.input.find(at + tags.key.len(), &[tags.key_end.as_str(), tags.value.as_str(), tags.key.as_str(), tags.close.as_str(), tags.open.as_str()]).await else {
+    let Some((end, 0)) = cx
+        .input
+        .find(
+            at + tags.key.len(),
+            &[
+                tags.key_end.as_str(),
+                tags.value.as_str(),
+                tags.key.as_str(),
+                tags.close.as_str(),
+                tags.open.as_str(),
+            ],
+        )
+        .await
+    else {
         return false;
     };
     let next = cx.input.skip_space(end + tags.key_end.len()).await;

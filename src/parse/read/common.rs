@@ -77,19 +77,12 @@ async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
 pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
-    let mut closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
-    if cx.reads_kimi {
-        closing.push(KIMI_SECTION);
-    }
+    let closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
     let mut from = from;
     loop {
         let (at, index) = cx.input.text_until(from, &closing).await?;
         let opening = Opening { start: at, after: at + closing[index].len() };
         from = opening.after;
-        if closing[index] == KIMI_SECTION {
-            cx.input.doubt();
-            return Some(at);
-        }
         if !is_mentioned(cx, opening).await {
             return Some(from);
         }

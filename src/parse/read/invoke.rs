@@ -27,6 +27,8 @@ pub struct TagStyle {
     pub tag_end: &'static str,
     /// One line end on each side of a value is not part of the value.
     pub lines: bool,
+    /// The openings of calls in a sister style: a call that cannot be read ends there too.
+    pub sisters: &'static [&'static str],
     /// Values are XML text: entities, or CDATA.
     pub xml: bool,
     /// Parameters are elements named after themselves, with this prefix.
@@ -43,6 +45,7 @@ pub const PLAIN: TagStyle = TagStyle {
     param_end: "</parameter>",
     tag_end: ">",
     lines: false,
+    sisters: &[],
     xml: false,
     elements: None,
 };
@@ -194,7 +197,8 @@ async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool
 
 /// The end of a call that cannot be read: its end tag, or the next call.
 async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
-    match cx.input.find(at, &[style.call_end, style.call]).await {
+    let ends: Vec<&str> = [style.call_end, style.call].iter().chain(style.sisters).copied().collect();
+    match cx.input.find(at, &ends).await {
         Some((end, 0)) => end + style.call_end.len(),
         Some((end, _)) => end,
         None => cx.input.end_so_far(),
