@@ -63,13 +63,14 @@ class RunMethods(DispatchMethods):
         """Execute the tool calls in a model's message and return the messages that answer them.
 
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
-        is the format of a text, `reasoning` is that of `toolhub.parse`: no call in reasoning is made. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
-        its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is
-        cut to `limit` characters (at least 1,000; by default `result_limit` of the hub); once one was cut, the model has the
-        tool `read_more`. `admit` is called with each call just before it is made, and may return a result that takes its
-        place; None lets the call be made. Results are written in the form of the API that the message came from, with
-        images where it takes them, or in that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`);
-        one of these names as `format` means both. `options` are those of `dispatch`.
+        is the format of a text, and `reasoning` is that of `toolhub.parse`: no call in reasoning is made. Harmless calls run
+        concurrently, `concurrency` at a time; a call that may act runs alone, in its position among the others. `allowed` and
+        `approve` are those of `toolhub.permissions.Permissions`. Each result is cut to `limit` characters (at least 1,000; by
+        default `result_limit` of the hub); once one was cut, the model has the tool `read_more`. `admit` is called with each
+        call just before it is made, and may return a result that takes its place; None lets the call be made. Results are
+        written in the form of the API that the message came from, with images where it takes them, or in that of `results`
+        (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means both. `options` are
+        those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -99,9 +100,7 @@ class RunMethods(DispatchMethods):
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)
         planned, around = self._planned_options(ROUTE, **options)
-        calls, text, found, groups = self._planned(
-            message, "auto" if format == "tags" else format, reasoning
-        )
+        calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format, reasoning)
 
         async def answer(call: _core.ParsedCall) -> ToolResult:
             if admit is not None and (instead := admit(call)) is not None:

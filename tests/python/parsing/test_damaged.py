@@ -1,4 +1,4 @@
-"""Texts of every format with damage: deltas of any size give what the whole text gives, and the sound call that follows is found."""
+"""Damaged texts of every format: deltas give what the whole text gives, and the sound call that follows is found."""
 
 import re
 from typing import Any
@@ -122,7 +122,9 @@ def test_glm_keeps_what_follows(inside: str, arguments: dict[str, str] | None, b
 def test_two_calls_never_become_one() -> None:
     cut = "<tool_call>first<arg_key>x</arg_key><arg_value>1"
     first, second = glm(f"{cut}\n<tool_call>next<arg_key>y</arg_key><arg_value>2</arg_value></tool_call>")
-    assert first[0] == "first" and first[2] and second == ("next", {"y": "2"}, None)
+    assert first[0] == "first"
+    assert first[2]
+    assert second == ("next", {"y": "2"}, None)
     header = "<|channel|>commentary to=functions.first <|constrain|>json"
     sound = '<|channel|>commentary to=functions.next<|message|>{"y": 2}<|call|>'
     assert [call.name for call in toolhub.parse(f"{header}\n{sound}", "harmony").calls] == ["next"]

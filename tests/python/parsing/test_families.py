@@ -167,7 +167,8 @@ def test_the_closing_tag_of_mistral_is_no_call(text: str) -> None:
     for format in ("mistral_json", "mistral_args", "auto"):
         found = toolhub.parse(text, format)
         assert {(call.name, call.error, *call.repairs) for call in found.calls} == {("ping", None)}
-        assert found.text.strip() == "" and made(text, format)
+        assert found.text.strip() == ""
+        assert made(text, format)
     # Without a call it is only mentioned.
     assert toolhub.parse("It ends with [/TOOL_CALLS].").text == "It ends with [/TOOL_CALLS]."
 
@@ -178,6 +179,7 @@ def test_marks_of_another_family_are_left_alone() -> None:
         found = toolhub.parse(words, format)
         assert (found.calls, found.text) == ([], words), format
     found = toolhub.parse(f"[TOOL_CALLS] [{PING}] {words}", "mistral_json")
-    assert [call.name for call in found.calls] == ["ping"] and words in found.text
+    assert [call.name for call in found.calls] == ["ping"]
+    assert words in found.text
     # With the tag of its own, it is a call that cannot be read.
     assert toolhub.parse(words, "hermes").calls[0].error

@@ -58,7 +58,8 @@ def test_sound_calls(format: str, calls: list[Call]) -> None:
         assert [(call.name, call.arguments, call.repairs) for call in found.calls] == [
             (*call, []) for call in calls
         ]
-        assert found.text.strip() == "" and found.format == format
+        assert found.text.strip() == ""
+        assert found.format == format
         around = read(f"Let me see.\n{text}\nDone.", asked)
         assert len(around.calls) == len(calls)
         assert around.text.split() == ["Let", "me", "see.", "Done."]
@@ -112,8 +113,18 @@ SPECIAL: list[tuple[str, str, list[Call], str]] = [
         [("f", {"n": 5})],
         "",
     ),
-    ("deepseek_dsml_v41", '<｜DSML｜ calls><｜DSML｜ invoke name="f">{"n": 5}</｜DSML｜ invoke></｜DSML｜ calls>', [("f", {"n": 5})], ""),
-    ("deepseek_dsml_v41", '<｜DSML｜ tool_calls><｜DSML｜ invoke name="a::f"></｜DSML｜ invoke></｜DSML｜ calls>', [("a::f", {})], ""),
+    (
+        "deepseek_dsml_v41",
+        '<｜DSML｜ calls><｜DSML｜ invoke name="f">{"n": 5}</｜DSML｜ invoke></｜DSML｜ calls>',
+        [("f", {"n": 5})],
+        "",
+    ),
+    (
+        "deepseek_dsml_v41",
+        '<｜DSML｜ tool_calls><｜DSML｜ invoke name="a::f"></｜DSML｜ invoke></｜DSML｜ calls>',
+        [("a::f", {})],
+        "",
+    ),
     ("hunyuan", "<tool_calls><tool_call>f<tool_sep></tool_call></tool_calls>", [("f", {})], ""),
     (
         "hunyuan",
@@ -123,10 +134,25 @@ SPECIAL: list[tuple[str, str, list[Call], str]] = [
         "",
     ),
     ("hunyuan", "<tool_call:6124c78e>f</tool_call:6124c78e>", [("f", {})], ""),
-    ("hunyuan", "<tool_call>f<tool_sep><arg_key>k</arg_key><arg_value>v</tool_call>", [("f", {"k": "v"})], ""),
+    (
+        "hunyuan",
+        "<tool_call>f<tool_sep><arg_key>k</arg_key><arg_value>v</tool_call>",
+        [("f", {"k": "v"})],
+        "",
+    ),
     ("minicpm5", "<function name='f'><param name='k'>v</param></function>", [("f", {"k": "v"})], ""),
-    ("minicpm5", '<function name="f"><param name="k">a &lt; b &amp;&amp; c</param></function>', [("f", {"k": "a < b && c"})], ""),
-    ("minicpm5", '<function name="f"><param name="k"><![CDATA[</param>]]></param></function>', [("f", {"k": "</param>"})], ""),
+    (
+        "minicpm5",
+        '<function name="f"><param name="k">a &lt; b &amp;&amp; c</param></function>',
+        [("f", {"k": "a < b && c"})],
+        "",
+    ),
+    (
+        "minicpm5",
+        '<function name="f"><param name="k"><![CDATA[</param>]]></param></function>',
+        [("f", {"k": "</param>"})],
+        "",
+    ),
     (
         "muse",
         ' to=self<|message|>Look it up.<|eom|><|start|>assistant to=f<|message|><atem:function_calls>\n<atem:invoke name="f">\n'
@@ -135,23 +161,68 @@ SPECIAL: list[tuple[str, str, list[Call], str]] = [
         "",
     ),
     ("muse", "<|start|>assistant to=user<|message|>Hello.<|eot|>", [], "Hello.<|eot|>"),
-    ("muse", '<atem:invoke name="f"><atem:parameter name="k">v</atem:parameter></atem:invoke>', [("f", {"k": "v"})], ""),
-    ("dots", '<dots_function_call>{"name": "f", "arguments": {"k": 1}}</dots_function_call>', [("f", {"k": 1})], ""),
-    ("dots", "<dots_function_call><invoke name=f><parameter name=k>v</parameter></invoke></dots_function_call>", [("f", {"k": "v"})], ""),
+    (
+        "muse",
+        '<atem:invoke name="f"><atem:parameter name="k">v</atem:parameter></atem:invoke>',
+        [("f", {"k": "v"})],
+        "",
+    ),
+    (
+        "dots",
+        '<dots_function_call>{"name": "f", "arguments": {"k": 1}}</dots_function_call>',
+        [("f", {"k": 1})],
+        "",
+    ),
+    (
+        "dots",
+        "<dots_function_call><invoke name=f><parameter name=k>v</parameter></invoke></dots_function_call>",
+        [("f", {"k": "v"})],
+        "",
+    ),
     ("dots", '<dots_function_call>\n<invoke name="f">\n</invoke>', [("f", {})], ""),
-    ("inkling", '<|content_invoke_tool_json|>{"name": "f", "args": {"k": 1}}<|end_message|>', [("f", {"k": 1})], ""),
+    (
+        "inkling",
+        '<|content_invoke_tool_json|>{"name": "f", "args": {"k": 1}}<|end_message|>',
+        [("f", {"k": 1})],
+        "",
+    ),
     ("inkling", '<|message_model|>f<|content_invoke_tool_json|>{"name": "f", "args": {}}', [("f", {})], ""),
-    ("inkling", '<|content_invoke_tool_json|>{"name": "f", "args": {"k": 1,}}<|end_message|>', [("f", {"k": 1})], ""),
-    ("gigachat3", 'Sure.<|message_sep|>function call<|role_sep|>\n{"name": "f", "arguments": {"k": 1}}</s>', [("f", {"k": 1})], "Sure."),
+    (
+        "inkling",
+        '<|content_invoke_tool_json|>{"name": "f", "args": {"k": 1,}}<|end_message|>',
+        [("f", {"k": 1})],
+        "",
+    ),
+    (
+        "gigachat3",
+        'Sure.<|message_sep|>function call<|role_sep|>\n{"name": "f", "arguments": {"k": 1}}</s>',
+        [("f", {"k": 1})],
+        "Sure.",
+    ),
     ("gigachat3", 'Sure.<|function_call|>{"name": "f", "arguments": {"k": 1}}', [("f", {"k": 1})], "Sure."),
     ("gigachat3", "<|function_call|>{'name': 'f', 'arguments': {}}", [("f", {})], ""),
-    ("functionary_v32", '>>>all\nLet me see.>>>f\n{"k": 1}\n>>>g\n{}', [("f", {"k": 1}), ("g", {})], "Let me see."),
+    (
+        "functionary_v32",
+        '>>>all\nLet me see.>>>f\n{"k": 1}\n>>>g\n{}',
+        [("f", {"k": 1}), ("g", {})],
+        "Let me see.",
+    ),
     ("functionary_v32", ">>> f(1)\n2", [], ">>> f(1)\n2"),
     ("functionary_v32", '>>>f\n{"k": [1, 2,]}<|eot_id|>', [("f", {"k": [1, 2]})], ""),
-    ("granite_20b_fc", '<function_call> {"name": "f", "arguments": {}} <function_call> {"name": "g", "arguments": {}}', [("f", {}), ("g", {})], ""),
+    (
+        "granite_20b_fc",
+        '<function_call> {"name": "f", "arguments": {}} <function_call> {"name": "g", "arguments": {}}',
+        [("f", {}), ("g", {})],
+        "",
+    ),
     ("granite_20b_fc", '<function_call>{"name": "f", "arguments": {"k": 1}', [("f", {"k": 1})], ""),
     ("granite_20b_fc", "Write <function_call> before it.", [], "Write <function_call> before it."),
-    ("harmony", ' to=functions.f<|channel|>commentary json<|message|>{"k": 1}<|call|>', [("f", {"k": 1})], ""),
+    (
+        "harmony",
+        ' to=functions.f<|channel|>commentary json<|message|>{"k": 1}<|call|>',
+        [("f", {"k": 1})],
+        "",
+    ),
     ("harmony", "to=functions.f <|constrain|>json<|message|>{}", [("f", {})], ""),
     (
         "kimi_k2",
@@ -182,7 +253,10 @@ def test_kimi_calls_that_its_reasoning_closes_are_text() -> None:
 
 def test_descriptions_of_other_apis() -> None:
     text = "<tool_call><function=plan><parameter=days>3</parameter></function></tool_call>"
-    declaration = {"name": "plan", "parameters": {"type": "OBJECT", "properties": {"days": {"type": "INTEGER"}}}}
+    declaration = {
+        "name": "plan",
+        "parameters": {"type": "OBJECT", "properties": {"days": {"type": "INTEGER"}}},
+    }
     for tools in (
         [{"functionDeclarations": [declaration]}, {"googleSearch": {}}],
         [{"function_declarations": [declaration]}],

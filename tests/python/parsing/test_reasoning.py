@@ -66,7 +66,8 @@ def both(text: str, **options: Any) -> toolhub.ParseResult:
 @pytest.mark.parametrize("before", ["", "Hm. ", "\n"])
 def test_a_lone_closing_tag_ends_the_reasoning(open: str, close: str, before: str) -> None:
     found = both(f"{before}I could {DELETE}.\nNo.{close}\n{PING}")
-    assert names(found.calls) == ["ping"] and found.calls[0].id == "call_1"
+    assert names(found.calls) == ["ping"]
+    assert found.calls[0].id == "call_1"
     assert found.text == f"{before}I could {DELETE}.\nNo.{close}\n"
     assert both(f"I could {DELETE}, no.{close}Nothing to do.").calls == []
     assert names(both(f"{open}I could {DELETE}.{close}{PING}").calls) == ["ping"]
@@ -127,7 +128,9 @@ def test_gpt_oss_that_began_in_its_analysis() -> None:
 def test_when_the_events_come() -> None:
     stream = StreamParser()
     assert stream.feed(f"Hm. {PING}") == [{"type": "text", "text": "Hm. "}]
-    assert stream.feed(" and more") == [] and stream.calls == [] and stream.format is None
+    assert stream.feed(" and more") == []
+    assert stream.calls == []
+    assert stream.format is None
     kinds = [event["type"] for event in stream.finish()]
     assert kinds == ["call_start", "args_delta", "call_end", "text"]
 

@@ -72,7 +72,11 @@ def dsml(outer: str, space: str = "") -> Writer:
 
 def hunyuan(calls: list[Call]) -> str:
     pairs = invoked(
-        "<tool_call>", "{}<tool_sep>\n", "<arg_key>{}</arg_key>\n<arg_value>[]</arg_value>\n", "", "</tool_call>\n"
+        "<tool_call>",
+        "{}<tool_sep>\n",
+        "<arg_key>{}</arg_key>\n<arg_value>[]</arg_value>\n",
+        "",
+        "</tool_call>\n",
     )
     return f"<tool_calls>\n{wrapped(pairs)(calls)}</tool_calls>"
 
