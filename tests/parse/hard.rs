@@ -1,6 +1,6 @@
 //! Bad input: described behaviour, no panic, no quadratic time.
 
-use toolhub::parse::{Event, ParseOptions, StreamParser, parse};
+use toolhub::parse::{Event, ParseOptions, ReasoningMode, StreamParser, parse};
 
 fn auto(text: &str) -> toolhub::parse::ParsedText {
     parse(text, &ParseOptions::default())
@@ -173,7 +173,7 @@ fn bare_json_is_data_once_a_marked_call_was_seen() {
 
 #[test]
 fn text_is_released_as_soon_as_it_is_certain() {
-    let mut stream = StreamParser::new(&ParseOptions::default());
+    let mut stream = StreamParser::new(&ParseOptions::default().with_reasoning(ReasoningMode::Closed));
     let text = |events: Vec<Event>| -> String {
         events
             .into_iter()
