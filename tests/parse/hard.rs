@@ -53,7 +53,7 @@ fn what_cannot_be_read_is_an_entry_with_its_text() {
         ("<tool_call>\nname: a\n</tool_call>", "there is no JSON object"),
         ("<tool_call>[1, 2]</tool_call>", "must be a JSON object"),
         ("<tool_call><function=a><parameter=x>half", "ends inside a value"),
-        ("<tool_call>a<arg_key>x</arg_key>words</tool_call>", "ends inside a value"),
+        ("<tool_call>a<arg_key>x</arg_key>words</tool_call>", "words where a key should be"),
         ("[TOOL_CALLS]a[ARGS]{\"x\": \"half", "ends before they do"),
         ("<|tool_call_start|>[a(x=\"half", "ends inside the arguments"),
     ] {
