@@ -685,12 +685,16 @@ class Store:
 class StreamParser:
     """
     Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
+
+    `reasoning` says where the text begins: `"closed"`, outside of reasoning, so each call counts as soon as it is complete;
+    `"open"`, inside, because the prompt template has the opening tag; `"auto"` finds out, and holds calls back until a text
+    that began with reasoning, its closing tag or the end makes it certain.
     """
-    def __new__(cls, /, format: str = "auto", tools: Any | None = None) -> StreamParser: ...
+    def __new__(cls, /, format: str = "auto", tools: Any | None = None, reasoning: str = "auto") -> StreamParser: ...
     @property
     def calls(self, /) -> list[ParsedCall]:
         """
-        The calls so far, including those that cannot be read. The last one may still grow by its end tag.
+        The calls so far that are certain, including those that cannot be read. The last one may still grow by its end tag.
         """
     def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
@@ -1038,12 +1042,12 @@ def parse_formats() -> list[str]:
     The names of all formats, without `auto`.
     """
 
-def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False) -> tuple[list[ParsedCall], str, str | None]:
+def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
     The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
     """
 
-def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False) -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
+def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
     """
     Parses a model's message with the schemas of the tools that it names, and groups its calls.
     """

@@ -24,6 +24,7 @@ __all__ = [
     "Model",
     "Prefer",
     "Progress",
+    "Reasoning",
     "RequestOptions",
     "ResultFormat",
     "ServerOptions",
@@ -67,6 +68,9 @@ HeaderFunction = Callable[[Principal | None], Mapping[str, str] | Awaitable[Mapp
 
 Lang = Literal["en", "zh"]
 """The language of the hub's own words."""
+
+Reasoning = Literal["auto", "open", "closed"]
+"""Where a model's text begins: inside of reasoning (`open`), outside of it (`closed`), or to be found out."""
 
 ResultFormat = Literal["auto", "tags", "openai", "openai_responses", "anthropic", "gemini"]
 """How results are written for a model."""

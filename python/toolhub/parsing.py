@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, cast
 
 from . import _core
 from ._core import ParsedCall, StreamParser
+from .options import Reasoning
 
 __all__ = ["ParseResult", "ParsedCall", "StreamParser", "formats", "parse"]
 
@@ -23,13 +24,23 @@ class ParseResult(NamedTuple):
     """The format of the first call; without a call, the requested format."""
 
 
-def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -> ParseResult:
+def parse(
+    text: Any,
+    format: str = "auto",
+    tools: Iterable[Any] | None = None,
+    *,
+    reasoning: Reasoning = "auto",
+) -> ParseResult:
     """Find the tool calls in a text, with their spans and the text around them.
 
     `text` may also be a message or a response of OpenAI, Anthropic or Gemini, as a dict or as an object of their SDK. `format`
     is one of `formats()` if the model's format is known (the name of an API, `openai`, `openai_responses`, `anthropic` or
     `gemini`, means `auto`). `tools` (`{"name", "parameters"}` as the APIs take them, or `hub.tools()`) give types to values
     in formats that write them as plain text.
+
+    `reasoning` says where a text begins: `"open"`, inside of reasoning, because the prompt template has the opening tag;
+    `"closed"`, outside of it; `"auto"` takes everything before a closing tag without an opening tag for reasoning. Calls in
+    reasoning are text.
 
     No text raises an exception. Repairs are listed in `repairs`; a call that cannot be read is an entry with `error` and
     `raw`.
@@ -45,12 +56,12 @@ def parse(text: Any, format: str = "auto", tools: Iterable[Any] | None = None) -
     """
     described = None if tools is None else list(tools)
     try:
-        return ParseResult(*_core.parse_text(text, format, described))
+        return ParseResult(*_core.parse_text(text, format, described, False, reasoning))
     except TypeError:
         message = spelt_out(text)
         if not isinstance(message, (dict, list)):
             raise
-    return ParseResult(*_core.parse_text(message, format, described, True))
+    return ParseResult(*_core.parse_text(message, format, described, True, reasoning))
 
 
 def spelt_out(value: Any, depth: int = 0) -> Any:

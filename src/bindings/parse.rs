@@ -8,7 +8,7 @@ use super::releasing::LargeJson;
 use super::slices::released;
 use super::typed::TypedDict;
 use super::unicode::{all_of, string};
-use crate::parse::{self, Event, ParseOptions, ParsedCall};
+use crate::parse::{self, Event, ParseOptions, ParsedCall, ReasoningMode};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -126,14 +126,15 @@ impl PyParsedCall {
 
 /// The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
 #[pyfunction]
-#[pyo3(signature = (text, format="auto", tools=None, is_plain=false))]
+#[pyo3(signature = (text, format="auto", tools=None, is_plain=false, reasoning="auto"))]
 pub fn parse_text(
     text: &Bound<'_, PyAny>,
     format: &str,
     tools: Option<&Bound<'_, PyAny>>,
     is_plain: bool,
+    reasoning: &str,
 ) -> PyResult<ParsedMessage> {
-    parse_message("parse()", text, &options(format, tools)?, is_plain)
+    parse_message("parse()", text, &options(format, tools, reasoning)?, is_plain)
 }
 
 /// The calls, the text around them, and the format of the first call.
@@ -235,6 +236,10 @@ pub fn parse_formats() -> Vec<&'static str> {
 }
 
 /// Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
+///
+/// `reasoning` says where the text begins: `"closed"`, outside of reasoning, so each call counts as soon as it is complete;
+/// `"open"`, inside, because the prompt template has the opening tag; `"auto"` finds out, and holds calls back until a text
+/// that began with reasoning, its closing tag or the end makes it certain.
 #[pyclass(frozen, module = "toolhub", name = "StreamParser")]
 pub struct PyStreamParser {
     /// Never held while Python runs.
@@ -246,9 +251,14 @@ pub struct PyStreamParser {
 #[pymethods]
 impl PyStreamParser {
     #[new]
-    #[pyo3(signature = (format="auto", tools=None))]
-    fn new(py: Python<'_>, format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let stream = Mutex::new(parse::StreamParser::new(&options(format, tools)?));
+    #[pyo3(signature = (format="auto", tools=None, reasoning="auto"))]
+    fn new(
+        py: Python<'_>,
+        format: &str,
+        tools: Option<&Bound<'_, PyAny>>,
+        reasoning: &str,
+    ) -> PyResult<Self> {
+        let stream = Mutex::new(parse::StreamParser::new(&options(format, tools, reasoning)?));
         Ok(Self { stream, settled: PyList::empty(py).unbind() })
     }
 
@@ -276,7 +286,7 @@ impl PyStreamParser {
         events(py, made)
     }
 
-    /// The calls so far, including those that cannot be read. The last one may still grow by its end tag.
+    /// The calls so far that are certain, including those that cannot be read. The last one may still grow by its end tag.
     #[getter]
     fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyParsedCall>>> {
         let known = self.settled.bind(py);
@@ -305,8 +315,10 @@ impl PyStreamParser {
     }
 }
 
-pub fn options(format: &str, tools: Option<&Bound<'_, PyAny>>) -> PyResult<ParseOptions> {
+pub fn options(format: &str, tools: Option<&Bound<'_, PyAny>>, reasoning: &str) -> PyResult<ParseOptions> {
     let options = ParseOptions::format(format).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mode = ReasoningMode::named(reasoning).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let options = options.with_reasoning(mode);
     let Some(tools) = tools else { return Ok(options) };
     let described: PyResult<Vec<Value>> = tools.try_iter()?.map(|tool| described(&tool?)).collect();
     options.with_descriptions(Value::Array(described?)).map_err(PyValueError::new_err)

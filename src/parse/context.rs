@@ -16,6 +16,8 @@ const MAX_RESCANS: usize = 24;
 pub(super) struct ReadContext {
     pub input: InputBuffer,
     pub tools: Arc<dyn ToolSchemas>,
+    /// Calls of Kimi K2 are read.
+    pub reads_kimi: bool,
     /// A call with a strong marker was found.
     strong: AtomicBool,
     rescans_left: AtomicUsize,
@@ -24,9 +26,17 @@ pub(super) struct ReadContext {
 }
 
 impl ReadContext {
-    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>) -> Self {
+    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>, asked: Option<&str>) -> Self {
         let rescans_left = AtomicUsize::new(MAX_RESCANS);
-        Self { input, tools, strong: AtomicBool::new(false), rescans_left, stopped: AtomicBool::new(false) }
+        let reads_kimi = asked.is_none_or(|format| format == "kimi_k2");
+        Self {
+            input,
+            tools,
+            reads_kimi,
+            strong: AtomicBool::new(false),
+            rescans_left,
+            stopped: AtomicBool::new(false),
+        }
     }
 
     /// Where the value ends whose opening bracket is at `at`.
@@ -41,6 +51,21 @@ impl ReadContext {
 
     pub fn set_strong(&self) {
         self.strong.store(true, Ordering::Relaxed);
+    }
+
+    /// Everything up to `to` was only thought: it is text, and nothing is known about the calls that follow.
+    pub fn forget(&self, to: usize) {
+        self.input.revoke(to);
+        self.recall_strength();
+        self.stopped.store(false, Ordering::Relaxed);
+        self.rescans_left.store(MAX_RESCANS, Ordering::Relaxed);
+    }
+
+    /// After calls became text: without a call there was none with a strong marker.
+    pub fn recall_strength(&self) {
+        if self.input.count_calls() == 0 {
+            self.strong.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Takes one of the rescans; `false` when none is left.

@@ -12,6 +12,7 @@ use foldhash::HashSet;
 use parking_lot::Mutex;
 
 use super::draft::Draft;
+use super::hold::{Checkpoint, Hold};
 use super::parsed::{Event, ParsedCall};
 use super::repair::SyntaxRepair;
 use super::view::{ByteBefore, InputView, LiteralSearch};
@@ -45,6 +46,7 @@ struct BufferState {
     /// An API issued the ids: each call keeps its own, even if another call has the same.
     keeps_ids: bool,
     format: Option<&'static str>,
+    hold: Hold,
 }
 
 impl InputBuffer {
@@ -53,11 +55,11 @@ impl InputBuffer {
         if inner.ended {
             return;
         }
-        let read = inner.head - inner.base;
+        let read = inner.hold.start().map_or(inner.head, |start| start.head) - inner.base;
         if read > KEPT && read > inner.text.len() / 2 {
             inner.last = inner.text.as_bytes().get(read - 1).copied();
             inner.text.drain(..read);
-            inner.base = inner.head;
+            inner.base += read;
         }
         inner.text.push_str(delta);
     }
@@ -71,13 +73,16 @@ impl InputBuffer {
     }
 
     pub fn take_events(&self) -> Vec<Event> {
-        std::mem::take(&mut self.0.lock().events)
+        let inner = &mut *self.0.lock();
+        inner.hold.take_events(&mut inner.events)
     }
 
-    /// The calls from this index on, and the number of all calls that can no longer change.
+    /// The calls from this index on that are certain, and the number of all calls that can no longer change.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         let inner = self.0.lock();
-        (inner.calls.get(index..).unwrap_or_default().to_vec(), inner.settled)
+        let calls = inner.hold.visible(&inner.calls, index).to_vec();
+        let settled = inner.settled.min(index + calls.len());
+        (calls, settled)
     }
 
     pub fn take_calls(&self) -> Vec<ParsedCall> {
@@ -92,8 +97,54 @@ impl InputBuffer {
         self.0.lock().calls.len()
     }
 
+    /// True if one of the calls from this index on cannot be read.
+    pub fn has_failed(&self, from: usize) -> bool {
+        let inner = self.0.lock();
+        inner.calls.get(from..).unwrap_or_default().iter().any(|call| call.error.is_some())
+    }
+
     pub fn format(&self) -> Option<&'static str> {
-        self.0.lock().format
+        let inner = self.0.lock();
+        inner.hold.start().map_or(inner.format, |start| start.format)
+    }
+
+    /// Holds calls back from now on, until [`decide`](Self::decide) or [`revoke`](Self::revoke).
+    pub fn doubt(&self) {
+        self.0.lock().hold.undecided = true;
+    }
+
+    pub fn is_undecided(&self) -> bool {
+        self.0.lock().hold.undecided
+    }
+
+    /// Everything that was found counts.
+    pub fn decide(&self) {
+        self.0.lock().hold = Hold::default();
+    }
+
+    /// Holds calls back from here on, because this closing tag may follow.
+    pub fn expect(&self, close: &'static str) {
+        self.0.lock().hold.expected.get_or_insert(close);
+    }
+
+    /// Turns what was found since the opening tag of this closing tag into text, up to `to`; false if it has none.
+    pub fn revoke_expected(&self, close: &str, to: usize) -> bool {
+        let inner = &mut *self.0.lock();
+        if inner.hold.expected.take_if(|expected| *expected == close).is_none() {
+            return false;
+        }
+        if let Some(checkpoint) = inner.hold.since_expected.take() {
+            inner.go_back(checkpoint, to);
+        }
+        true
+    }
+
+    /// Turns everything that is held back into text, up to `to`, and ends the doubt.
+    pub fn revoke(&self, to: usize) {
+        let inner = &mut *self.0.lock();
+        if let Some(checkpoint) = std::mem::take(&mut inner.hold).start() {
+            inner.go_back(checkpoint, to);
+        }
     }
 
     /// Calls `look` now and after every delta until it decides. It must decide once the text has ended.
@@ -183,6 +234,12 @@ impl InputBuffer {
             (search.next, seen)
         })
         .await
+    }
+
+    /// True if only white space is before `at`, which must be the head.
+    pub fn is_first(&self, at: usize) -> bool {
+        let inner = self.0.lock();
+        inner.base == 0 && inner.calls.is_empty() && inner.between(0, at).trim().is_empty()
     }
 
     /// True if a line begins at `at`, which must not be before the head.
@@ -282,6 +339,8 @@ impl BufferState {
         to: usize,
         format: &'static str,
     ) {
+        let now = self.checkpoint();
+        self.hold.before_call(now);
         let from = self.head_chars;
         self.advance(to);
         let span = (from, self.head_chars);
@@ -292,12 +351,29 @@ impl BufferState {
         }
     }
 
+    fn checkpoint(&self) -> Checkpoint {
+        let Self { head, head_chars, settled, format, .. } = *self;
+        Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled, format }
+    }
+
+    /// Forgets what was found after a checkpoint: it is text, up to `to`.
+    fn go_back(&mut self, checkpoint: Checkpoint, to: usize) {
+        for call in self.calls.drain(checkpoint.calls..) {
+            self.ids.remove(&call.id);
+        }
+        self.events.truncate(checkpoint.events);
+        (self.head, self.head_chars) = (checkpoint.head, checkpoint.head_chars);
+        (self.settled, self.format) = (checkpoint.settled, checkpoint.format);
+        self.release(to);
+    }
+
     fn release(&mut self, to: usize) {
         if to <= self.head {
             return;
         }
         let text = self.text.get(self.head - self.base..to - self.base).unwrap_or_default();
-        match self.events.last_mut() {
+        let is_open = self.events.len() > self.hold.closed_events();
+        match self.events.last_mut().filter(|_| is_open) {
             Some(Event::Text { text: last }) => last.push_str(text),
             _ => {
                 // Without events of calls in between, all text becomes one event: reserve it at once.

@@ -3,35 +3,91 @@
 use super::context::ReadContext;
 use super::marker::{Opening, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
+use super::read::common;
+use super::reasoning::{self, ReasoningMode};
 
-/// Reads the text to its end.
-pub(super) async fn run(cx: ReadContext, openings: &'static Openings) {
+/// Reads the text to its end. What is still held back then counts: no closing tag came.
+pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
+    read(&cx, openings, mode).await;
+    cx.input.decide();
+}
+
+async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
     let mut from = 0;
-    while let Some((at, entry)) = next_opening(&cx, openings, from).await {
-        let opening = Opening { start: at, after: at + entry.text.len() };
-        from = at + 1;
-        for marker in
-            entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
-        {
-            let calls = cx.input.count_calls();
-            match (marker.read)(&cx, opening).await {
-                ReadOutcome::No => continue,
-                ReadOutcome::Text(to) => from = to,
-                ReadOutcome::Block(to) => {
-                    cx.input.drop_to(to);
-                    from = to;
-                    if !marker.weak && cx.input.count_calls() > calls {
-                        cx.set_strong();
-                    }
+    match mode {
+        ReasoningMode::Auto => cx.input.doubt(),
+        ReasoningMode::Closed => {}
+        ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
+            Some(after) => from = after,
+            None => return,
+        },
+    }
+    while let Some((at, entry)) = next_opening(cx, openings, from).await {
+        from = block(cx, openings, at, entry).await;
+        if cx.is_stopped() {
+            // Words of the model about itself, unless all of it was only thought.
+            match common::pass_reasoning(cx, from).await.filter(|_| cx.input.is_undecided()) {
+                Some(after) => {
+                    cx.forget(after);
+                    from = after;
+                }
+                None => {
+                    cx.input.text_until(from, &[]).await;
+                    break;
                 }
             }
-            break;
-        }
-        if cx.is_stopped() {
-            cx.input.text_until(from, &[]).await;
-            break;
         }
     }
+}
+
+/// Lets the readers of a marker try, and returns the position to go on from.
+async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerEntry) -> usize {
+    let opening = Opening { start: at, after: at + entry.text.len() };
+    for marker in
+        entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
+    {
+        let calls = cx.input.count_calls();
+        match (marker.read)(cx, opening).await {
+            ReadOutcome::No => continue,
+            ReadOutcome::Text(to) => return to,
+            ReadOutcome::Block(to) => {
+                cx.input.drop_to(to);
+                if cx.input.count_calls() == calls {
+                    return to;
+                }
+                let again = (!marker.weak).then_some(entry.text);
+                if let Some(after) = swallowed(cx, opening, to, calls, again) {
+                    cx.forget(after);
+                    return after;
+                }
+                if !marker.weak {
+                    cx.set_strong();
+                }
+                return to;
+            }
+        }
+    }
+    at + 1
+}
+
+/// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or
+/// another one begins behind the tag with the marker `again`.
+fn swallowed(
+    cx: &ReadContext,
+    opening: Opening,
+    to: usize,
+    calls: usize,
+    again: Option<&str>,
+) -> Option<usize> {
+    if !cx.input.is_undecided() {
+        return None;
+    }
+    let failed = cx.input.has_failed(calls);
+    let end = cx.input.with(opening.start, to, |text| {
+        let (_, end) = reasoning::first_closing(text)?;
+        (failed || again.is_some_and(|marker| text[end..].contains(marker))).then_some(end)
+    });
+    end.map(|end| opening.start + end)
 }
 
 /// The next opening from `from` on, and its entry. All text before it is released.

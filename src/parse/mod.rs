@@ -19,6 +19,9 @@
 //! fences of a programming language are text. Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
+//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Until it is certain that it does
+//! not, calls are held back (`hold`); if the tag comes, they become text. `reasoning` has the tags and the modes.
+//!
 //! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
 //! repeated id is replaced by a new one (`call_1`, …).
 //!
@@ -38,6 +41,7 @@ mod draft;
 mod elements;
 mod extent;
 mod fast_call;
+mod hold;
 mod input;
 mod json_calls;
 mod keys;
@@ -51,6 +55,7 @@ mod options;
 mod parsed;
 mod python;
 mod read;
+mod reasoning;
 mod repair;
 mod schemas;
 mod stream;
@@ -64,6 +69,7 @@ pub use document::{JsonDocument, read_json};
 pub use native::{has_foreign_arguments, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
+pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
 pub use stream::StreamParser;
 pub use whole::parse;

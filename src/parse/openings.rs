@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, COMMON};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, TOOL_CALL};
 use super::marker::{CallDialect, Marker};
 
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
@@ -45,6 +45,10 @@ impl Openings {
         let asked = dialect.map_or(ALL, std::slice::from_ref);
         for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(COMMON) {
             add(&mut entries, marker);
+        }
+        // The marks of other families are text when a dialect is requested.
+        if entries.iter().any(|entry| entry.text == TOOL_CALL) {
+            AROUND_TOOL_CALL.iter().for_each(|marker| add(&mut entries, marker));
         }
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
         let asked = dialect.map(|dialect| dialect.name);

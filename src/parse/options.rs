@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::dialects;
 use super::openings::Openings;
+use super::reasoning::ReasoningMode;
 use super::schemas::ToolSchemas;
 
 /// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
@@ -18,11 +19,12 @@ const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemin
 pub struct ParseOptions {
     pub(super) openings: &'static Openings,
     pub(super) tools: Arc<dyn ToolSchemas>,
+    reasoning: ReasoningMode,
 }
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        Self { openings: Openings::of(None), tools: no_tools() }
+        Self { openings: Openings::of(None), tools: no_tools(), reasoning: ReasoningMode::default() }
     }
 }
 
@@ -42,7 +44,17 @@ impl ParseOptions {
             name if API_FORMATS.contains(&name) => None,
             name => Some(dialects::named(name).ok_or_else(|| UnknownFormat(name.to_owned()))?),
         };
-        Ok(Self { openings: Openings::of(dialect), tools: no_tools() })
+        Ok(Self { openings: Openings::of(dialect), ..Self::default() })
+    }
+
+    /// Where the text begins: inside of reasoning, outside of it, or to be found out.
+    pub fn with_reasoning(mut self, reasoning: ReasoningMode) -> Self {
+        self.reasoning = reasoning;
+        self
+    }
+
+    pub(super) fn reasoning(&self) -> ReasoningMode {
+        self.reasoning.of_format(self.openings.asked)
     }
 
     /// The tools with the JSON Schemas of their arguments, which give types to values written as plain text.
@@ -58,18 +70,38 @@ impl ParseOptions {
     }
 
     /// As [`with_tools`](Self::with_tools), from descriptions in the form of the chat APIs: a list of `{"name", "parameters"}`, of
-    /// `{"function": {…}}`, or with the schema as `input_schema` or `inputSchema`.
+    /// `{"function": {…}}`, of Gemini's `{"functionDeclarations": […]}`, or with the schema as `input_schema` or `inputSchema`.
+    /// Tools that the provider runs itself are left out.
     pub fn with_descriptions(self, tools: Value) -> Result<Self, String> {
         let Value::Array(tools) = tools else {
             return Err("tools must be a list of descriptions".to_owned());
         };
-        let tools: Result<Vec<_>, String> = tools.into_iter().map(described).collect();
+        let tools: Result<Vec<_>, String> =
+            tools.into_iter().flat_map(declared).filter(|tool| !is_hosted(tool)).map(described).collect();
         Ok(self.with_tools(tools?))
     }
 }
 
 fn no_tools() -> Arc<dyn ToolSchemas> {
     Arc::new(HashMap::<String, Value>::new())
+}
+
+/// The declarations of a tool of Gemini, or the tool itself.
+fn declared(tool: Value) -> Vec<Value> {
+    let lists = ["functionDeclarations", "function_declarations"];
+    match lists.iter().find_map(|key| tool.get(*key).and_then(Value::as_array)) {
+        Some(list) => list.clone(),
+        None => vec![tool],
+    }
+}
+
+/// True for a tool without a name that the provider runs itself, such as `{"type": "web_search"}` or `{"googleSearch": {}}`.
+fn is_hosted(tool: &Value) -> bool {
+    let Value::Object(tool) = tool else { return false };
+    let has_type = tool.get("type").and_then(Value::as_str).is_some_and(|kind| kind != "function");
+    let is_one_setting =
+        tool.len() == 1 && tool.values().all(Value::is_object) && !tool.contains_key("function");
+    !tool.contains_key("name") && (has_type || is_one_setting)
 }
 
 fn described(mut tool: Value) -> Result<(String, Value), String> {
@@ -83,7 +115,9 @@ fn described(mut tool: Value) -> Result<(String, Value), String> {
     let Some(Value::String(name)) = tool.remove("name") else {
         return Err("each of the tools must have a name".to_owned());
     };
-    let schema = ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| tool.remove(*key));
+    let schema = ["parameters", "input_schema", "inputSchema", "parametersJsonSchema"]
+        .iter()
+        .find_map(|key| tool.remove(*key));
     Ok((name, schema.unwrap_or_default()))
 }
 

@@ -33,6 +33,7 @@ repairs! {
     BesideTheName = "arguments beside the name",
     BareString = "a string without quotes",
     UsedId = "the id was used before",
+    KeyWithoutValue = "a key without a value",
 }
 
 impl SyntaxRepair {

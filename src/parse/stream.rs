@@ -14,6 +14,9 @@ use super::parsed::{Event, ParsedCall};
 ///
 /// Text is released as soon as it cannot be part of a call. The events of a call come once it is complete, so none is
 /// ever taken back: a text that ends inside a value starts no call.
+///
+/// In [`ReasoningMode::Auto`](super::ReasoningMode) the events of calls, and the text after the first call, come once it is
+/// certain that the text did not begin inside of reasoning: mostly at the end of the text. `Closed` does not wait.
 pub struct StreamParser {
     input: InputBuffer,
     /// Done when the text has ended.
@@ -26,8 +29,9 @@ pub struct StreamParser {
 impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
         let input = InputBuffer::default();
-        let cx = ReadContext::new(input.clone(), options.tools.clone());
-        let machine: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(machine::run(cx, options.openings));
+        let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
+        let machine: Pin<Box<dyn Future<Output = ()> + Send>> =
+            Box::pin(machine::run(cx, options.openings, options.reasoning()));
         Self { input, machine: Some(machine), asked: options.openings.asked, partial: Vec::new() }
     }
 

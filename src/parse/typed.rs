@@ -14,8 +14,7 @@ pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
         return structure(text).unwrap_or_else(|| text.into());
     };
     let plain = text.trim();
-    // Gemini writes types in capitals.
-    let fits = |kind: &&str| match &*kind.to_ascii_lowercase() {
+    let fits = |kind: &&str| match standard(&kind.to_ascii_lowercase()) {
         "null" => matches!(plain, "null" | "None" | "nil").then_some(Value::Null),
         "boolean" => match plain.to_ascii_lowercase().as_str() {
             "true" => Some(Value::Bool(true)),
@@ -30,6 +29,20 @@ pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
     };
     // Every text fits the type string, so it comes last.
     types.iter().find_map(fits).unwrap_or_else(|| text.into())
+}
+
+/// The name of a type in JSON Schema. Gemini writes types in capitals, and tools name those of programming languages.
+fn standard(kind: &str) -> &str {
+    match kind {
+        "bool" => "boolean",
+        "float" | "double" | "decimal" => "number",
+        "dict" | "map" | "mapping" => "object",
+        "list" | "tuple" | "set" => "array",
+        "none" | "nonetype" => "null",
+        "int" | "long" | "short" | "int8" | "int16" | "int32" | "int64" | "uint" | "uint8" | "uint16"
+        | "uint32" | "uint64" => "integer",
+        other => other,
+    }
 }
 
 /// A value that the dialect itself says is JSON.
@@ -96,6 +109,10 @@ mod tests {
             ("{'a': 1}", json!({"type": "object"}), json!({"a": 1})),
             ("2", json!({"enum": [1, 2]}), json!(2)),
             ("2", json!({"type": "INTEGER"}), json!(2)),
+            ("2.5", json!({"type": "float"}), json!(2.5)),
+            ("2", json!({"type": "int"}), json!(2)),
+            ("{\"a\": 1}", json!({"type": "dict"}), json!({"a": 1})),
+            ("2", json!({"type": "str"}), json!("2")),
         ];
         for (text, schema, value) in cases {
             assert_eq!(typed(text, Some(&schema)), value, "{text} by {schema}");

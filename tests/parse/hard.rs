@@ -1,6 +1,6 @@
 //! Bad input: described behaviour, no panic, no quadratic time.
 
-use toolhub::parse::{Event, ParseOptions, StreamParser, parse};
+use toolhub::parse::{Event, ParseOptions, ReasoningMode, StreamParser, parse};
 
 fn auto(text: &str) -> toolhub::parse::ParsedText {
     parse(text, &ParseOptions::default())
@@ -53,7 +53,7 @@ fn what_cannot_be_read_is_an_entry_with_its_text() {
         ("<tool_call>\nname: a\n</tool_call>", "there is no JSON object"),
         ("<tool_call>[1, 2]</tool_call>", "must be a JSON object"),
         ("<tool_call><function=a><parameter=x>half", "ends inside a value"),
-        ("<tool_call>a<arg_key>x</arg_key>words</tool_call>", "ends inside a value"),
+        ("<tool_call>a<arg_key>x</arg_key>words</tool_call>", "words where a key should be"),
         ("[TOOL_CALLS]a[ARGS]{\"x\": \"half", "ends before they do"),
         ("<|tool_call_start|>[a(x=\"half", "ends inside the arguments"),
     ] {
@@ -173,7 +173,7 @@ fn bare_json_is_data_once_a_marked_call_was_seen() {
 
 #[test]
 fn text_is_released_as_soon_as_it_is_certain() {
-    let mut stream = StreamParser::new(&ParseOptions::default());
+    let mut stream = StreamParser::new(&ParseOptions::default().with_reasoning(ReasoningMode::Closed));
     let text = |events: Vec<Event>| -> String {
         events
             .into_iter()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use toolhub::parse::{Event, ParseOptions, ParsedText, StreamParser, formats, parse};
+use toolhub::parse::{Event, ParseOptions, ParsedText, ReasoningMode, StreamParser, formats, parse};
 
 /// Pieces that calls are made of, in any order.
 const PIECES: &[&str] = &[
@@ -36,6 +36,14 @@ const PIECES: &[&str] = &[
     "arguments {\"",
     "<think>",
     "</think>",
+    "[/THINK]",
+    "`",
+    "<tool_sep>",
+    "<tool_call:a>",
+    "<atem:invoke name=\"a\">",
+    ">>>a\n",
+    "to=a<|message|>",
+    "<|tool_calls_section_begin|>",
     "<function=a>",
     "</function>",
     "<parameter=x>",
@@ -92,7 +100,9 @@ fn texts() -> impl Strategy<Value = String> {
 fn options() -> impl Strategy<Value = ParseOptions> {
     let mut names = formats();
     names.extend(["auto"; 10]);
-    prop::sample::select(names).prop_map(|name| ParseOptions::format(name).unwrap())
+    let modes = prop::sample::select(vec![ReasoningMode::Auto, ReasoningMode::Open, ReasoningMode::Closed]);
+    (prop::sample::select(names), modes)
+        .prop_map(|(name, mode)| ParseOptions::format(name).unwrap().with_reasoning(mode))
 }
 
 fn collected(mut stream: StreamParser, mut events: Vec<Event>) -> ParsedText {
@@ -172,8 +182,9 @@ fn covered(parsed: &ParsedText) -> usize {
 #[test]
 fn arguments_are_reported_as_compact_json_however_the_text_is_cut() {
     let text = "<tool_call>{\"name\": \"a\", \"arguments\": {\"x\":  1}}</tool_call>";
+    let options = ParseOptions::default().with_reasoning(ReasoningMode::Closed);
     for size in [1, 5, text.len()] {
-        let mut stream = StreamParser::new(&ParseOptions::default());
+        let mut stream = StreamParser::new(&options);
         let pieces = text.as_bytes().chunks(size);
         let events: Vec<Event> = pieces.flat_map(|piece| stream.feed_bytes(piece)).collect();
         let delta = Event::ArgsDelta { index: 0, delta: "{\"x\":1}".into() };

@@ -9,7 +9,7 @@ from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
-from ..options import DispatchOptions, ResultFormat
+from ..options import DispatchOptions, Reasoning, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approval, Permissions
 from ..result import ToolResult
@@ -52,6 +52,7 @@ class RunMethods(DispatchMethods):
         allowed: Iterable[str] | None = None,
         approve: Callable[[Approval], Any] | None = None,
         format: str = "auto",
+        reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",
         approve_timeout: float = PATIENCE,
         concurrency: int = 16,
@@ -62,13 +63,14 @@ class RunMethods(DispatchMethods):
         """Execute the tool calls in a model's message and return the messages that answer them.
 
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
-        is the format of a text. Harmless calls run concurrently, `concurrency` at a time; a call that may act runs alone, in
-        its position among the others. `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is
-        cut to `limit` characters (at least 1,000; by default `result_limit` of the hub); once one was cut, the model has the
-        tool `read_more`. `admit` is called with each call just before it is made, and may return a result that takes its
-        place; None lets the call be made. Results are written in the form of the API that the message came from, with
-        images where it takes them, or in that of `results` (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`);
-        one of these names as `format` means both. `options` are those of `dispatch`.
+        is the format of a text, and `reasoning` is that of `toolhub.parse`: no call in reasoning is made. Harmless calls run
+        concurrently, `concurrency` at a time; a call that may act runs alone, in its position among the others. `allowed` and
+        `approve` are those of `toolhub.permissions.Permissions`. Each result is cut to `limit` characters (at least 1,000; by
+        default `result_limit` of the hub); once one was cut, the model has the tool `read_more`. `admit` is called with each
+        call just before it is made, and may return a result that takes its place; None lets the call be made. Results are
+        written in the form of the API that the message came from, with images where it takes them, or in that of `results`
+        (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means both. `options` are
+        those of `dispatch`.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -98,7 +100,7 @@ class RunMethods(DispatchMethods):
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)
         planned, around = self._planned_options(ROUTE, **options)
-        calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format)
+        calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format, reasoning)
 
         async def answer(call: _core.ParsedCall) -> ToolResult:
             if admit is not None and (instead := admit(call)) is not None:
@@ -113,16 +115,16 @@ class RunMethods(DispatchMethods):
         return outcome
 
     def _planned(
-        self, message: Any, format: str
+        self, message: Any, format: str, reasoning: Reasoning
     ) -> "tuple[list[_core.ParsedCall], str, str | None, list[list[int]]]":
         """The calls of a message, the text around them, the format, and the calls that may run together."""
         try:
-            planned = _core.plan_run(self._core, message, format)
+            planned = _core.plan_run(self._core, message, format, False, reasoning)
         except TypeError:
             plain = None if message is None else spelt_out(message)
             if not isinstance(plain, (dict, list)):
                 raise
-            planned = _core.plan_run(self._core, plain, format, True)
+            planned = _core.plan_run(self._core, plain, format, True, reasoning)
         calls, _, found, _ = planned
         repairs = sum(len(call.repairs) for call in calls)
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)

@@ -16,17 +16,18 @@ type PlannedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>, Vec<
 
 /// Parses a model's message with the schemas of the tools that it names, and groups its calls.
 #[pyfunction]
-#[pyo3(signature = (hub, message, format, is_plain=false))]
+#[pyo3(signature = (hub, message, format, is_plain=false, reasoning="auto"))]
 pub fn plan_run(
     hub: &Bound<'_, PyHub>,
     message: &Bound<'_, PyAny>,
     format: &str,
     is_plain: bool,
+    reasoning: &str,
 ) -> PyResult<PlannedMessage> {
     let py = hub.py();
     hub.get().check_process()?;
     let schemas = Arc::new(HubSchemas(hub.get().core().registry.snapshot()));
-    let options = options(format, None)?.with_schemas(schemas.clone());
+    let options = options(format, None, reasoning)?.with_schemas(schemas.clone());
     let (calls, text, format) = parse_message("run()", message, &options, is_plain)?;
     let name = |call: &Py<PyParsedCall>| call.get().name(py).to_string_lossy().into_owned();
     let entries: Vec<_> = calls.iter().map(|call| schemas.entry(&name(call))).collect();

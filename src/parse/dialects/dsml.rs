@@ -1,4 +1,5 @@
-//! DeepSeek V3.2 and V4: elements in their own namespace; each parameter declares whether it is a string.
+//! DeepSeek V3.2, V4 and V4.1: elements in their own namespace; each parameter declares whether it is a string. V4.1 has a
+//! space before each name.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
@@ -6,11 +7,15 @@ use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const DEEPSEEK_DSML: CallDialect = CallDialect { name: "deepseek_dsml", markers: MARKERS };
 pub(super) const DEEPSEEK_DSML_V4: CallDialect = CallDialect { name: "deepseek_dsml_v4", markers: MARKERS };
+pub(super) const DEEPSEEK_DSML_V41: CallDialect = CallDialect { name: "deepseek_dsml_v41", markers: MARKERS };
 
 const MARKERS: &[Marker] = &[
     Marker::new("<｜DSML｜function_calls>", v32),
     Marker::new("<｜DSML｜tool_calls>", v4),
     Marker::new("<｜DSML｜invoke", v32),
+    Marker::new("<｜DSML｜ calls>", v41),
+    Marker::new("<｜DSML｜ tool_calls>", v41),
+    Marker::new("<｜DSML｜ invoke", v41),
 ];
 
 const V32: TagStyle = TagStyle {
@@ -21,6 +26,7 @@ const V32: TagStyle = TagStyle {
     call_end: "</｜DSML｜invoke>",
     param: "<｜DSML｜parameter",
     param_end: "</｜DSML｜parameter>",
+    sisters: &["<｜DSML｜ invoke"],
     ..PLAIN
 };
 
@@ -30,6 +36,22 @@ const V4: TagStyle = TagStyle {
     closes: &["</｜DSML｜tool_calls>"],
     ..V32
 };
+
+const V41: TagStyle = TagStyle {
+    format: "deepseek_dsml_v41",
+    wraps: &["<｜DSML｜ calls>", "<｜DSML｜ tool_calls>"],
+    closes: &["</｜DSML｜ calls>", "</｜DSML｜ tool_calls>"],
+    call: "<｜DSML｜ invoke",
+    call_end: "</｜DSML｜ invoke>",
+    param: "<｜DSML｜ parameter",
+    param_end: "</｜DSML｜ parameter>",
+    sisters: &["<｜DSML｜invoke"],
+    ..PLAIN
+};
+
+fn v41(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(invoke::read(cx, opening, &V41))
+}
 
 fn v32(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(invoke::read(cx, opening, &V32))

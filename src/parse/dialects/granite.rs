@@ -19,6 +19,17 @@ const BLOCK: JsonBlock = JsonBlock {
     shape: CallShape::Marked,
 };
 
+/// Granite 20B FC: `<function_call> {…}`, once for each call.
+pub(super) const GRANITE_20B_FC: CallDialect =
+    CallDialect { name: "granite_20b_fc", markers: &[Marker::new("<function_call>", function_call)] };
+
+const FUNCTION_CALL: JsonBlock =
+    JsonBlock { format: "granite_20b_fc", stops: &["<function_call>", "</function_call>"], ..BLOCK };
+
+fn function_call(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &FUNCTION_CALL)
+}
+
 pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     json_body::reading(cx, opening, &BLOCK)
 }

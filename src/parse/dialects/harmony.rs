@@ -14,42 +14,81 @@ pub(super) const HARMONY: CallDialect = CallDialect {
     markers: &[
         Marker::new("<|start|>", read),
         Marker::new("<|channel|>", read),
-        Marker::new("<|end|>", token),
+        Marker::new("<|end|>", message_end),
         Marker::new("<|return|>", token),
         Marker::new("<|call|>", token),
+        Marker::new("to=", first_header),
     ],
 };
 
 const MESSAGE: &str = "<|message|>";
-const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>"];
+const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
-fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+pub(super) fn token(_: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move { ReadOutcome::Block(opening.after) })
 }
 
-fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+/// Between two messages. The first message may have begun in the prompt: nobody receives it, so it is reasoning.
+fn message_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if cx.input.is_undecided() {
+            let next = cx.input.skip_space(opening.after).await;
+            if cx.input.literal(next, &["<|start|>"]).await.is_some() {
+                cx.forget(opening.start);
+            }
+        }
+        ReadOutcome::Block(opening.after)
+    })
+}
+
+pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
+        // A header that another one follows was cut off.
+        let channels = cx.input.with(opening.start, body, |text| text.matches("<|channel|>").count());
+        if channels > 1 || ["<|start|>", "<|call|>", "<|end|>"].iter().any(|token| header.contains(token)) {
+            return ReadOutcome::No;
+        }
+        // From here on each message says whether it is reasoning.
+        if cx.input.is_undecided() {
+            cx.forget(opening.start);
+        }
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         // A message to the model itself is a result that it made up.
         match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
+            // Muse writes its thoughts to itself, and its calls as elements.
+            Some("self") => thought(cx, body).await,
+            Some(_) if cx.input.literal(cx.input.skip_space(body).await, &["<atem:"]).await.is_some() => {
+                ReadOutcome::Block(body)
+            }
             Some(recipient) => {
                 let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
                 ReadOutcome::Block(call(cx, body, name).await)
             }
-            None if header.contains("analysis") => {
-                cx.input.drop_to(body);
-                match cx.input.find(body, ENDS).await {
-                    Some((end, _)) => ReadOutcome::Block(end),
-                    None => ReadOutcome::Block(cx.input.end_so_far()),
-                }
-            }
+            None if header.contains("analysis") => thought(cx, body).await,
             None => ReadOutcome::Block(body),
         }
     })
+}
+
+/// Reasoning that is not meant for the user.
+async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
+    cx.input.drop_to(body);
+    match cx.input.find(body, ENDS).await {
+        Some((end, _)) => ReadOutcome::Block(end),
+        None => ReadOutcome::Block(cx.input.end_so_far()),
+    }
+}
+
+/// The prompt may end with the start of the header: then the text begins with the rest of it.
+pub(super) fn first_header(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    match cx.input.is_first(opening.start) {
+        true => read(cx, Opening { after: opening.start, ..opening }),
+        false => Box::pin(async { ReadOutcome::No }),
+    }
 }
 
 /// The position after `<|message|>`, if it comes within the limit.

@@ -11,8 +11,13 @@ pub(super) const LFM2: CallDialect =
 
 const CLOSES: &[&str] = &["<|tool_call_end|>"];
 /// The model writes JSON instead on request.
-const BLOCK: JsonBlock =
-    JsonBlock { format: "lfm2", opens: &[], closes: CLOSES, stops: CLOSES, shape: CallShape::Marked };
+const BLOCK: JsonBlock = JsonBlock {
+    format: "lfm2",
+    opens: &[],
+    closes: CLOSES,
+    stops: &["<|tool_call_end|>", "<|tool_call_start|>"],
+    shape: CallShape::Marked,
+};
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {

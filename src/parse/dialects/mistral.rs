@@ -5,14 +5,19 @@ use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
 use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::common;
 use crate::parse::read::json_body::{self, JsonBlock};
 
-const MARKERS: &[Marker] = &[Marker::new("[TOOL_CALLS]", list), Marker::new("[TOOL_CALLS]", named)];
+const MARKERS: &[Marker] = &[
+    Marker::new("[TOOL_CALLS]", list),
+    Marker::new("[TOOL_CALLS]", named),
+    Marker::new("[/TOOL_CALLS]", common::leftover),
+];
 
 pub(super) const MISTRAL_JSON: CallDialect = CallDialect { name: "mistral_json", markers: MARKERS };
 pub(super) const MISTRAL_ARGS: CallDialect = CallDialect { name: "mistral_args", markers: MARKERS };
 
-const STOPS: &[&str] = &["[TOOL_CALLS]"];
+const STOPS: &[&str] = &["[TOOL_CALLS]", "[/TOOL_CALLS]"];
 const BLOCK: JsonBlock =
     JsonBlock { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: CallShape::Marked };
 

@@ -4,12 +4,17 @@ mod anthropic;
 mod apertus;
 mod cohere;
 mod deepseek;
+mod dots;
 mod dsml;
+mod functionary;
 mod gemma;
+mod gigachat3;
 mod glm;
 mod granite;
 mod harmony;
 mod hermes;
+mod hunyuan;
+mod inkling;
 mod internlm;
 mod jamba;
 mod json_bare;
@@ -19,8 +24,10 @@ mod kimi_k3;
 mod lfm2;
 mod llama3;
 mod longcat;
+mod minicpm5;
 mod minimax;
 mod mistral;
+mod muse;
 mod nemotron;
 mod olmo3;
 mod phi4;
@@ -39,6 +46,7 @@ pub(super) const ALL: &[CallDialect] = &[
     qwen3_coder::QWEN3_CODER,
     glm::GLM45,
     glm::GLM47,
+    hunyuan::HUNYUAN,
     longcat::LONGCAT,
     seed_oss::SEED_OSS,
     anthropic::ANTHROPIC_XML,
@@ -48,14 +56,21 @@ pub(super) const ALL: &[CallDialect] = &[
     deepseek::DEEPSEEK_V31,
     dsml::DEEPSEEK_DSML,
     dsml::DEEPSEEK_DSML_V4,
+    dsml::DEEPSEEK_DSML_V41,
     kimi_k2::KIMI_K2,
     kimi_k3::KIMI_K3,
     harmony::HARMONY,
+    muse::MUSE,
+    minicpm5::MINICPM5,
+    dots::DOTS,
+    inkling::INKLING,
+    gigachat3::GIGACHAT3,
     mistral::MISTRAL_JSON,
     mistral::MISTRAL_ARGS,
     llama3::LLAMA3_JSON,
     cohere::COHERE,
     granite::GRANITE,
+    granite::GRANITE_20B_FC,
     internlm::INTERNLM,
     jamba::JAMBA,
     nemotron::NEMOTRON,
@@ -65,6 +80,7 @@ pub(super) const ALL: &[CallDialect] = &[
     step3::STEP3,
     lfm2::LFM2,
     olmo3::OLMO3,
+    functionary::FUNCTIONARY_V32,
     phi4::PHI4,
     json_fence::JSON_FENCE,
     json_bare::JSON_BARE,
@@ -74,15 +90,47 @@ pub(super) const ALL: &[CallDialect] = &[
 
 /// Markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
-    Marker::new("<think>", common::reasoning).at_line(),
-    Marker::new("<thinking>", common::reasoning).at_line(),
-    Marker::new("<reasoning>", common::reasoning).at_line(),
-    Marker::new("<seed:think>", common::reasoning).at_line(),
-    Marker::new("<longcat_think>", common::reasoning).at_line(),
-    Marker::new("<|channel>thought", common::reasoning).at_line(),
-    Marker::new("[THINK]", common::reasoning).at_line(),
-    Marker::new("<|START_THINKING|>", common::reasoning).at_line(),
+    Marker::new("<think>", common::reasoning_block).at_line(),
+    Marker::new("<thinking>", common::reasoning_block).at_line(),
+    Marker::new("<thought>", common::reasoning_block).at_line(),
+    Marker::new("<reasoning>", common::reasoning_block).at_line(),
+    Marker::new("<seed:think>", common::reasoning_block).at_line(),
+    Marker::new("<mm:think>", common::reasoning_block).at_line(),
+    Marker::new("<longcat_think>", common::reasoning_block).at_line(),
+    Marker::new("<|channel>thought", common::reasoning_block).at_line(),
+    Marker::new("[THINK]", common::reasoning_block).at_line(),
+    Marker::new("<|START_THINKING|>", common::reasoning_block).at_line(),
+    Marker::new("<|begin_of_thought|>", common::reasoning_block).at_line(),
+    Marker::new("<|inner_prefix|>", common::reasoning_block).at_line(),
+    Marker::new("◁think▷", common::reasoning_block).at_line(),
+    Marker::new("<think>", common::mid_line),
+    Marker::new("<thinking>", common::mid_line),
+    Marker::new("<thought>", common::mid_line),
+    Marker::new("<reasoning>", common::mid_line),
+    Marker::new("<seed:think>", common::mid_line),
+    Marker::new("<mm:think>", common::mid_line),
+    Marker::new("<longcat_think>", common::mid_line),
+    Marker::new("<|channel>thought", common::mid_line),
+    Marker::new("[THINK]", common::mid_line),
+    Marker::new("<|START_THINKING|>", common::mid_line),
+    Marker::new("<|begin_of_thought|>", common::mid_line),
+    Marker::new("<|inner_prefix|>", common::mid_line),
+    Marker::new("◁think▷", common::mid_line),
+    Marker::new("</think>", common::reasoning_end),
+    Marker::new("</thinking>", common::reasoning_end),
+    Marker::new("</thought>", common::reasoning_end),
+    Marker::new("</reasoning>", common::reasoning_end),
+    Marker::new("</seed:think>", common::reasoning_end),
+    Marker::new("</mm:think>", common::reasoning_end),
+    Marker::new("</longcat_think>", common::reasoning_end),
+    Marker::new("<channel|>", common::reasoning_end),
+    Marker::new("[/THINK]", common::reasoning_end),
+    Marker::new("<|END_THINKING|>", common::reasoning_end),
+    Marker::new("<|end_of_thought|>", common::reasoning_end),
+    Marker::new("<|inner_suffix|>", common::reasoning_end),
+    Marker::new("◁/think▷", common::reasoning_end),
     Marker::new("```", common::code).at_line(),
+    Marker::new("~~~", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
     Marker::new("<|eot_id|>", common::leftover),
     Marker::new("<|eot|>", common::leftover),
@@ -98,9 +146,12 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|tool_response>", common::leftover),
     Marker::new("<|/tool_call|>", common::leftover),
     Marker::new("</s>", common::last),
-    Marker::new("<tool_call>", hermes::unreadable),
-    Marker::new("</tool_call>", common::leftover),
 ];
+
+/// Markers for dialects with this tag: a block that none of them can read, and an end tag that is left over.
+pub(super) const TOOL_CALL: &str = "<tool_call>";
+pub(super) const AROUND_TOOL_CALL: &[Marker] =
+    &[Marker::new(TOOL_CALL, hermes::unreadable), Marker::new("</tool_call>", common::leftover)];
 
 pub(super) fn named(name: &str) -> Option<&'static CallDialect> {
     ALL.iter().find(|dialect| dialect.name == name)

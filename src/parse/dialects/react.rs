@@ -18,6 +18,7 @@ pub(super) const REACT: CallDialect =
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
+const NEXT: &str = "\nAction:";
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
@@ -35,7 +36,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let (inside, fenced) = skip_fence(cx, cx.input.skip_space(from).await).await;
         let end = if fenced || cx.input.byte(inside).await == Some(b'{') {
             let named = NamedCall { fences: true, ..NamedCall::new(&name, "react") };
-            arguments::read(cx, from, named, &[OBSERVATION]).await
+            arguments::read(cx, from, named, &[OBSERVATION, NEXT]).await
         } else {
             words(cx, from, &name).await
         };

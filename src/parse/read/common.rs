@@ -2,48 +2,111 @@
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
+use crate::parse::reasoning::{self, TAGS};
 
-/// The tags that open and close reasoning.
-const REASONING: &[(&str, &str)] = &[
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("<longcat_think>", "</longcat_think>"),
-    ("<|channel>thought", "<channel|>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-];
+/// Ends the message that a text of gpt-oss begins inside of.
+const HARMONY_END: &str = "<|end|>";
+
+/// A special token of Kimi K2, which its reasoning cannot quote.
+const KIMI_SECTION: &str = "<|tool_calls_section_begin|>";
 
 /// Languages of a code fence that may contain a call.
 const DATA: &[&str] =
     &["", "json", "jsonc", "json5", "xml", "tool_call", "tool_calls", "tool_code", "tool_use"];
 
 /// Reasoning is text, whatever it quotes.
-pub fn reasoning(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let opened = cx.input.slice(opening.start, opening.after);
-        let Some((_, close)) = REASONING.iter().find(|(open, _)| *open == opened) else {
-            return ReadOutcome::No;
-        };
-        match cx.input.text_until(opening.after, &[close]).await {
-            Some((at, _)) => ReadOutcome::Text(at + close.len()),
+        let Some(close) = closing_of(cx, opening) else { return ReadOutcome::No };
+        // A text that begins with the opening tag did not begin inside.
+        if cx.input.is_first(opening.start) {
+            cx.input.decide();
+        }
+        let ends = [close, KIMI_SECTION];
+        let ends = if cx.reads_kimi { &ends[..] } else { &ends[..1] };
+        match cx.input.text_until(opening.after, ends).await {
+            Some((at, 0)) => ReadOutcome::Text(at + close.len()),
+            // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
+            Some((at, _)) => {
+                cx.input.doubt();
+                ReadOutcome::Text(at)
+            }
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }
     })
 }
 
+/// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
+pub fn mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if !is_mentioned(cx, opening).await
+            && let Some(close) = closing_of(cx, opening)
+        {
+            cx.input.expect(close);
+        }
+        ReadOutcome::Text(opening.after)
+    })
+}
+
+/// A closing tag without its opening tag shows that the text began inside of reasoning.
+pub fn reasoning_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if is_mentioned(cx, opening).await {
+            return ReadOutcome::Text(opening.after);
+        }
+        let close = cx.input.slice(opening.start, opening.after);
+        if cx.input.revoke_expected(&close, opening.after) {
+            cx.recall_strength();
+        } else if cx.input.is_undecided() {
+            cx.forget(opening.after);
+        }
+        ReadOutcome::Text(opening.after)
+    })
+}
+
+fn closing_of(cx: &ReadContext, opening: Opening) -> Option<&'static str> {
+    let opened = cx.input.slice(opening.start, opening.after);
+    TAGS.iter().find(|(open, _)| *open == opened).map(|(_, close)| *close)
+}
+
+async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
+    let before = cx.input.byte_before(opening.start);
+    matches!(before, Some(b'`' | b'"' | b'\'' | b'('))
+        && reasoning::is_mention(before, cx.input.byte(opening.after).await)
+}
+
+/// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
+pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
+    let closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
+    let mut from = from;
+    loop {
+        let (at, index) = cx.input.text_until(from, &closing).await?;
+        let opening = Opening { start: at, after: at + closing[index].len() };
+        from = opening.after;
+        if !is_mentioned(cx, opening).await {
+            return Some(from);
+        }
+    }
+}
+
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
+        let close = format!("\n{}", cx.input.slice(opening.start, opening.after));
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n", "`"]).await else {
             return ReadOutcome::No;
         };
         let language = cx.input.slice(opening.after, line_end).trim().to_ascii_lowercase();
+        // Tags and sentences are no language: these backticks end a fence whose start is missing.
+        if language.contains(['<', '{', '[', ' '])
+            && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
+        {
+            return ReadOutcome::Text(opening.after);
+        }
         if DATA.contains(&language.as_str()) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
-        match cx.input.text_until(line_end, &["\n```"]).await {
+        match cx.input.text_until(line_end, &[&close]).await {
             Some((at, _)) => ReadOutcome::Text(at + 4),
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }

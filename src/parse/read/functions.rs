@@ -1,5 +1,6 @@
 //! Calls in Python notation, in a list or one per line.
 
+use super::arguments::give_up;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
@@ -54,6 +55,8 @@ pub async fn marked(
     let mut at = cx.input.skip_space(opening.after).await;
     let mut found = false;
     let mut closed = false;
+    let marker = cx.input.slice(opening.start, opening.after);
+    let stops: Vec<&str> = closes.iter().copied().chain([marker.as_str()]).collect();
     loop {
         let listed = cx.input.byte(at).await == Some(b'[');
         let inside = if listed { cx.input.skip_space(at + 1).await } else { at };
@@ -61,9 +64,10 @@ pub async fn marked(
             break;
         }
         let bracket = if listed { at } else { cx.input.skip(at, python::names).await };
-        let (end, whole) = match cx.extent(bracket, Notation::Python, closes).await {
+        let (end, whole) = match cx.extent(bracket, Notation::Python, &stops).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => (end, true),
-            ValueExtent::Cut { in_string } => (cx.input.end_so_far(), listed && !in_string),
+            ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), listed),
+            ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
         let read = match whole {
             true => cx.input.with(at, end, |text| python::calls(text, &*cx.tools)),

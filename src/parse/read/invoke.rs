@@ -27,6 +27,10 @@ pub struct TagStyle {
     pub tag_end: &'static str,
     /// One line end on each side of a value is not part of the value.
     pub lines: bool,
+    /// The openings of calls in a sister style: a call that cannot be read ends there too.
+    pub sisters: &'static [&'static str],
+    /// Values are XML text: entities, or CDATA.
+    pub xml: bool,
     /// Parameters are elements named after themselves, with this prefix.
     pub elements: Option<&'static str>,
 }
@@ -41,6 +45,8 @@ pub const PLAIN: TagStyle = TagStyle {
     param_end: "</parameter>",
     tag_end: ">",
     lines: false,
+    sisters: &[],
+    xml: false,
     elements: None,
 };
 
@@ -125,9 +131,10 @@ async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usiz
 }
 
 async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style: &TagStyle) -> usize {
-    let end = cx.input.find(at, &[style.call_end]).await;
+    let end = cx.input.find(at, &[style.call_end, style.call]).await;
     let (end, after) = match end {
-        Some((end, _)) => (end, end + style.call_end.len()),
+        Some((end, 0)) => (end, end + style.call_end.len()),
+        Some((end, _)) => (end, end),
         None => (cx.input.end_so_far(), cx.input.end_so_far()),
     };
     let draft = match cx.input.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
@@ -157,7 +164,10 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
                     }
                     at = after;
                 }
-                Err(why) => break (skip_call(cx, at, style).await, Some(why)),
+                Err(BadParameter { why, end: Some(end) }) => break (end, Some(why)),
+                Err(BadParameter { why, end: None }) => {
+                    break (skip_call(cx, at, style).await, Some(why));
+                }
             }
         } else if map.is_empty() && cx.input.byte(at).await.is_none() {
             break (at, Some("the text ends before its parameters"));
@@ -185,10 +195,12 @@ async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool
         || cx.input.literal(at, style.wraps).await.is_some()
 }
 
-/// The end of a call that cannot be read.
+/// The end of a call that cannot be read: its end tag, or the next call.
 async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
-    match cx.input.find(at, &[style.call_end]).await {
-        Some((end, _)) => end + style.call_end.len(),
+    let ends: Vec<&str> = [style.call_end, style.call].iter().chain(style.sisters).copied().collect();
+    match cx.input.find(at, &ends).await {
+        Some((end, 0)) => end + style.call_end.len(),
+        Some((end, _)) => end,
         None => cx.input.end_so_far(),
     }
 }
@@ -200,20 +212,32 @@ struct Parameter {
     after: usize,
 }
 
+/// Why a parameter cannot be read, and the end of its call if that is known.
+struct BadParameter {
+    why: &'static str,
+    end: Option<usize>,
+}
+
 /// Reads a parameter from after `<parameter`.
 async fn parameter(
     cx: &ReadContext,
     at: usize,
     tool: &str,
     style: &TagStyle,
-) -> Result<Parameter, &'static str> {
-    let (header, from) = header(cx, at, style).await.ok_or("a parameter has no name")?;
-    let name = header.name.ok_or("a parameter has no name")?;
+) -> Result<Parameter, BadParameter> {
+    let nameless = || BadParameter { why: "a parameter has no name", end: None };
+    let (header, from) = header(cx, at, style).await.ok_or_else(nameless)?;
+    let name = header.name.ok_or_else(nameless)?;
     let end = match header.closed {
-        true => Some((from, from, false)),
+        true => ValueEnd::Found { to: from, after: from, repaired: false },
         false => value_end(cx, from, style).await,
     };
-    let (to, after, repaired) = end.ok_or("the text ends inside a value")?;
+    let (to, after, repaired) = match end {
+        ValueEnd::Found { to, after, repaired } => (to, after, repaired),
+        ValueEnd::Cut(end) => {
+            return Err(BadParameter { why: "the text ends inside a value", end: Some(end) });
+        }
+    };
     let value = cx.input.with(from, to, |text| {
         let text = match () {
             () if style.lines => strip_lines(text),
@@ -221,6 +245,8 @@ async fn parameter(
             () if repaired => text.strip_suffix('\n').unwrap_or(text),
             () => text,
         };
+        let plain = style.xml.then(|| xml_text(text));
+        let text = plain.as_deref().unwrap_or(text);
         match header.is_text {
             Some(true) => Value::from(text),
             Some(false) => typed::json(text),
@@ -230,29 +256,59 @@ async fn parameter(
     Ok(Parameter { name, value, repaired, after })
 }
 
+/// The text of an XML element.
+fn xml_text(text: &str) -> String {
+    let text = text.trim();
+    if let Some(data) = text.strip_prefix("<![CDATA[").and_then(|data| data.strip_suffix("]]>")) {
+        return data.to_owned();
+    }
+    let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
+}
+
 fn strip_lines(text: &str) -> &str {
     let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
     text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
 }
 
-/// The end of a value, the position after its end tag, and whether that tag is missing; `None` if the text is cut off.
-async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> Option<(usize, usize, bool)> {
-    let ends = [style.param_end, style.param, style.call_end];
+/// Where a value ends.
+enum ValueEnd {
+    /// The end of the value, and the position after its end tag, which may be missing.
+    Found { to: usize, after: usize, repaired: bool },
+    /// The text was cut off inside the value: the position of the next call, or the end.
+    Cut(usize),
+}
+
+/// Finds the end of a value. Once another call begins inside, it ends only at an end tag that is none of that call's: then
+/// the value quotes a call. Without such a tag the value was cut off, and the other call is real.
+async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> ValueEnd {
+    let ends = [style.param_end, style.param, style.call_end, style.call];
     let mut at = from;
-    loop {
-        let (found, index) = cx.input.find(at, &ends).await?;
+    let (mut next_call, mut inner) = (None, 0_usize);
+    while let Some((found, index)) = cx.input.find(at, &ends).await {
         let after = found + ends[index].len();
+        at = after;
         match index {
-            0 if follows(cx, after, style).await => return Some((found, after, false)),
+            0 if inner > 0 => inner -= 1,
+            0 if follows(cx, after, style).await => {
+                return ValueEnd::Found { to: found, after, repaired: false };
+            }
+            1 if next_call.is_some() => inner += 1,
             1 if found > from && cx.input.with(found - 1, found, |before| before == "\n") => {
-                return Some((found, found, true));
+                return ValueEnd::Found { to: found, after: found, repaired: true };
             }
-            2 if ends_without_tag(cx, cx.input.skip_space(after).await, style).await => {
-                return Some((found, found, true));
+            2 if next_call.is_none()
+                && ends_without_tag(cx, cx.input.skip_space(after).await, style).await =>
+            {
+                return ValueEnd::Found { to: found, after: found, repaired: true };
             }
-            _ => at = after,
+            3 if matches!(cx.input.byte(after).await, Some(b'=' | b' ')) => {
+                next_call = next_call.or(Some(found));
+            }
+            _ => {}
         }
     }
+    ValueEnd::Cut(next_call.unwrap_or_else(|| cx.input.end_so_far()))
 }
 
 /// True if what follows an end tag shows that it ends a parameter.

@@ -1,5 +1,6 @@
 //! Readers that several dialects share, one for each way to write a call.
 
+pub(super) mod arg_pairs;
 pub(super) mod arguments;
 pub(super) mod bare_json;
 pub(super) mod common;

@@ -111,7 +111,7 @@ def test_tools_give_values_their_types() -> None:
     tools = [{"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}]
     assert parse(text).calls[0].arguments == {"a": "5"}
     assert parse(text, "qwen3_coder", tools).calls[0].arguments == {"a": 5}
-    stream = StreamParser(tools=tools)
+    stream = StreamParser(tools=tools, reasoning="closed")
     stream.feed(text)
     assert stream.calls[0].arguments == {"a": 5}
 
@@ -129,7 +129,7 @@ def test_wrong_use_is_reported() -> None:
 
 
 def test_the_events_of_a_stream() -> None:
-    stream = StreamParser("hermes")
+    stream = StreamParser("hermes", reasoning="closed")
     assert stream.feed("Sure. <tool_") == [{"type": "text", "text": "Sure. "}]
     assert stream.feed('call>{"name": "a", "arguments": {"x": 1') == []
     assert stream.feed("}}") == [
@@ -147,7 +147,7 @@ def test_the_events_of_a_stream() -> None:
 
 
 def test_the_calls_of_a_stream_keep_their_identity() -> None:
-    stream = StreamParser()
+    stream = StreamParser(reasoning="closed")
     seen: list[ParsedCall] = []
     for _ in range(20):
         stream.feed(CALL)
@@ -243,7 +243,7 @@ def test_the_tools_of_a_hub_give_values_their_types() -> None:
     text = "<tool_call><function=add><parameter=a>5</parameter></function></tool_call>"
     for tools in (hub.tools(), hub.as_openai(), hub.as_anthropic(), hub.as_gemini(), iter(hub.as_openai())):
         assert parse(text, tools=tools).calls[0].arguments == {"a": 5}
-    stream = StreamParser(tools=hub.tools())
+    stream = StreamParser(tools=hub.tools(), reasoning="closed")
     stream.feed(text)
     assert stream.calls[0].arguments == {"a": 5}
     with pytest.raises(ValueError, match="each of the tools must be a description"):

@@ -152,3 +152,34 @@ def test_what_the_api_has_done_itself_is_no_call() -> None:
     ]
     found = toolhub.parse({"role": "assistant", "content": blocks})
     assert [call.id for call in found.calls] == ["toolu_1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[TOOL_CALLS] [{PING}] [/TOOL_CALLS]",
+        f"[TOOL_CALLS][{PING}][/TOOL_CALLS]",
+        '[TOOL_CALLS]ping[ARGS]{"host": "a"}[/TOOL_CALLS]',
+        '[TOOL_CALLS]ping[ARGS]{"host": "a"}[TOOL_CALLS]ping[ARGS]{"host": "a"}[/TOOL_CALLS]</s>',
+    ],
+)
+def test_the_closing_tag_of_mistral_is_no_call(text: str) -> None:
+    for format in ("mistral_json", "mistral_args", "auto"):
+        found = toolhub.parse(text, format)
+        assert {(call.name, call.error, *call.repairs) for call in found.calls} == {("ping", None)}
+        assert found.text.strip() == ""
+        assert made(text, format)
+    # Without a call it is only mentioned.
+    assert toolhub.parse("It ends with [/TOOL_CALLS].").text == "It ends with [/TOOL_CALLS]."
+
+
+def test_marks_of_another_family_are_left_alone() -> None:
+    words = "<tool_call>not JSON</tool_call> and </tool_call>"
+    for format in ("mistral_json", "llama3_json", "kimi_k2", "anthropic_xml", "deepseek_v31"):
+        found = toolhub.parse(words, format)
+        assert (found.calls, found.text) == ([], words), format
+    found = toolhub.parse(f"[TOOL_CALLS] [{PING}] {words}", "mistral_json")
+    assert [call.name for call in found.calls] == ["ping"]
+    assert words in found.text
+    # With the tag of its own, it is a call that cannot be read.
+    assert toolhub.parse(words, "hermes").calls[0].error

@@ -56,18 +56,47 @@ def tagged(tag: str, attribute: Callable[[Any], str], close: str) -> Callable[[d
     )
 
 
-def dsml(outer: str) -> Writer:
+def dsml(outer: str, space: str = "") -> Writer:
+    mark = f"｜DSML｜{space}"
     values = tagged(
-        '<｜DSML｜parameter name="{}" string="{}">',
+        f'<{mark}parameter name="{{}}" string="{{}}">',
         lambda one: "true" if isinstance(one, str) else "false",
-        "</｜DSML｜parameter>\n",
+        f"</{mark}parameter>\n",
     )
     return lambda calls: (
-        f"<｜DSML｜{outer}>\n"
-        + "".join(
-            f'<｜DSML｜invoke name="{tool}">\n{values(given)}</｜DSML｜invoke>\n' for tool, given in calls
-        )
-        + f"</｜DSML｜{outer}>"
+        f"<{mark}{outer}>\n"
+        + "".join(f'<{mark}invoke name="{tool}">\n{values(given)}</{mark}invoke>\n' for tool, given in calls)
+        + f"</{mark}{outer}>"
+    )
+
+
+def hunyuan(calls: list[Call]) -> str:
+    pairs = invoked(
+        "<tool_call>",
+        "{}<tool_sep>\n",
+        "<arg_key>{}</arg_key>\n<arg_value>[]</arg_value>\n",
+        "",
+        "</tool_call>\n",
+    )
+    return f"<tool_calls>\n{wrapped(pairs)(calls)}</tool_calls>"
+
+
+def minicpm5(calls: list[Call]) -> str:
+    def value(one: Any) -> str:
+        return f"<![CDATA[{plain(one)}]]>"
+
+    return "\n".join(
+        f'<function name="{tool}">'
+        + "".join(f'<param name="{key}">{value(one)}</param>' for key, one in given.items())
+        + "</function>"
+        for tool, given in calls
+    )
+
+
+def inkling(calls: list[Call]) -> str:
+    return "".join(
+        f"<|message_model|>{tool}<|content_invoke_tool_json|>{body}<|end_message|>"
+        for (tool, _), body in zip(calls, objects(calls, arguments="args"), strict=True)
     )
 
 
@@ -186,6 +215,10 @@ QUOTED: dict[str, Writer] = {
     "jamba": listed("<tool_calls>", "</tool_calls>"),
     "nemotron": listed("<TOOLCALL>", "</TOOLCALL>"),
     "granite": listed("<|tool_call|>", ""),
+    "granite_20b_fc": each("<function_call> ", "", "\n"),
+    "gigachat3": each("<|message_sep|>function call<|role_sep|>\n", ""),
+    "functionary_v32": by_name(">>>{}\n[]", "\n"),
+    "inkling": inkling,
     "phi4": listed("functools", ""),
     "mistral_json": listed("[TOOL_CALLS] ", ""),
     "mistral_args": by_name("[TOOL_CALLS]{}[ARGS][]", ""),
@@ -213,12 +246,23 @@ LITERAL: dict[str, Writer] = {
     "seed_oss": wrapped(SEED),
     "glm45": wrapped(GLM45, "\n"),
     "glm47": wrapped(GLM47),
+    "hunyuan": hunyuan,
+    "minicpm5": minicpm5,
+    "muse": invoked(
+        "<atem:function_calls>\n",
+        '<atem:invoke name="{}">\n',
+        '<atem:parameter name="{}">[]</atem:parameter>\n',
+        "</atem:invoke>\n",
+        "</atem:function_calls>",
+    ),
+    "dots": invoked("<dots_function_call>\n", *INVOKE, "</dots_function_call>"),
     "anthropic_xml": invoked("<function_calls>\n", *INVOKE, "</function_calls>"),
     "minimax_m2": invoked("<minimax:tool_call>\n", *INVOKE, "</minimax:tool_call>"),
     "minimax_m3": minimax_m3,
     "step3": lambda calls: "<｜tool_calls_begin｜>" + wrapped(STEP)(calls) + "<｜tool_calls_end｜>",
     "deepseek_dsml": dsml("function_calls"),
     "deepseek_dsml_v4": dsml("tool_calls"),
+    "deepseek_dsml_v41": dsml("calls", " "),
     "kimi_k3": kimi_k3,
     "functiongemma": gemma("<start_function_call>", "<escape>", "<end_function_call>"),
     "gemma4": gemma("<|tool_call>", '<|"|>', "<tool_call|>"),

@@ -201,3 +201,20 @@ async def test_another_candidate_gets_its_own_arguments_and_a_question_of_its_ow
     assert asked == [{"count": 5}, {"count": "5"}]
     assert ran == [5, {"count": "5"}], "each gets what was approved for it"
     assert outcome.results[0].success
+
+
+async def test_nobody_is_asked_about_arguments_that_are_refused() -> None:
+    hub = ToolHub()
+    asked: list[Approval] = []
+
+    @hub.tool
+    def remove(count: int) -> str:
+        return f"removed {count}"
+
+    outcome = await hub.run(
+        '<tool_call>{"name": "remove", "arguments": {"count": "many"}}</tool_call>'
+        '<tool_call>{"name": "remove", "arguments": {}}</tool_call>',
+        approve=lambda approval: bool(asked.append(approval)),
+    )
+    assert [result.success for result in outcome.results] == [False, False]
+    assert asked == []

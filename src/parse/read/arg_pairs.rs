@@ -1,0 +1,205 @@
+//! Arguments as pairs of tags: `<arg_key>k</arg_key><arg_value>v</arg_value>` (GLM, Hunyuan).
+
+use serde_json::{Map, Value};
+
+use crate::parse::context::ReadContext;
+use crate::parse::repair::{Repairs, SyntaxRepair};
+use crate::parse::{schemas, typed};
+
+/// The tags of a call. Some checkpoints add a suffix to each name: `<arg_key:opensource>`.
+pub struct ArgTags {
+    pub open: String,
+    pub close: String,
+    pub key: String,
+    pub key_end: String,
+    pub value: String,
+    pub value_end: String,
+}
+
+impl ArgTags {
+    pub fn new(suffix: &str) -> Self {
+        Self {
+            open: format!("<tool_call{suffix}>"),
+            close: format!("</tool_call{suffix}>"),
+            key: format!("<arg_key{suffix}>"),
+            key_end: format!("</arg_key{suffix}>"),
+            value: format!("<arg_value{suffix}>"),
+            value_end: format!("</arg_value{suffix}>"),
+        }
+    }
+}
+
+/// The arguments, and the end of the call.
+pub async fn read(
+    cx: &ReadContext,
+    at: usize,
+    tool: &str,
+    tags: &ArgTags,
+    repairs: &mut Repairs,
+) -> (Result<Map<String, Value>, String>, usize) {
+    let mut map = Map::new();
+    let mut at = at;
+    loop {
+        at = cx.input.skip_space(at).await;
+        let why = match cx.input.literal(at, &[tags.close.as_str(), tags.key.as_str()]).await {
+            Some(0) => return (Ok(map), at + tags.close.len()),
+            Some(_) => match pair(cx, at, tool, tags, repairs).await {
+                ArgPair::Whole { key, value, after } => {
+                    map.insert(key, value);
+                    at = after;
+                    continue;
+                }
+                ArgPair::NoValue { after } => {
+                    repairs.add(SyntaxRepair::KeyWithoutValue);
+                    at = after;
+                    continue;
+                }
+                ArgPair::Cut => "the text ends inside a value",
+            },
+            None if is_over(cx, at, tags).await => {
+                repairs.add(SyntaxRepair::MissingEndTag);
+                return (Ok(map), at);
+            }
+            None => "there are words where a key should be",
+        };
+        let end = match cx.input.find(at, &[tags.close.as_str(), tags.open.as_str()]).await {
+            Some((end, 0)) => end + tags.close.len(),
+            Some((end, _)) => end,
+            None => cx.input.end_so_far(),
+        };
+        return (Err(why.to_owned()), end);
+    }
+}
+
+/// True at the end of the text and before the next call.
+async fn is_over(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
+    cx.input.byte(at).await.is_none() || cx.input.literal(at, &[tags.open.as_str()]).await.is_some()
+}
+
+enum ArgPair {
+    Whole {
+        key: String,
+        value: Value,
+        after: usize,
+    },
+    /// The call goes on at `after`.
+    NoValue {
+        after: usize,
+    },
+    Cut,
+}
+
+/// A key and its value. The value is literal.
+async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: &mut Repairs) -> ArgPair {
+    let from = at + tags.key.len();
+    let Some((key_end, index)) = cx
+        .input
+        .find(
+            from,
+            &[
+                tags.key_end.as_str(),
+                tags.value.as_str(),
+                tags.key.as_str(),
+                tags.close.as_str(),
+                tags.open.as_str(),
+            ],
+        )
+        .await
+    else {
+        return ArgPair::Cut;
+    };
+    let key = cx.input.slice(from, key_end).trim().to_owned();
+    let at = match index {
+        0 => cx.input.skip_space(key_end + tags.key_end.len()).await,
+        1 => {
+            repairs.add(SyntaxRepair::MissingEndTag);
+            key_end
+        }
+        _ => return ArgPair::NoValue { after: key_end },
+    };
+    if cx.input.literal(at, &[tags.value.as_str()]).await.is_none() {
+        return match cx.input.byte(at).await {
+            Some(_) => ArgPair::NoValue { after: at },
+            None => ArgPair::Cut,
+        };
+    }
+    let from = at + tags.value.len();
+    let Some((to, after)) = value_end(cx, from, tags).await else { return ArgPair::Cut };
+    if to == after {
+        repairs.add(SyntaxRepair::MissingEndTag);
+    }
+    let schema = schemas::parameter(&*cx.tools, tool, &key);
+    let value = cx.input.with(from, to, |text| {
+        // The line end is in place of the end tag.
+        let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
+        typed::typed(text, schema)
+    });
+    ArgPair::Whole { key, value, after }
+}
+
+/// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows and it
+/// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
+/// next pair or the end of the call ends the value; `None` if there is neither before the next call.
+async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usize, usize)> {
+    let literals = [
+        tags.value_end.as_str(),
+        tags.value.as_str(),
+        tags.key.as_str(),
+        tags.close.as_str(),
+        tags.open.as_str(),
+    ];
+    let (mut at, mut inner) = (from, 0_usize);
+    let (mut key, mut close, mut next_call) = (None, None, false);
+    while let Some((found, index)) = cx.input.find(at, &literals).await {
+        at = found + literals[index].len();
+        let next = cx.input.skip_space(at).await;
+        match index {
+            0 if inner > 0 => inner -= 1,
+            0 if is_over(cx, next, tags).await
+                || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() =>
+            {
+                return Some((found, at));
+            }
+            1 if cx.input.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => {
+                inner += 1
+            }
+            2 | 3 if next_call => {}
+            2 if key.is_none() && begins_pair(cx, from, found, tags).await => key = Some(found),
+            3 if is_over(cx, next, tags).await => {
+                close.get_or_insert(found);
+                break;
+            }
+            3 => close = close.or(Some(found)),
+            4 if close.is_some() => break,
+            4 => next_call = true,
+            _ => {}
+        }
+    }
+    let end = key.or(close)?;
+    Some((end, end))
+}
+
+/// True if a key on a new line, or one with a value, is at `at`.
+async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -> bool {
+    if at > from && cx.input.with(at - 1, at, |before| before == "\n") {
+        return true;
+    }
+    let Some((end, 0)) = cx
+        .input
+        .find(
+            at + tags.key.len(),
+            &[
+                tags.key_end.as_str(),
+                tags.value.as_str(),
+                tags.key.as_str(),
+                tags.close.as_str(),
+                tags.open.as_str(),
+            ],
+        )
+        .await
+    else {
+        return false;
+    };
+    let next = cx.input.skip_space(end + tags.key_end.len()).await;
+    cx.input.literal(next, &[tags.value.as_str()]).await.is_some()
+}

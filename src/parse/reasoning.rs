@@ -1,0 +1,113 @@
+//! Reasoning: which parts of a text a model only thought.
+//!
+//! The opening tag of reasoning often stands in the prompt template, so a text may begin inside of it and show only the
+//! closing tag. What looks like a call before that tag was only thought of, and must not be made. Until it is certain where
+//! the text began, calls are held back (see `hold`).
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
+/// Where a text begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReasoningMode {
+    /// Inside of reasoning if a closing tag comes without its opening tag. Calls are held back until that is certain.
+    #[default]
+    Auto,
+    /// Inside of reasoning: everything up to the closing tag is text. Without that tag, all of it is.
+    Open,
+    /// Outside of reasoning: each call counts at once.
+    Closed,
+}
+
+impl ReasoningMode {
+    pub fn named(name: &str) -> Result<Self, UnknownReasoning> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "open" => Ok(Self::Open),
+            "closed" => Ok(Self::Closed),
+            _ => Err(UnknownReasoning(name.to_owned())),
+        }
+    }
+
+    /// The mode for texts of one format. Where no model thinks, nothing has to be held back.
+    pub(super) fn of_format(self, asked: Option<&str>) -> Self {
+        match (self, asked) {
+            (Self::Auto, Some(format)) if WITHOUT_REASONING.contains(&format) => Self::Closed,
+            (mode, _) => mode,
+        }
+    }
+}
+
+/// The value of `reasoning` is none of the three.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownReasoning(pub String);
+
+impl fmt::Display for UnknownReasoning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "reasoning must be \"auto\", \"open\" or \"closed\", got \"{}\".", self.0)
+    }
+}
+
+impl std::error::Error for UnknownReasoning {}
+
+/// Formats that only models without reasoning write.
+const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "react"];
+
+/// The tags that open and close reasoning.
+pub(super) const TAGS: &[(&str, &str)] = &[
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<|channel>thought", "<channel|>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("◁think▷", "◁/think▷"),
+];
+
+/// The closing tags.
+pub(super) fn closing() -> &'static [&'static str] {
+    static CLOSING: OnceLock<Vec<&str>> = OnceLock::new();
+    CLOSING.get_or_init(|| TAGS.iter().map(|(_, close)| *close).collect())
+}
+
+/// The first closing tag in a text that is not only mentioned: its start and end.
+pub(super) fn first_closing(text: &str) -> Option<(usize, usize)> {
+    static SEARCH: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let search = SEARCH.get_or_init(|| AhoCorasick::new(closing()).ok()).as_ref()?;
+    let bytes = text.as_bytes();
+    let is_quoted = |from: usize, to: usize| {
+        let before = from.checked_sub(1).and_then(|at| bytes.get(at));
+        is_mention(before.copied(), bytes.get(to).copied())
+    };
+    let mut found = search.find_iter(text).map(|found| (found.start(), found.end()));
+    found.find(|(from, to)| !is_quoted(*from, *to))
+}
+
+/// True if the bytes around a tag are a pair of quotes: it is only mentioned.
+pub(super) fn is_mention(before: Option<u8>, after: Option<u8>) -> bool {
+    match (before, after) {
+        (Some(b'('), Some(b')')) => true,
+        (Some(quote @ (b'`' | b'"' | b'\'')), Some(after)) => after == quote,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_in_quotes_is_a_mention() {
+        assert_eq!(first_closing("a `</think>` b</think>"), Some((14, 22)));
+        assert_eq!(first_closing("run `ls`</think>"), Some((8, 16)));
+        assert_eq!(first_closing("nothing"), None);
+    }
+}
