@@ -12,9 +12,9 @@ mod scrub;
 pub use arguments::{ArgumentValues, Hidden, LABELS};
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::{is_secret_flag, secrets_in};
+pub use kinds::known_secrets;
 pub use names::is_secret_name;
 pub(crate) use redactor::Redactor;
-pub use kinds::known_secrets;
 pub use scrub::{scrubbed, scrubbed_text};
 
 use serde::{Deserialize, Serialize};

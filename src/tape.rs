@@ -29,6 +29,7 @@ pub use recorder::{Recorder, Taping};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
 
 use crate::error::HubError;
+use crate::model::ToolSpec;
 use arc_swap::ArcSwapOption;
 use serde_json::Value;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct CallOnTape<'a> {
     /// The label of the provider; empty for a model.
     pub candidate: &'a str,
     pub arguments: Value,
+    /// The server of the tool, and its definition: a replay needs it where no list was recorded.
+    pub listed: Option<(&'a str, &'a ToolSpec)>,
 }
 
 /// What becomes of a call.
@@ -118,6 +121,11 @@ pub fn record_question(server: &str, method: &str, params: &Value, answer: &Valu
     if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
         recorder.question(server, method, params, answer);
     }
+}
+
+/// Whether calls are replayed, so that nothing may be started.
+pub fn is_replaying() -> bool {
+    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Replay(_)))
 }
 
 /// Whether questions are written down, so that they have to be kept until they are answered.

@@ -63,7 +63,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L3: orchestration. It runs candidates but does not look them up.
     (
         "execute",
-        &["aside", "tool", "model", "error", "invisible", "stats", "limit", "tape", "workers", "registry::Candidate"],
+        &[
+            "aside",
+            "tool",
+            "model",
+            "error",
+            "invisible",
+            "stats",
+            "limit",
+            "tape",
+            "workers",
+            "registry::Candidate",
+        ],
     ),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),

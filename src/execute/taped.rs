@@ -1,24 +1,34 @@
 //! A call of a candidate on tokio, recorded or replayed if there is a tape.
 
-use super::drive::Answer;
-use crate::model::Arguments;
+use crate::error::HubError;
+use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
 use crate::tape::{self, Begun, CallOnTape, LineKind, Tape, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
 
 /// Calls the tool, unless a recording answers in its place.
-pub async fn call(candidate: &Candidate, args: &Arguments, context: &CallContext) -> Answer {
+pub async fn call(
+    candidate: &Candidate,
+    args: &Arguments,
+    context: &CallContext,
+) -> Result<ToolOutput, HubError> {
     match tape::current(None) {
         None => candidate.tool.call(args, context).await,
         Some(tape) => on_tape(&tape, candidate, args, context).await,
     }
 }
 
-async fn on_tape(tape: &Arc<Tape>, candidate: &Candidate, args: &Arguments, context: &CallContext) -> Answer {
+async fn on_tape(
+    tape: &Arc<Tape>,
+    candidate: &Candidate,
+    args: &Arguments,
+    context: &CallContext,
+) -> Result<ToolOutput, HubError> {
     let (name, label) = (&candidate.spec().name, candidate.label());
     let arguments = args.as_value().clone();
-    match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments }) {
+    let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
+    match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments, listed }) {
         Begun::Missed(miss) => Err(miss),
         Begun::Recording(taping) => {
             let taping = Arc::new(taping);

@@ -68,7 +68,9 @@ static FORMS: LazyLock<Option<KnownForms>> = LazyLock::new(|| {
 /// The places of a text that have the form of a secret, in order, each with its kind.
 pub fn known_secrets(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
     let Some(forms) = &*FORMS else { return Vec::new() };
-    let kind = |found: &str| forms.each.iter().find(|(_, form)| form.is_match(found)).map_or("token", |(kind, _)| *kind);
+    let kind = |found: &str| {
+        forms.each.iter().find(|(_, form)| form.is_match(found)).map_or("token", |(kind, _)| *kind)
+    };
     forms.any.find_iter(text).map(|found| (found.range(), kind(found.as_str()))).collect()
 }
 
@@ -83,7 +85,14 @@ mod tests {
 
     #[test]
     fn ordinary_text_has_none() {
-        for text in ["sk-1", "risk-averse and task-oriented-programming", "https://hooks.slack.com/docs", "eyJ.eyJ.", "key-value", "AKIA"] {
+        for text in [
+            "sk-1",
+            "risk-averse and task-oriented-programming",
+            "https://hooks.slack.com/docs",
+            "eyJ.eyJ.",
+            "key-value",
+            "AKIA",
+        ] {
             assert_eq!(known_secrets(text), [], "{text}");
         }
     }

@@ -56,8 +56,12 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
     if !clean.contains(['=', ':']) && !clean.to_ascii_lowercase().contains("bearer") {
         return clean;
     }
-    let mut placed: Vec<String> =
-        secrets_in(&clean).into_iter().map(value_of).filter(|secret| is_one_word(secret)).map(str::to_owned).collect();
+    let mut placed: Vec<String> = secrets_in(&clean)
+        .into_iter()
+        .map(value_of)
+        .filter(|secret| is_one_word(secret))
+        .map(str::to_owned)
+        .collect();
     placed.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     for secret in placed {
         clean = Cow::Owned(replaced_in_place(&clean, &secret));
@@ -87,14 +91,20 @@ fn replaced_in_place(text: &str, secret: &str) -> String {
 fn value_of(secret: &str) -> &str {
     let secret = secret.trim();
     match secret.split_once(' ') {
-        Some((scheme, value)) if ["bearer", "basic", "token", "digest", "apikey"].contains(&&*scheme.to_ascii_lowercase()) => value.trim(),
+        Some((scheme, value))
+            if ["bearer", "basic", "token", "digest", "apikey"].contains(&&*scheme.to_ascii_lowercase()) =>
+        {
+            value.trim()
+        }
         _ => secret,
     }
 }
 
 /// A sentence after a word such as `Token:` is no secret.
 fn is_one_word(secret: &str) -> bool {
-    !secret.is_empty() && !secret.contains(char::is_whitespace) && !secret.starts_with("[secret:")
+    !secret.is_empty()
+        && !secret.contains(char::is_whitespace)
+        && !secret.starts_with("[secret:")
         && !matches!(secret, "{" | "[" | "(" | "null" | "true" | "false" | "{}" | "[]" | "," | "}" | "]")
 }
 

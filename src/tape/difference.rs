@@ -37,7 +37,9 @@ fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize
             }
         }
         (Some(one), Some(other)) if canonical(one) == canonical(other) => {}
-        (one, other) => found.push(format!("{path}: {} was recorded, {} was given", shown(one), shown(other))),
+        (one, other) => {
+            found.push(format!("{path}: {} was recorded, {} was given", shown(one), shown(other)))
+        }
     }
 }
 

@@ -44,7 +44,8 @@ pub fn read_events(path: &Path) -> Result<Vec<(usize, Map<String, Value>)>, Stri
         std::io::ErrorKind::NotFound => format!("There is no cassette '{shown}'; record it first."),
         _ => format!("The cassette '{shown}' cannot be read: {error}."),
     })?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("The cassette '{shown}' is not UTF-8 text; record it again."))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| format!("The cassette '{shown}' is not UTF-8 text; record it again."))?;
     let wrong = |line: usize, why: String| format!("The cassette '{shown}' is wrong in line {line}: {why}.");
     let mut events = Vec::new();
     let last = text.lines().count();
@@ -70,11 +71,15 @@ fn without_place(error: &serde_json::Error) -> String {
 }
 
 fn check_header(first: Option<&(usize, Map<String, Value>)>) -> Result<(), String> {
-    let header = first.map(|(_, event)| event).filter(|event| event.get("type").and_then(Value::as_str) == Some("header"));
+    let header = first
+        .map(|(_, event)| event)
+        .filter(|event| event.get("type").and_then(Value::as_str) == Some("header"));
     let header = header.ok_or("a cassette begins with a line of the type 'header', and this one does not")?;
     match header.get("v").and_then(Value::as_u64) {
         Some(version) if version > VERSION => {
-            return Err(format!("its format has version {version}, and this toolhub reads up to {VERSION}; install a newer one"));
+            return Err(format!(
+                "its format has version {version}, and this toolhub reads up to {VERSION}; install a newer one"
+            ));
         }
         Some(VERSION) => {}
         _ => return Err(format!("'v' must be the version of the format, {VERSION}")),
@@ -98,7 +103,9 @@ fn check_end(events: &mut Vec<(usize, Map<String, Value>)>) -> Result<(), (usize
     let Some((line, end)) = events.pop() else { return Ok(()) };
     match end.get("events").and_then(Value::as_u64) {
         Some(count) if count == events.len() as u64 => Ok(()),
-        Some(count) => Err((line, format!("{count} events were recorded, and the file has {}", events.len()))),
+        Some(count) => {
+            Err((line, format!("{count} events were recorded, and the file has {}", events.len())))
+        }
         None => Err((line, "'events' must be a whole number".to_owned())),
     }
 }
@@ -153,7 +160,10 @@ impl<'a> Fields<'a> {
     }
 
     fn whole(&self, key: &str) -> Result<u64, String> {
-        self.event.get(key).and_then(Value::as_u64).ok_or_else(|| format!("'{key}' must be a whole number, 0 or more"))
+        self.event
+            .get(key)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| format!("'{key}' must be a whole number, 0 or more"))
     }
 
     fn number(&self, key: &str) -> Result<f64, String> {
@@ -201,7 +211,11 @@ impl<'a> Fields<'a> {
     fn answer(&self) -> Result<TapedAnswer, String> {
         match self.text("outcome")? {
             "ok" => {
-                let result = self.event.get("result").and_then(Value::as_object).ok_or("'result' must be an object")?;
+                let result = self
+                    .event
+                    .get("result")
+                    .and_then(Value::as_object)
+                    .ok_or("'result' must be an object")?;
                 let value = result.get("value").cloned().ok_or("'result' must have a 'value'")?;
                 let part = |key: &str| result.get(key).cloned();
                 let (content, structured, meta) = (part("content"), part("structured"), part("meta"));
@@ -210,8 +224,11 @@ impl<'a> Fields<'a> {
             "stopped" => Ok(TapedAnswer::Stopped),
             kind => {
                 let known = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
-                let known = known.ok_or_else(|| format!("'outcome' must be ok, stopped or a kind of error, not '{kind}'"))?;
-                let error = self.event.get("error").and_then(Value::as_object).ok_or("'error' must be an object")?;
+                let known = known.ok_or_else(|| {
+                    format!("'outcome' must be ok, stopped or a kind of error, not '{kind}'")
+                })?;
+                let error =
+                    self.event.get("error").and_then(Value::as_object).ok_or("'error' must be an object")?;
                 recorded_error(known, error).map(TapedAnswer::error)
             }
         }
@@ -228,6 +245,9 @@ fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubErr
     error.code = fields.get("code").and_then(Value::as_i64);
     error.status = fields.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
     error.retry_after = fields.get("retry_after").and_then(Value::as_f64);
-    error.content = fields.get("content").cloned().map(|content| Arc::new(ErrorContent { content, structured: None, meta: None, raw: None }));
+    error.content = fields
+        .get("content")
+        .cloned()
+        .map(|content| Arc::new(ErrorContent { content, structured: None, meta: None, raw: None }));
     Ok(error)
 }

@@ -6,11 +6,12 @@ use super::line::{
 };
 use super::{CallOnTape, Deck, Tape};
 use crate::error::HubError;
-use crate::model::ToolOutput;
+use crate::model::{ToolOutput, ToolSpec};
 use crate::secret::{scrubbed, scrubbed_text};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ pub struct Recorder {
     /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
     moments: AtomicU64,
     sink: Mutex<CassetteSink>,
+    /// The servers and tools whose definitions are written.
+    listed: Mutex<HashSet<(String, String)>>,
 }
 
 struct CassetteSink {
@@ -50,7 +53,9 @@ impl Recorder {
         // Held until the file is closed, against other processes too.
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                return Err(format!("Something else already records to '{shown}'; give each recording a file of its own."));
+                return Err(format!(
+                    "Something else already records to '{shown}'; give each recording a file of its own."
+                ));
             }
             // A file system without locks.
             Err(TryLockError::Error(_)) | Ok(()) => {}
@@ -62,6 +67,7 @@ impl Recorder {
             begun: Instant::now(),
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
+            listed: Mutex::default(),
         };
         let time = timestamp(SystemTime::now());
         recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
@@ -75,7 +81,9 @@ impl Recorder {
     /// Ends the recording; returns how many events it has. What ends later is not written.
     pub fn close(&self) -> Result<u64, String> {
         let events = self.sink.lock().lines.saturating_sub(1);
-        self.write(&json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}));
+        self.write(
+            &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
+        );
         let mut sink = self.sink.lock();
         let flushed = sink.file.take().map_or(Ok(()), |mut file| file.flush());
         match (sink.trouble.take(), flushed) {
@@ -85,6 +93,9 @@ impl Recorder {
     }
 
     pub(super) fn begin(&self, tape: Arc<Tape>, call: CallOnTape<'_>) -> Taping {
+        if let Some((server, spec)) = call.listed {
+            self.define(server, spec);
+        }
         Taping {
             tape,
             kind: call.kind,
@@ -101,7 +112,18 @@ impl Recorder {
 
     pub(super) fn list(&self, server: &str, tools: &str) {
         let tools = scrubbed(serde_json::from_str(tools).unwrap_or_default());
+        let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str());
+        self.listed.lock().extend(names.map(|name| (server.to_owned(), name.to_owned())));
         self.event("list", ListFields { server, tools: &tools });
+    }
+
+    /// Writes the definition of a server's tool, if the server listed its tools before the recording began.
+    fn define(&self, server: &str, spec: &ToolSpec) {
+        if self.listed.lock().insert((server.to_owned(), spec.name.to_string())) {
+            let tools = json!([{"name": *spec.name, "description": *spec.description,
+                "inputSchema": *spec.parameters, "annotations": spec.annotations}]);
+            self.event("list", ListFields { server, tools: &scrubbed(tools) });
+        }
     }
 
     pub(super) fn question(&self, server: &str, method: &str, params: &Value, answer: &Value) {
@@ -178,7 +200,8 @@ fn error_fields(error: &HubError) -> Value {
         "kind": error.kind.name(), "message": scrubbed_text(&error.message), "outcome": error.outcome.name(),
     });
     if let Some(map) = fields.as_object_mut() {
-        let mut put = |key: &str, value: Option<Value>| drop(value.map(|value| map.insert(key.to_owned(), value)));
+        let mut put =
+            |key: &str, value: Option<Value>| drop(value.map(|value| map.insert(key.to_owned(), value)));
         put("code", error.code.map(Value::from));
         put("status", error.status.map(Value::from));
         put("retry_after", error.retry_after.map(Value::from));

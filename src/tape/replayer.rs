@@ -94,7 +94,8 @@ impl Replayer {
             }
         };
         drop(lanes);
-        let text = format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
+        let text =
+            format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
         self.missed.lock().push(text.clone());
         Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
     }
@@ -119,7 +120,9 @@ impl Replayer {
             }
         }
         unused.sort();
-        let sentence = |(line, what)| format!("The call of {what} in line {line} of '{}' was not made.", self.path.display());
+        let sentence = |(line, what)| {
+            format!("The call of {what} in line {line} of '{}' was not made.", self.path.display())
+        };
         ReplayEnd { missed: self.missed.lock().clone(), unused: unused.into_iter().map(sentence).collect() }
     }
 }
