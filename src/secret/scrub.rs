@@ -104,7 +104,7 @@ fn value_of(secret: &str) -> &str {
 fn is_one_word(secret: &str) -> bool {
     !secret.is_empty()
         && !secret.contains(char::is_whitespace)
-        && !secret.starts_with("[secret:")
+        && !secret.ends_with("-secret]")
         && !matches!(secret, "{" | "[" | "(" | "null" | "true" | "false" | "{}" | "[]" | "," | "}" | "]")
 }
 
@@ -117,7 +117,8 @@ fn is_named_secret(name: &str, text: &str) -> bool {
 }
 
 fn placeholder(kind: &str) -> String {
-    format!("[secret:{kind}]")
+    // Without signs and blanks, so that it is not taken for a name and a value.
+    format!("[{kind}-secret]")
 }
 
 #[cfg(test)]
@@ -132,11 +133,11 @@ mod tests {
             "password": "hunter2", "key": "a", "headers": {"Authorization": "Bearer abc"},
             "url": "https://ada:hunter2@host/x?token=t1&b=2", "text": "use ghp_0123456789abcdefghijABCDEFGHIJ012345 now",
         }));
-        assert_eq!(clean["password"], "[secret:named]");
+        assert_eq!(clean["password"], "[named-secret]");
         assert_eq!(clean["key"], "a");
-        assert_eq!(clean["headers"]["Authorization"], "[secret:named]");
-        assert_eq!(clean["url"], "https://ada:[secret:named]@host/x?token=[secret:named]&b=2");
-        assert_eq!(clean["text"], "use [secret:github] now");
+        assert_eq!(clean["headers"]["Authorization"], "[named-secret]");
+        assert_eq!(clean["url"], "https://ada:[named-secret]@host/x?token=[named-secret]&b=2");
+        assert_eq!(clean["text"], "use [github-secret] now");
     }
 
     #[test]
