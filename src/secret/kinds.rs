@@ -71,7 +71,17 @@ pub fn known_secrets(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> 
     let kind = |found: &str| {
         forms.each.iter().find(|(_, form)| form.is_match(found)).map_or("token", |(kind, _)| *kind)
     };
-    forms.any.find_iter(text).map(|found| (found.range(), kind(found.as_str()))).collect()
+    let found = forms.any.find_iter(text).filter(|found| !is_in_a_file(text.as_bytes(), found.start()));
+    found.map(|found| (found.range(), kind(found.as_str()))).collect()
+}
+
+/// A run of this many characters of Base64 is an image or another file, in which any form occurs by chance.
+const FILE: usize = 512;
+
+fn is_in_a_file(text: &[u8], at: usize) -> bool {
+    let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let before = text[..at].iter().rev().take(FILE).take_while(is_base64).count();
+    before + text[at..].iter().take(FILE).take_while(is_base64).count() >= FILE
 }
 
 #[cfg(test)]
@@ -81,6 +91,13 @@ mod tests {
     #[test]
     fn every_form_compiles() {
         assert!(FORMS.is_some());
+    }
+
+    #[test]
+    fn a_file_in_base64_is_left_alone() {
+        let key = format!("AKIA{}", "ABCD".repeat(4));
+        assert_eq!(known_secrets(&format!("{key} and more")).len(), 1);
+        assert_eq!(known_secrets(&format!("{}{key}{}", "iVBORw0K".repeat(40), "AAAA".repeat(60))), []);
     }
 
     #[test]

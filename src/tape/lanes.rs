@@ -46,7 +46,9 @@ impl Lane {
             if recording.digest == *digest {
                 return Some(self.take(at));
             }
-            passed = passed.min(recording.ended);
+            if !recording.was_stopped() {
+                passed = passed.min(recording.ended);
+            }
         }
         None
     }
@@ -66,7 +68,13 @@ impl Lane {
         self.recordings[at].clone()
     }
 
-    pub fn unused(&self) -> impl Iterator<Item = &Arc<Recording>> {
+    /// Those that a program that behaves as it was recorded must have used: a candidate that was given up may not start at all
+    /// when another one answers at once.
+    pub fn left_over(&self) -> impl Iterator<Item = &Arc<Recording>> {
+        self.unused().filter(|recording| !recording.was_stopped())
+    }
+
+    fn unused(&self) -> impl Iterator<Item = &Arc<Recording>> {
         self.recordings.iter().zip(&self.used).filter(|(_, used)| !**used).map(|(recording, _)| recording)
     }
 

@@ -29,6 +29,10 @@ pub struct Recording {
 }
 
 impl Recording {
+    pub fn was_stopped(&self) -> bool {
+        self.answer == TapedAnswer::Stopped
+    }
+
     pub fn took(&self) -> Duration {
         Duration::try_from_secs_f64(self.ms / 1e3).unwrap_or_default()
     }

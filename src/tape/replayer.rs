@@ -116,7 +116,7 @@ impl Replayer {
         let mut unused = Vec::new();
         if self.mode != ReplayMode::Lenient {
             for (key, lane) in &*self.lanes.lock() {
-                unused.extend(lane.unused().map(|one| (one.line, shown(key))));
+                unused.extend(lane.left_over().map(|one| (one.line, shown(key))));
             }
         }
         unused.sort();
