@@ -68,6 +68,16 @@ def _parser() -> argparse.ArgumentParser:
     cassette = commands.add_parser("cassette", help="print what a cassette has recorded")
     cassette.set_defaults(run=_cassette)
     cassette.add_argument("file", metavar="FILE")
+    evaluation = commands.add_parser(
+        "eval",
+        help="check recorded runs against cases",
+        description="Check what recorded runs did: cassettes against the cases of a YAML file.",
+    )
+    evaluation.set_defaults(run=_eval)
+    evaluation.add_argument("cases", metavar="FILE")
+    evaluation.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
+    evaluation.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
+    evaluation.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
     login = commands.add_parser(
         "login",
         help="sign in at an MCP server in the browser",
@@ -90,7 +100,9 @@ def _record(given: argparse.Namespace) -> int:
     except OSError as error:
         return _failed(f"the command cannot be started: {error}", _WRONG_USAGE)
     if not os.path.exists(path):
-        return _failed(f"nothing in the command has imported toolhub, so there is no {given.output}", code or _FAILED)
+        return _failed(
+            f"nothing in the command has imported toolhub, so there is no {given.output}", code or _FAILED
+        )
     return code
 
 
@@ -104,6 +116,28 @@ def _cassette(given: argparse.Namespace) -> int:
     except CassetteError as error:
         return _failed(error, _FAILED)
     return 0
+
+
+def _eval(given: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from .testing import evaluation
+
+    try:
+        results = evaluation.evaluate(Path(given.cases))
+        before = None if given.compare is None else Path(given.compare).read_text("utf-8")
+        lines, is_worse = ([], False) if before is None else evaluation.compared(before, results)
+        for path, text in ((given.junit, evaluation.junit), (given.save, evaluation.as_json)):
+            if path is not None:
+                Path(path).write_text(text(results), "utf-8")
+    except (evaluation.CasesError, OSError) as error:
+        return _failed(error, _WRONG_USAGE)
+    for result in results:
+        sys.stdout.write(f"{'ok    ' if result.passed else 'FAILED'} {result.name}\n")
+        sys.stdout.writelines(f"       {failure}\n" for failure in result.failures)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.write(f"{sum(result.passed for result in results)} of {len(results)} cases passed\n")
+    return _FAILED if is_worse or not all(result.passed for result in results) else 0
 
 
 def _login(given: argparse.Namespace) -> int:

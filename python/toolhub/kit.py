@@ -134,7 +134,9 @@ async def ask(llm: Any, prompt: str) -> str:
 async def chat(function: Callable[..., Any], messages: list[dict[str, Any]]) -> Any:
     """Ask a chat function, sync or async. Recorded and replayed with `toolhub.testing`, as `ask` is."""
     owner = getattr(function, "__self__", function)
-    return await on_tape(owner, {"messages": messages}, lambda: _user_functions.call(function, messages), readable)
+    return await on_tape(
+        owner, {"messages": messages}, lambda: _user_functions.call(function, messages), readable
+    )
 
 
 async def call(function: Callable[..., Any], *args: Any) -> Any:

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, cast
 
 from . import _background, _core
-from ._tape import on_tape
 from ._checks import check_number, check_seconds, check_text, check_whole
+from ._tape import on_tape
 from ._unknown_options import explain_unknown_options
 
 __all__ = ["OpenAI"]

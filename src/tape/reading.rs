@@ -2,7 +2,7 @@
 
 use super::line::{FORMAT, LineKind, TapedAnswer, VERSION};
 use crate::canonical::digest;
-use crate::error::{ErrorContent, ErrorKind, HubError, Outcome};
+use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, UpstreamError};
 use crate::model::ToolOutput;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -249,9 +249,14 @@ fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubErr
     error.code = fields.get("code").and_then(Value::as_i64);
     error.status = fields.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
     error.retry_after = fields.get("retry_after").and_then(Value::as_f64);
-    error.content = fields
-        .get("content")
-        .cloned()
-        .map(|content| Arc::new(ErrorContent { content, structured: None, meta: None, raw: None }));
+    let part = |key: &str| fields.get(key).cloned();
+    let (structured, meta) = (part("structured"), part("meta"));
+    error.content =
+        part("content").map(|content| Arc::new(ErrorContent { content, structured, meta, raw: None }));
+    error.upstream = fields.get("upstream").and_then(Value::as_object).map(|sent| {
+        let message = sent.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let data = sent.get("data").filter(|data| !data.is_null()).cloned();
+        Arc::new(UpstreamError { message, data })
+    });
     Ok(error)
 }

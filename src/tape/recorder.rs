@@ -205,7 +205,15 @@ fn error_fields(error: &HubError) -> Value {
         put("code", error.code.map(Value::from));
         put("status", error.status.map(Value::from));
         put("retry_after", error.retry_after.map(Value::from));
-        put("content", error.content.as_ref().map(|sent| scrubbed(sent.content.clone())));
+        if let Some(sent) = &error.content {
+            put("content", Some(scrubbed(sent.content.clone())));
+            put("structured", sent.structured.clone().map(scrubbed));
+            put("meta", sent.meta.clone().map(scrubbed));
+        }
+        if let Some(sent) = &error.upstream {
+            let (message, data) = (scrubbed_text(&sent.message), sent.data.clone().map(scrubbed));
+            put("upstream", Some(json!({"message": message, "data": data})));
+        }
     }
     fields
 }

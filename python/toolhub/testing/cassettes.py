@@ -65,7 +65,7 @@ class _Tape:
         self.__exit__(kind, error, trace)
 
 
-class record(_Tape):  # noqa: N801 - used like a function
+class record(_Tape):
     """Write the calls of a hub, or of all hubs of this process, to a file; models too. For `with` and `async with`.
 
     A file that is there is replaced. Secrets are replaced by placeholders. One recording or replay runs at a time in a process.
@@ -87,7 +87,7 @@ class record(_Tape):  # noqa: N801 - used like a function
                 raise CassetteError(str(error)) from None
 
 
-class replay(_Tape):  # noqa: N801 - used like a function
+class replay(_Tape):
     """Answer the calls of a hub, or of all hubs of this process, from a file; models too. For `with` and `async with`.
 
     No tool runs, no server is started. `mode`: `"strict"` wants the recorded calls of each tool in their order, and all of

@@ -5,6 +5,7 @@ use super::start::{Envelope, InPlace};
 use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::{job, json, text_of};
+use crate::error::{ErrorContent, HubError};
 use crate::execute::{Answer, Fate};
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
@@ -118,6 +119,12 @@ fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) 
         return TapedAnswer::Stopped;
     }
     let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
+    // The driver has taken the content out of the error, to show it.
+    let sent = parts.map(|(content, structured, meta)| {
+        let (structured, meta) = (structured.cloned(), meta.cloned());
+        Arc::new(ErrorContent { content: content.clone(), structured, meta, raw: None })
+    });
+    let error = error.map(|error| HubError { content: error.content.clone().or(sent), ..error });
     error.map_or(TapedAnswer::Stopped, TapedAnswer::error)
 }
 

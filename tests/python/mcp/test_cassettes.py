@@ -95,5 +95,3 @@ async def test_a_miss_starts_no_server(tmp_path: Path) -> None:
                 assert not (await hub.execute("fetch", {"url": "x"})).success
         (server,) = hub.servers()
         assert server.pid is None
-
-

@@ -121,6 +121,8 @@ async def test_a_plan_over_two_servers(records: bool, installed: Callable[..., d
     async with ToolHub() as hub:
         for name in ("calculator", "time"):
             hub.add_server(name, **(installed(name) if records else GONE))
-        answer = await CoordinationAgent(hub, model).answer("What is 17 * 3 + 4, and what time is it in Tokyo?")
+        answer = await CoordinationAgent(hub, model).answer(
+            "What is 17 * 3 + 4, and what time is it in Tokyo?"
+        )
     assert (answer.text, answer.success) == ("It is 55.", True)
     assert "Asia/Tokyo" in answer.steps[1]["result"]

@@ -113,7 +113,10 @@ def test_a_wrong_cassette_says_which_line_is_wrong(cassette: Path, change: Any, 
 
 
 def test_a_path_that_is_no_cassette(tmp_path: Path) -> None:
-    with pytest.raises(CassetteError, match=r"There is no cassette .*; record it first"), replay(tmp_path / "none"):
+    with (
+        pytest.raises(CassetteError, match=r"There is no cassette .*; record it first"),
+        replay(tmp_path / "none"),
+    ):
         pass
     for use in (record, replay):
         with pytest.raises(CassetteError, match="is a folder"), use(tmp_path):
@@ -187,10 +190,16 @@ PLACED = {
 
 
 @pytest.mark.parametrize("kind", [*SECRETS, *PLACED])
-def test_a_secret_is_nowhere_in_the_file_and_replay_still_matches(hub: ToolHub, tmp_path: Path, kind: str) -> None:
+def test_a_secret_is_nowhere_in_the_file_and_replay_still_matches(
+    hub: ToolHub, tmp_path: Path, kind: str
+) -> None:
     text, secret = PLACED.get(kind, ("use {} now", SECRETS.get(kind, "")))
     text = text.format(secret)
-    calls = [("echo", {"value": text}), ("echo", {"value": {"deep": [text, {"password": secret}]}}), ("refuse", {"value": text})]
+    calls = [
+        ("echo", {"value": text}),
+        ("echo", {"value": {"deep": [text, {"password": secret}]}}),
+        ("refuse", {"value": text}),
+    ]
     path = tmp_path / "calls.ndjson"
     with record(path):
         for name, args in calls:
@@ -210,7 +219,13 @@ def test_a_secret_is_nowhere_in_the_file_and_replay_still_matches(hub: ToolHub, 
 
 
 def test_other_values_keep_what_they_are(hub: ToolHub, tmp_path: Path) -> None:
-    value = {"key": "a", "text": "Key: the answer is 5", "time": "12:30", "url": "https://host:80/x?page=2", "max_tokens": 5}
+    value = {
+        "key": "a",
+        "text": "Key: the answer is 5",
+        "time": "12:30",
+        "url": "https://host:80/x?page=2",
+        "max_tokens": 5,
+    }
     path = tmp_path / "calls.ndjson"
     with record(path):
         hub.call("echo", {"value": value})

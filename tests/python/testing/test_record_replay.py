@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,10 @@ def path(tmp_path: Path) -> Path:
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write(path: Path, events: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
 
 
 async def test_values_errors_and_times_come_back_and_nothing_runs(counted: Counted, path: Path) -> None:
@@ -137,7 +142,7 @@ async def test_strict_wants_the_order_of_a_lane_and_all_of_it(counted: Counted, 
         for a in (1, 2, 2):
             await add("add", {"a": a, "b": 0})
         await add("shout", "x")
-    with pytest.raises(ReplayError, match="line 3.*the call in line 2 comes before it"), replay(path):
+    with pytest.raises(ReplayError, match=r"line 3.*the call in line 2 comes before it"), replay(path):
         await add("add", {"a": 2, "b": 0})
     with pytest.raises(ReplayError, match=r"'shout' \(tools\) in line 5"), replay(path):
         for a in (1, 2, 2):
@@ -160,7 +165,7 @@ async def test_timed_answers_take_as_long_as_they_took(counted: Counted, path: P
     # A duration that a machine cannot reach by itself: written by hand.
     events = lines(path)
     events[1]["ms"] = 150.0
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    write(path, events)
     loop = asyncio.get_running_loop()
     begun = loop.time()
     with replay(path, "timed"):
@@ -223,21 +228,36 @@ async def test_models_are_replayed_by_prompt(path: Path) -> None:
         assert await kit.ask(model, "one") == "answer to one"
         with pytest.raises(RuntimeError):
             await kit.ask(model, "bad")
-        assert await kit.chat(lambda messages: {"content": len(messages)}, [{"role": "user"}]) == {"content": 1}
+        assert await kit.chat(lambda messages: {"content": len(messages)}, [{"role": "user"}]) == {
+            "content": 1
+        }
     with replay(path):
         assert await kit.ask(None, "one") == "answer to one"
         with pytest.raises(ToolError, match="down"):
             await kit.ask(None, "bad")
         assert await kit.chat(print, [{"role": "user"}]) == {"content": 1}
     assert asked == ["one", "bad"]
-    with pytest.raises(ReplayError, match="args.prompt: 'one' was recorded, 'two' was given"), replay(path):
-        with pytest.raises(ToolError):
-            await kit.ask(model, "two")
+    nearest = r"args.prompt: 'one' was recorded, 'two' was given"
+    with pytest.raises(ReplayError, match=nearest), replay(path), contextlib.suppress(ToolError):
+        await kit.ask(model, "two")
 
 
 async def test_the_chat_client_is_replayed_without_a_server(path: Path) -> None:
-    header = {"v": 1, "type": "header", "format": "toolhub-events", "time": "2026-11-16T09:30:00.125Z", "toolhub": "0"}
-    common = {"v": 1, "type": "model", "model": "small", "time": "2026-11-16T09:30:00.125Z", "principal": "", "view": ""}
+    header = {
+        "v": 1,
+        "type": "header",
+        "format": "toolhub-events",
+        "time": "2026-11-16T09:30:00.125Z",
+        "toolhub": "0",
+    }
+    common = {
+        "v": 1,
+        "type": "model",
+        "model": "small",
+        "time": "2026-11-16T09:30:00.125Z",
+        "principal": "",
+        "view": "",
+    }
     hi = [{"role": "user", "content": "hi"}]
     events = [
         header,
@@ -247,7 +267,7 @@ async def test_the_chat_client_is_replayed_without_a_server(path: Path) -> None:
          "ms": 1, "result": {"value": ["hel", "lo"]}},
         {"v": 1, "type": "end", "time": header["time"], "events": 2},
     ]  # fmt: skip
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    write(path, events)
     model = OpenAI("http://127.0.0.1:9/v1", model="small")
     with block_network(), replay(path):
         assert await model.generate_async("hi") == "hello"
