@@ -4,7 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 
 class NetworkBlockedError(OSError):
@@ -49,12 +49,13 @@ def block_network(*, allow_loopback: bool = False) -> Generator[None]:
 
 
 def _check(address: Any, allow_loopback: bool) -> None:
-    host, port = (str(address[0]), address[1]) if isinstance(address, tuple) else (str(address), "")
+    parts = cast("tuple[Any, ...]", address) if isinstance(address, tuple) else (address, None)
+    host, port = str(parts[0]), parts[1]
     if _is_number(host) and not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
         pass
     elif allow_loopback and (host in ("localhost", "None", "") or _is_number(host)):
         return
-    shown = f"{host}:{port}" if port not in ("", None) else host
+    shown = f"{host}:{port}" if port is not None else host
     raise NetworkBlockedError(f"The network is blocked: a connection to {shown} was refused.")
 
 

@@ -34,8 +34,11 @@ def lines_of(path: str) -> Iterator[str]:
                 what = f"{event['server']}: {', '.join(names)}"[:_WIDTH]
             case _:
                 what = ""
-        answer = event.get("result", event.get("error"))
-        value = answer.get("value", answer.get("message")) if isinstance(answer, dict) else answer
+        answer: Any = event.get("result", event.get("error"))
+        value: Any = answer
+        if isinstance(answer, dict):
+            parts = cast("dict[str, Any]", answer)
+            value = parts.get("value", parts.get("message"))
         shown = "" if answer is None else f" -> {_short(value)}"
         yield f"{event.get('ms', 0):9.1f} ms  {kind:8} {event.get('outcome', ''):9} {what}{shown}"
 

@@ -285,3 +285,17 @@ async def test_one_tape_at_a_time(counted: Counted, path: Path, tmp_path: Path) 
         with pytest.raises(CassetteError, match="already replays"), replay(path):
             pass
         await counted.hub.execute("add", {"a": 1, "b": 2})
+
+
+async def test_a_miss_in_chinese(path: Path) -> None:
+    hub = ToolHub(lang="zh")
+
+    @hub.tool(read_only=True)
+    async def add(a: int) -> int:
+        return a
+
+    with record(path):
+        await hub.execute("add", {"a": 1})
+    with pytest.raises(ReplayError), replay(path):
+        missed = await hub.execute("add", {"a": 2})
+        assert "最接近的记录在第 2 行：args.a：录下的是 1，给出的是 2" in missed["error"]
