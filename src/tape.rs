@@ -23,13 +23,12 @@ mod replayer;
 
 pub use clock::timestamp;
 pub use difference::first_difference;
-pub use line::{LineKind, TapedAnswer};
+pub use line::{CallOnTape, LineKind, TapedAnswer};
 pub use reading::{Recording, read_events};
 pub use recorder::{Recorder, Taping};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
 
 use crate::error::HubError;
-use crate::model::ToolSpec;
 use arc_swap::ArcSwapOption;
 use serde_json::Value;
 use std::sync::Arc;
@@ -47,24 +46,12 @@ pub struct Tape {
 
 /// What a tape does.
 pub enum Deck {
-    Record(Recorder),
+    Record(Arc<Recorder>),
     Replay(Replayer),
 }
 
-/// A call that is about to be made.
-pub struct CallOnTape<'a> {
-    pub kind: LineKind,
-    /// Of the tool or the model.
-    pub name: &'a str,
-    /// The label of the provider; empty for a model.
-    pub candidate: &'a str,
-    pub arguments: Value,
-    /// The server of the tool, and its definition: a replay needs it where no list was recorded.
-    pub listed: Option<(&'a str, &'a ToolSpec)>,
-}
-
 /// What becomes of a call.
-pub enum Begun {
+pub enum TapeStart {
     Recording(Taping),
     Replayed(Arc<Recording>),
     Missed(HubError),
@@ -144,12 +131,12 @@ impl Tape {
     }
 
     /// Begins a call: it is recorded, replayed, or missed.
-    pub fn begin(self: &Arc<Self>, call: CallOnTape<'_>) -> Begun {
+    pub fn begin(&self, call: CallOnTape<'_>) -> TapeStart {
         match &self.deck {
-            Deck::Record(recorder) => Begun::Recording(recorder.begin(self.clone(), call)),
+            Deck::Record(recorder) => TapeStart::Recording(recorder.begin(call)),
             Deck::Replay(replayer) => match replayer.take(call) {
-                Ok(recording) => Begun::Replayed(recording),
-                Err(miss) => Begun::Missed(miss),
+                Ok(recording) => TapeStart::Replayed(recording),
+                Err(miss) => TapeStart::Missed(miss),
             },
         }
     }

@@ -7,7 +7,8 @@ use crate::error::{ErrorKind, HubError};
 use crate::model::ToolOutput;
 use crate::secret;
 use crate::tape::{
-    self, Begun, CallOnTape, Deck, LineKind, Recorder, Recording, ReplayMode, Replayer, TapedAnswer, Taping,
+    self, CallOnTape, Deck, LineKind, Recorder, Recording, ReplayMode, Replayer, TapeStart, TapedAnswer,
+    Taping,
 };
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -21,7 +22,8 @@ use std::sync::Arc;
 #[pyo3(signature = (path, hub=None))]
 pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
     let recorder = Recorder::create(&path).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Record(recorder), hub.map(|hub| hub.get().address())).map_err(PyValueError::new_err)
+    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().address()))
+        .map_err(PyValueError::new_err)
 }
 
 /// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
@@ -78,11 +80,11 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
         arguments,
         listed: None,
     }) {
-        Begun::Recording(taping) => {
+        TapeStart::Recording(taping) => {
             Ok(Some(TapedQuestion { taping: Mutex::new(Some(taping)), recording: None, delay: 0.0 }))
         }
-        Begun::Missed(miss) => Err(tool_error(request.py(), &miss)),
-        Begun::Replayed(recording) => {
+        TapeStart::Missed(miss) => Err(tool_error(request.py(), &miss)),
+        TapeStart::Replayed(recording) => {
             let delay = tape.delay(&recording).unwrap_or_default().as_secs_f64();
             Ok(Some(TapedQuestion { taping: Mutex::default(), recording: Some(recording), delay }))
         }

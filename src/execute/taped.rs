@@ -3,7 +3,7 @@
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
-use crate::tape::{self, Begun, CallOnTape, LineKind, Tape, TapedAnswer, Taping};
+use crate::tape::{self, CallOnTape, LineKind, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ async fn on_tape(
     let arguments = args.as_value().clone();
     let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
     match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments, listed }) {
-        Begun::Missed(miss) => Err(miss),
-        Begun::Recording(taping) => {
+        TapeStart::Missed(miss) => Err(miss),
+        TapeStart::Recording(taping) => {
             let taping = Arc::new(taping);
             let mut context = context.clone();
             context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
@@ -41,7 +41,7 @@ async fn on_tape(
             }
             answer
         }
-        Begun::Replayed(recording) => {
+        TapeStart::Replayed(recording) => {
             if let Some(told) = &context.extras.progress {
                 recording.progress.iter().for_each(|update| told(update));
             }

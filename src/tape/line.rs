@@ -1,7 +1,7 @@
 //! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
 
 use crate::error::HubError;
-use crate::model::ToolOutput;
+use crate::model::{ToolOutput, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -27,6 +27,18 @@ impl LineKind {
             LineKind::Model => "model",
         }
     }
+}
+
+/// A call that is about to be made.
+pub struct CallOnTape<'a> {
+    pub kind: LineKind,
+    /// Of the tool or the model.
+    pub name: &'a str,
+    /// The label of the provider; empty for a model.
+    pub candidate: &'a str,
+    pub arguments: Value,
+    /// The server of the tool, and its definition: a replay needs it where no list was recorded.
+    pub listed: Option<(&'a str, &'a ToolSpec)>,
 }
 
 /// What came of a call.

@@ -118,7 +118,7 @@ fn check_end(events: &mut Vec<(usize, Map<String, Value>)>) -> Result<(), (usize
 pub(super) fn read_calls(path: &Path) -> Result<(Vec<Recording>, Vec<(String, Value)>), String> {
     let (mut calls, mut lists) = (Vec::new(), Vec::new());
     for (line, event) in read_events(path)? {
-        let fields = Fields { event: &event };
+        let fields = LineFields { event: &event };
         let wrong = |why| format!("The cassette '{}' is wrong in line {line}: {why}.", path.display());
         match fields.used(line).map_err(wrong)? {
             UsedLine::Call(recording) => calls.push(*recording),
@@ -137,11 +137,11 @@ enum UsedLine {
     Other,
 }
 
-struct Fields<'a> {
+struct LineFields<'a> {
     event: &'a Map<String, Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> LineFields<'a> {
     fn version(&self) -> Result<(), String> {
         match self.whole("v")? {
             VERSION => Ok(()),

@@ -2,9 +2,9 @@
 
 use super::clock::{milliseconds, timestamp};
 use super::line::{
-    CallFields, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields, TapedAnswer, VERSION,
+    CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
+    TapedAnswer, VERSION,
 };
-use super::{CallOnTape, Deck, Tape};
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use crate::secret::{scrubbed, scrubbed_text};
@@ -92,12 +92,12 @@ impl Recorder {
         }
     }
 
-    pub(super) fn begin(&self, tape: Arc<Tape>, call: CallOnTape<'_>) -> Taping {
+    pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>) -> Taping {
         if let Some((server, spec)) = call.listed {
             self.define(server, spec);
         }
         Taping {
-            tape,
+            recorder: self.clone(),
             kind: call.kind,
             name: call.name.to_owned(),
             candidate: call.candidate.to_owned(),
@@ -220,7 +220,7 @@ fn error_fields(error: &HubError) -> Value {
 
 /// A call that is being recorded.
 pub struct Taping {
-    tape: Arc<Tape>,
+    recorder: Arc<Recorder>,
     kind: LineKind,
     name: String,
     candidate: String,
@@ -245,9 +245,7 @@ impl Taping {
 
     fn put(&mut self, answer: &TapedAnswer) {
         self.is_over = true;
-        if let Deck::Record(recorder) = &self.tape.clone().deck {
-            recorder.ended(self, answer, self.at.elapsed());
-        }
+        self.recorder.ended(self, answer, self.at.elapsed());
     }
 }
 

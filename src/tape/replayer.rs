@@ -1,8 +1,7 @@
 //! Answers calls from a cassette.
 
-use super::CallOnTape;
 use super::lanes::Lane;
-use super::line::LineKind;
+use super::line::{CallOnTape, LineKind};
 use super::reading::{Recording, read_calls};
 use crate::canonical::digest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};

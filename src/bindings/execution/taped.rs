@@ -10,7 +10,7 @@ use crate::execute::{Answer, Fate};
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
 use crate::shape::content::ImageNotes;
-use crate::tape::{Begun, CallOnTape, LineKind, Recording, Tape, TapedAnswer};
+use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ impl Execution {
             arguments,
             listed,
         }) {
-            Begun::Recording(taping) => {
+            TapeStart::Recording(taping) => {
                 slf.get().state.lock().attempts[slot].taping = Some(Box::new(taping));
                 Self::launch_tool(slf, start, prepared)
             }
-            Begun::Missed(miss) => {
+            TapeStart::Missed(miss) => {
                 slf.get().fail(slot, miss);
                 Ok(None)
             }
-            Begun::Replayed(recording) => {
+            TapeStart::Replayed(recording) => {
                 let delay = tape.delay(&recording);
                 Self::replay(slf, slot, recording, delay).map(|()| None)
             }
