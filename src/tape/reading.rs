@@ -38,8 +38,14 @@ impl Recording {
     }
 }
 
+/// The number of a line, and its fields.
+pub type NumberedEvent = (usize, Map<String, Value>);
+
+/// A server, and the tools that it listed.
+pub(super) type ServerTools = (String, Value);
+
 /// The events of a cassette with the numbers of their lines, after its first and last line were checked.
-pub fn read_events(path: &Path) -> Result<Vec<(usize, Map<String, Value>)>, String> {
+pub fn read_events(path: &Path) -> Result<Vec<NumberedEvent>, String> {
     let shown = path.display();
     if path.is_dir() {
         return Err(format!("The cassette '{shown}' is a folder; give the path of a file."));
@@ -74,7 +80,7 @@ fn without_place(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-fn check_header(first: Option<&(usize, Map<String, Value>)>) -> Result<(), String> {
+fn check_header(first: Option<&NumberedEvent>) -> Result<(), String> {
     let header = first
         .map(|(_, event)| event)
         .filter(|event| event.get("type").and_then(Value::as_str) == Some("header"));
@@ -95,7 +101,7 @@ fn check_header(first: Option<&(usize, Map<String, Value>)>) -> Result<(), Strin
 }
 
 /// The last line says how many events there are.
-fn check_end(events: &mut Vec<(usize, Map<String, Value>)>) -> Result<(), (usize, String)> {
+fn check_end(events: &mut Vec<NumberedEvent>) -> Result<(), (usize, String)> {
     let found = events.iter().position(|(_, event)| event.get("type").and_then(Value::as_str) == Some("end"));
     let Some(found) = found else {
         let line = events.last().map_or(1, |(line, _)| *line);
@@ -115,7 +121,7 @@ fn check_end(events: &mut Vec<(usize, Map<String, Value>)>) -> Result<(), (usize
 }
 
 /// What replaying needs of a cassette: the calls, and the lists of servers as JSON.
-pub(super) fn read_calls(path: &Path) -> Result<(Vec<Recording>, Vec<(String, Value)>), String> {
+pub(super) fn read_calls(path: &Path) -> Result<(Vec<Recording>, Vec<ServerTools>), String> {
     let (mut calls, mut lists) = (Vec::new(), Vec::new());
     for (line, event) in read_events(path)? {
         let fields = LineFields { event: &event };
