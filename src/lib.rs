@@ -49,6 +49,7 @@
 //! | [`tool`] | the contract of a tool |
 //! | [`stats`], [`store`] | what has worked; what is kept across restarts |
 //! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
+//! | [`canonical`], [`tape`] | equal values in one form; calls that are recorded and replayed |
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
 //! | [`aside`], [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`sync`], [`text`] | what several modules need |
@@ -57,6 +58,7 @@
 //! `docs/concepts/architecture.md` says more, and in which file each rule is.
 
 pub mod aside;
+pub mod canonical;
 pub mod error;
 pub mod invisible;
 pub mod kind;
@@ -88,6 +90,7 @@ pub mod shape;
 pub mod stats;
 pub mod store;
 pub mod synthesize;
+pub mod tape;
 pub mod truncate;
 
 pub mod execute;

@@ -4,14 +4,18 @@ mod arguments;
 mod folded;
 mod in_path;
 mod in_text;
+mod kinds;
 mod names;
 mod redactor;
+mod scrub;
 
 pub use arguments::{ArgumentValues, Hidden, LABELS};
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::{is_secret_flag, secrets_in};
+pub use kinds::known_secrets;
 pub use names::is_secret_name;
 pub(crate) use redactor::Redactor;
+pub use scrub::{scrubbed, scrubbed_text};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

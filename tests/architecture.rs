@@ -25,6 +25,7 @@ mod source;
 const ROOMS: &[(&str, &[&str])] = &[
     // L0: words. Plain data, nothing of ours below them.
     ("aside", &[]),
+    ("canonical", &[]),
     ("invisible", &[]),
     ("error", &["invisible"]),
     ("pattern", &[]),
@@ -47,6 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("schema", &["model", "error", "invisible", "secret", "stack", "text"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats"]),
+    ("tape", &["canonical", "model", "error", "secret"]),
     ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
     ("parse", &["model", "error"]),
     ("route", &["model", "error", "text"]),
@@ -61,7 +63,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L3: orchestration. It runs candidates but does not look them up.
     (
         "execute",
-        &["aside", "tool", "model", "error", "invisible", "stats", "limit", "workers", "registry::Candidate"],
+        &[
+            "aside",
+            "tool",
+            "model",
+            "error",
+            "invisible",
+            "stats",
+            "limit",
+            "tape",
+            "workers",
+            "registry::Candidate",
+        ],
     ),
     // L4: the stages in order. Never sources, gateway, bindings: they are below it in this list.
     ("hub", &["*"]),
@@ -82,6 +95,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "schema",
             "secret",
             "sse",
+            "tape",
             "text",
             "wording",
         ],
@@ -107,6 +121,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "sse",
             "stats",
             "sync",
+            "tape",
             "text",
             "truncate",
             "wording",

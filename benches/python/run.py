@@ -25,6 +25,7 @@ SUITES = {
     "cold_start": "cold_start",
     "serving": "serving",
     "serving_memory": "serving_memory",
+    "replay": "replay",
 }
 
 

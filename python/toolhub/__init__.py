@@ -10,6 +10,7 @@
 5
 """
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from . import _lifecycle
@@ -86,13 +87,18 @@ if TYPE_CHECKING:
     from . import agents as agents
     from . import kit as kit
     from . import llm as llm
+    from . import testing as testing
 
 _lifecycle.install()
+if "TOOLHUB_RECORD" in os.environ:
+    from .testing._environment import record_from_environment
+
+    record_from_environment()
 
 
 def __getattr__(name: str) -> Any:
     # Submodules are imported on first use, so that `toolhub.llm.OpenAI` works and `import toolhub` stays fast.
-    if name in ("agents", "kit", "llm"):
+    if name in ("agents", "kit", "llm", "testing"):
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")

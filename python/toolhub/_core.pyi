@@ -711,6 +711,34 @@ class StreamParser:
         """
 
 @final
+class TapedQuestion:
+    """
+    A question to a model on tape.
+    """
+    def answer(self, /) -> "object":
+        """
+        The recorded answer; raises the recorded error.
+        """
+    def answered(self, /, answer: Any) -> None:
+        """
+        Records the answer.
+        """
+    @property
+    def delay(self, /) -> float:
+        """
+        Seconds that the answer shall take.
+        """
+    def failed(self, /, kind: str, message: str) -> None:
+        """
+        Records that the model failed.
+        """
+    @property
+    def is_replayed(self, /) -> bool:
+        """
+        Whether the answer was recorded: the model is not asked.
+        """
+
+@final
 class ThreadCall(Awaitable):
     """
     A call of a function on a thread; await it once.
@@ -874,6 +902,11 @@ def binary_note(bytes: int) -> str:
     `[1.2 KB of binary data]`
     """
 
+def cassette_events(path: str | PathLike[str]) -> "list[tuple[int, dict[str, object]]]":
+    """
+    The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
+    """
+
 def complete_own(hub: Hub, kind: str, key: str, argument: str, value: str, context: Any, timeout: float | None) -> BridgeFuture:
     """
     Awaits `(server, answer)` of `completion/complete`.
@@ -967,6 +1000,11 @@ def failed_result(tool: str, kind: str, message: str) -> Any:
     The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
     """
 
+def first_difference(recorded: Any, given: Any) -> str | None:
+    """
+    Where two JSON values differ first; `None` if they are equal.
+    """
+
 def format_result(hub: Hub, result: dict, limit: int | None = None) -> tuple[str, tuple[str, int, int] | None]:
     """
     A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
@@ -1000,6 +1038,11 @@ def in_language(sentence: str, lang: str) -> str:
 def in_thread(function: Any) -> ThreadCall:
     """
     Runs a function without arguments on a thread of ours; await what comes back.
+    """
+
+def is_replaying() -> bool:
+    """
+    Whether calls are replayed.
     """
 
 def is_secret_name(name: str) -> bool:
@@ -1062,6 +1105,11 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | N
     The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
     """
 
+def question_on_tape(model: str, request: Any) -> "TapedQuestion | None":
+    """
+    A question to a model that is recorded or replayed; `None` if there is no tape.
+    """
+
 def read_json(text: str) -> tuple[Any, list[str], str | None]:
     """
     Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
@@ -1117,6 +1165,11 @@ def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
     Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
     """
 
+def scrub(value: Any) -> "object":
+    """
+    A JSON value with placeholders for secrets, as it is recorded.
+    """
+
 def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The tools that fit the words of a query, and its vector where there is an embedding.
@@ -1145,6 +1198,21 @@ def similarity(one: str, other: str) -> float:
 def skill_file(folder: str | PathLike[str], path: str) -> Path:
     """
     The real path of a skill's file; raises `PermissionError` if that is outside the skill's folder.
+    """
+
+def start_recording(path: str | PathLike[str], hub: Hub | None = None) -> None:
+    """
+    Begins to record the calls of one hub, or of all hubs of this process.
+    """
+
+def start_replay(path: str | PathLike[str], mode: str = "strict", hub: Hub | None = None) -> None:
+    """
+    Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
+    """
+
+def stop_tape() -> tuple[int, list[str], list[str]]:
+    """
+    Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.
     """
 
 def stop_workers() -> None:

@@ -57,6 +57,27 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--core", action="append", metavar="TOOL", help="a tool that is listed in search mode")
     serve.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
     serve.add_argument("--grace", type=float, help="seconds for running calls at the end (10)")
+    record = commands.add_parser(
+        "record",
+        help="record the calls of a Python program",
+        description="Run a command; the hubs in it record their calls, and those of models, to a cassette.",
+    )
+    record.set_defaults(run=_record)
+    record.add_argument("--output", "-o", default="cassette.ndjson", metavar="FILE", help="(cassette.ndjson)")
+    record.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
+    cassette = commands.add_parser("cassette", help="print what a cassette has recorded")
+    cassette.set_defaults(run=_cassette)
+    cassette.add_argument("file", metavar="FILE")
+    evaluation = commands.add_parser(
+        "eval",
+        help="check recorded runs against cases",
+        description="Check what recorded runs did: cassettes against the cases of a YAML file.",
+    )
+    evaluation.set_defaults(run=_eval)
+    evaluation.add_argument("cases", metavar="FILE")
+    evaluation.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
+    evaluation.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
+    evaluation.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
     login = commands.add_parser(
         "login",
         help="sign in at an MCP server in the browser",
@@ -66,6 +87,57 @@ def _parser() -> argparse.ArgumentParser:
     login.add_argument("server", metavar="SERVER", help="the name of the server in the configuration")
     login.add_argument("--config", help="an mcpServers file; may be given several times", **several)
     return parser
+
+
+def _record(given: argparse.Namespace) -> int:
+    import subprocess
+
+    from .testing._environment import VARIABLE
+
+    path = os.path.abspath(given.output)
+    try:
+        code = subprocess.run(given.command, env={**os.environ, VARIABLE: path}, check=False).returncode
+    except OSError as error:
+        return _failed(f"the command cannot be started: {error}", _WRONG_USAGE)
+    if not os.path.exists(path):
+        return _failed(
+            f"nothing in the command has imported toolhub, so there is no {given.output}", code or _FAILED
+        )
+    return code
+
+
+def _cassette(given: argparse.Namespace) -> int:
+    from .testing.cassettes import CassetteError
+    from .testing.showing import lines_of
+
+    try:
+        for line in lines_of(given.file):
+            sys.stdout.write(f"{line}\n")
+    except CassetteError as error:
+        return _failed(error, _FAILED)
+    return 0
+
+
+def _eval(given: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from .testing import evaluation
+
+    try:
+        results = evaluation.evaluate(Path(given.cases))
+        before = None if given.compare is None else Path(given.compare).read_text("utf-8")
+        lines, is_worse = ([], False) if before is None else evaluation.compared(before, results)
+        for path, text in ((given.junit, evaluation.junit), (given.save, evaluation.as_json)):
+            if path is not None:
+                Path(path).write_text(text(results), "utf-8")
+    except (evaluation.CasesError, OSError) as error:
+        return _failed(error, _WRONG_USAGE)
+    for result in results:
+        sys.stdout.write(f"{'ok    ' if result.passed else 'FAILED'} {result.name}\n")
+        sys.stdout.writelines(f"       {failure}\n" for failure in result.failures)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.write(f"{sum(result.passed for result in results)} of {len(results)} cases passed\n")
+    return _FAILED if is_worse or not all(result.passed for result in results) else 0
 
 
 def _login(given: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
 from ._core import ToolInfo, unknown_options
 from ._plain import readable
+from ._tape import on_tape
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
 from .hub._synthesis import check_llm, text_of
@@ -21,6 +22,7 @@ __all__ = [
     "JsonText",
     "ask",
     "call",
+    "chat",
     "check_llm",
     "check_mapping",
     "check_path",
@@ -127,6 +129,14 @@ def in_language(sentence: str, lang: Lang) -> str:
 async def ask(llm: Any, prompt: str) -> str:
     """The text that a model answers: a sync or async callable, or an object with `generate_async`, `ainvoke` or `generate`."""
     return text_of(await _ask(llm, prompt))
+
+
+async def chat(function: Callable[..., Any], messages: list[dict[str, Any]]) -> Any:
+    """Ask a chat function, sync or async. Recorded and replayed with `toolhub.testing`, as `ask` is."""
+    owner = getattr(function, "__self__", function)
+    return await on_tape(
+        owner, {"messages": messages}, lambda: _user_functions.call(function, messages), readable
+    )
 
 
 async def call(function: Callable[..., Any], *args: Any) -> Any:

@@ -32,6 +32,11 @@ impl Blocks {
         Blocks { content: content.into(), structured: structured.map(LargeJson::from), meta }
     }
 
+    /// Content, structured content and `_meta`, as JSON.
+    pub fn parts(&self) -> (&Value, Option<&Value>, Option<&Value>) {
+        (&self.content, self.structured.as_deref(), self.meta.as_ref())
+    }
+
     /// The blocks as they came.
     pub fn blocks(&self) -> &[Value] {
         self.content.as_array().map(Vec::as_slice).unwrap_or_default()

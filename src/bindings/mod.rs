@@ -71,6 +71,7 @@ mod slots;
 mod stats_rows;
 mod store;
 mod tables;
+mod tape;
 mod templates;
 mod text;
 mod text_arguments;
@@ -180,6 +181,11 @@ mod _core {
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]
     use super::tables::{error_kinds, is_secret_name, min_result_limit, server_options};
+    #[pymodule_export]
+    use super::tape::{
+        TapedQuestion, cassette_events, first_difference, is_replaying, question_on_tape, scrub,
+        start_recording, start_replay, stop_tape,
+    };
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]

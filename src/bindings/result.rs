@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::callable::raised;
-use super::execution::{Attempt, FinishedExecution};
+use super::execution::{Attempt, FinishedExecution, replayed_time};
 use super::imported::Imported;
 use super::json;
 use super::localized::localize;
@@ -74,7 +74,8 @@ fn of_run<'py>(
         Some(candidate) => meta_of(py, candidate)?,
         None => blank_meta(py)?,
     };
-    describe_call(&meta, best, plan.strategy, now.saturating_duration_since(plan.run.begun()))?;
+    let took = replayed_time(attempts).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
+    describe_call(&meta, best, plan.strategy, took)?;
     if best.is_none() {
         meta.set_item(intern!(py, "tool"), &*plan.what)?;
     }
@@ -379,7 +380,10 @@ fn describe_attempts(
         warnings.append(&mut attempt.warnings);
         unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
         let usual = usual_attempt(py, candidate, fate, answered)?;
-        let ran = plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3;
+        let ran = match &attempt.replayed {
+            Some(recording) => recording.ms,
+            None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
+        };
         if let Some(row) = usual {
             row.set_item(intern!(py, "duration_ms"), ran)?;
             tried.push(row);

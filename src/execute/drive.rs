@@ -254,7 +254,7 @@ async fn attempt(
     let weak = Arc::downgrade(&permits);
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-    let output = candidate.tool.call(&args, &context).await?;
+    let output = super::taped::call(&candidate, &args, &context).await?;
     match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),

@@ -10,6 +10,7 @@
 mod drive;
 mod executor;
 mod run;
+mod taped;
 
 pub use drive::{Answer, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
 pub use executor::{Executor, advance};

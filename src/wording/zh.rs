@@ -2,6 +2,7 @@
 //! comes before the shorter one. In the Chinese template the placeholders are numbered.
 
 mod agents;
+mod cassettes;
 mod configuration;
 mod explanations;
 mod folders;
@@ -23,6 +24,7 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         gateway::GATEWAY,
         offers::OFFERS,
         agents::AGENTS,
+        cassettes::CASSETTES,
         LAST,
     ];
     own.into_iter().flatten()

@@ -51,7 +51,8 @@ class AgentModel:
         if self._chat is None:
             return await self.ask(transcript(messages), purpose)
         function = self._chat
-        answer = await self._within(lambda: kit.call(function, [dict(one) for one in messages]))
+        asked = [dict(one) for one in messages]
+        answer = await self._within(lambda: kit.chat(function, asked))
         message = _message(answer)
         self._count(purpose, transcript(messages), _text(message), _usage(answer))
         return message

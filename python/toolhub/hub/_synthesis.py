@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from .._plain import readable
+from .._tape import on_tape
 from .._user_functions import alone, call
 
 _AWAITED = ("generate_async", "ainvoke")
@@ -32,6 +33,10 @@ def check_llm(llm: Any) -> None:
 
 async def ask(llm: Any, prompt: str) -> Any:
     """Ask whatever the user has: an async or sync callable, or an object with `generate_async`, `ainvoke` or `generate`."""
+    return await on_tape(llm, {"prompt": prompt}, lambda: _ask_now(llm, prompt), text_of)
+
+
+async def _ask_now(llm: Any, prompt: str) -> Any:
     for name in _AWAITED:
         if callable(method := getattr(llm, name, None)):
             return await alone(cast("Any", method(prompt)))

@@ -30,6 +30,11 @@ impl Addressee for Execution {
             Message::Progress(latest) => {
                 let update = latest.lock().take();
                 if let Some(update) = update {
+                    if let Some(taping) =
+                        this.state.lock().attempts.get(slot).and_then(|one| one.taping.as_ref())
+                    {
+                        taping.progressed(&update);
+                    }
                     Self::progressed(slf, &update);
                 }
                 return;
@@ -91,7 +96,7 @@ impl Execution {
     }
 
     /// A tool tells how far it is.
-    fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
+    pub(super) fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
         let py = slf.py();
         let Some(callback) = slf.get().extras.as_ref().and_then(|extras| extras.progress.as_ref()) else {
             return;
@@ -300,7 +305,7 @@ impl Execution {
         self.fail(slot, failure);
     }
 
-    fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
+    pub(super) fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
         let mut output = match answer {
             Err(mut error) => {
                 if let Some(sent) = error.content.take() {

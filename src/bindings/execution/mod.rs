@@ -20,6 +20,7 @@ mod long_check;
 mod object;
 mod start;
 mod state;
+mod taped;
 mod uncancel;
 mod watch;
 mod watching;
@@ -27,6 +28,7 @@ mod watching;
 pub use arguments::prepare;
 pub use object::{Execution, Extras};
 pub use state::{Attempt, FinishedExecution};
+pub use taped::replayed_time;
 pub use watch::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error};
@@ -140,6 +142,7 @@ fn record_and_release(py: Python<'_>, finished: &mut FinishedExecution, now: Ins
             detach(attempt, py, port, candidate);
         }
     }
+    taped::record(py, finished);
     if let Some(plan) = &finished.plan {
         for (slot, attempt) in finished.attempts.iter().enumerate() {
             plan.record(slot, attempt.error.as_ref().map(|error| error.kind), now);

@@ -21,6 +21,7 @@ use crate::execute::{Answer, Run, overloaded, refused_by_pool};
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
+use crate::tape;
 use crate::tool::{CallContext, OnProgress};
 use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
@@ -164,6 +165,17 @@ impl Execution {
     }
 
     pub(super) fn launch<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        prepared: PreparedArguments,
+    ) -> PyResult<InPlace<'py>> {
+        match tape::current(Some(slf.get().hub.get().address())) {
+            Some(tape) => Self::launch_on_tape(slf, start, prepared, &tape),
+            None => Self::launch_tool(slf, start, prepared),
+        }
+    }
+
+    pub(super) fn launch_tool<'py>(
         slf: &Bound<'py, Self>,
         start: AttemptStart,
         prepared: PreparedArguments,
@@ -327,14 +339,14 @@ impl Execution {
 }
 
 /// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
-struct Envelope {
-    mailbox: Arc<LoopMailbox>,
-    key: u64,
-    sent: bool,
+pub(super) struct Envelope {
+    pub mailbox: Arc<LoopMailbox>,
+    pub key: u64,
+    pub sent: bool,
 }
 
 impl Envelope {
-    fn send(mut self, answer: Answer) {
+    pub fn send(mut self, answer: Answer) {
         self.put(answer);
     }
 

@@ -15,6 +15,7 @@ use crate::hub::PlannedRun;
 use crate::limit::{PassageWait, Permits};
 use crate::model::{Lang, Unchecked};
 use crate::registry::Candidate;
+use crate::tape::{Recording, Taping};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -112,6 +113,10 @@ pub struct Attempt {
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
     pub exception: Option<Box<PyErr>>,
+    /// It is being recorded.
+    pub taping: Option<Box<Taping>>,
+    /// It was answered by this recording.
+    pub replayed: Option<Arc<Recording>>,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }

@@ -9,6 +9,7 @@ use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
 use crate::model::OfferKind;
 use crate::offers::OfferSignals;
+use crate::tape;
 use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -74,6 +75,8 @@ pub struct ServerCallbacks {
 
 /// The capabilities of a client that answers questions.
 const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
+/// What they ask.
+const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL_ERROR: i64 = -32603;
 /// How many questions of a server may wait for a person at once. More are declined.
@@ -189,6 +192,23 @@ impl ServerCallbacks {
 
     /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
     pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
+        if !QUESTION_METHODS.contains(&method) || !tape::is_recording() {
+            return self.answer_now(method, params, asked).await;
+        }
+        let answer = self.answer_now(method, params.clone(), asked).await;
+        self.record(method, &params, &answer);
+        answer
+    }
+
+    fn record(&self, method: &str, params: &Value, answer: &QuestionAnswer) {
+        let answer = match answer {
+            Ok(answer) => answer.clone(),
+            Err((code, message)) => json!({"error": {"code": code, "message": message}}),
+        };
+        tape::record_question(&self.server, method, params, &answer);
+    }
+
+    async fn answer_now(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
         match (method, asked) {
             ("ping", _) => Ok(json!({})),
             ("roots/list", _) if !self.roots.is_empty() => {

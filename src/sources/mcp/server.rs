@@ -28,6 +28,7 @@ use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::tape;
 use crate::tool::BoxFuture;
 use futures_util::future::WeakShared;
 use parking_lot::Mutex;
@@ -104,6 +105,12 @@ struct Link {
 enum ConnectionRequest {
     Ready(Link),
     InProgress(AttemptOutcome),
+}
+
+/// A replay opens no connection, whatever asks for one.
+fn not_started(server: &str) -> HubError {
+    let text = format!("Server '{}' is not started: calls are replayed from a cassette.", clip(server));
+    HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
 }
 
 impl Server {
@@ -236,6 +243,9 @@ impl Server {
 
     /// Connects because a user asked for it, and waits for the list of tools. A list that fails does not fail this.
     pub async fn connect(self: &Arc<Self>) -> Result<(), HubError> {
+        if let Some(recorded) = self.take_recorded_list() {
+            return recorded.map(drop);
+        }
         let begun = Instant::now();
         self.insist().await?;
         // Leave some of the time: a list that takes longer arrives when it arrives.
@@ -247,6 +257,9 @@ impl Server {
 
     /// Lists the tools again.
     pub async fn refresh(self: &Arc<Self>) -> Result<Arc<Listing>, HubError> {
+        if let Some(recorded) = self.take_recorded_list() {
+            return recorded;
+        }
         let link = self.insist().await?;
         Self::list(Arc::downgrade(self), link, self.list_limit()).await
     }
@@ -269,6 +282,9 @@ impl Server {
         reason: ConnectReason,
         patience: Option<Duration>,
     ) -> Result<ConnectionRequest, HubError> {
+        if tape::is_replaying() {
+            return Err(not_started(self.id()));
+        }
         let now = Instant::now();
         let (lost, started, begun) = {
             let mut life = self.life.lock();

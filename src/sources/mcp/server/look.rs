@@ -15,6 +15,9 @@ impl Server {
     /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
     /// same time share one request. `is_for_call`: a caller has named this server, and waits for it.
     pub async fn look(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
+        if let Some(recorded) = self.take_recorded_list() {
+            return recorded.map(drop);
+        }
         let look = {
             let mut life = self.life.lock();
             let known = life.look.as_ref().and_then(WeakShared::upgrade).filter(|look| look.peek().is_none());

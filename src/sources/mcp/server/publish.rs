@@ -9,6 +9,7 @@ use crate::sources::mcp::lists::ListRound;
 use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::sources::mcp::session::Session;
 use crate::sources::mcp::skills::{self, Skills};
+use crate::tape;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -68,6 +69,7 @@ impl Server {
             return Ok(latest);
         }
         if let Some(identity) = fetched_from {
+            tape::record_list(self.id(), || listing.to_json());
             self.sink.fetched(self, identity, &listing);
         }
         listing.tools.retain(|tool| self.config().options.wants(&tool.name));
@@ -95,6 +97,19 @@ impl Server {
         self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
         let _ = self.publish(ListRound::default(), listing, protocol, at, None);
+    }
+
+    /// While calls are replayed, the list that was recorded takes the place of a connection.
+    pub(super) fn take_recorded_list(self: &Arc<Self>) -> Option<Result<Arc<Listing>, HubError>> {
+        let recorded = tape::recorded_list(self.id())?;
+        Some(recorded.and_then(|tools| {
+            let listing = Listing::from_json(&tools, Era::Modern, None).map_err(|why| {
+                let text = format!("The recorded tools of server '{}' cannot be read: {why}.", self.id());
+                HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent)
+            })?;
+            self.take_list_of_host(listing, Era::Modern);
+            self.listing().ok_or_else(closed_meanwhile)
+        }))
     }
 
     /// Takes a list from the host of a server in this process, which knows the tools before a session asks for them.

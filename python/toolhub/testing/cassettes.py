@@ -1,0 +1,110 @@
+"""`record` and `replay`: context managers around the tape of the core."""
+
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
+
+_SHOWN = 5
+"""So many misses, and so many unused recordings, are in the text of an error."""
+
+Mode = Literal["strict", "lenient", "timed"]
+
+
+class CassetteError(ValueError):
+    """A cassette cannot be written or read; the text says why, and in which line it is wrong."""
+
+
+class ReplayError(AssertionError):
+    """What a program did differs from its recording."""
+
+    def __init__(self, missed: list[str], unused: list[str]) -> None:
+        shown = unused[:_SHOWN]
+        more = [f"{len(unused) - _SHOWN} more recorded calls were not made."] if len(unused) > _SHOWN else []
+        super().__init__("\n".join([*missed[:_SHOWN], *shown, *more]))
+        self.missed = missed
+        """A sentence for each call that no recording fitted."""
+        self.unused = unused
+        """A sentence for each recording that no call used."""
+
+
+class _Tape:
+    def __init__(self, path: str | os.PathLike[str], hub: "ToolHub | None") -> None:
+        self.path = os.fspath(path)
+        """The file of the cassette."""
+        self._hub = None if hub is None else hub._core  # pyright: ignore[reportPrivateUsage]
+
+    def _start(self) -> None:
+        raise NotImplementedError
+
+    def _end(self, is_failing: bool) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except ValueError as error:
+            raise CassetteError(str(error)) from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(error is not None)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+
+class record(_Tape):
+    """Write the calls of a hub, or of all hubs of this process, to a file; models too. For `with` and `async with`.
+
+    A file that is there is replaced. Secrets are replaced by placeholders. One recording or replay runs at a time in a process.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], hub: "ToolHub | None" = None) -> None:
+        super().__init__(path, hub)
+        self.events = 0
+        """How many events were recorded, once it has ended."""
+
+    def _start(self) -> None:
+        _core.start_recording(self.path, self._hub)
+
+    def _end(self, is_failing: bool) -> None:
+        try:
+            self.events, _, _ = _core.stop_tape()
+        except ValueError as error:
+            if not is_failing:
+                raise CassetteError(str(error)) from None
+
+
+class replay(_Tape):
+    """Answer the calls of a hub, or of all hubs of this process, from a file; models too. For `with` and `async with`.
+
+    No tool runs, no server is started. `mode`: `"strict"` wants the recorded calls of each tool in their order, and all of
+    them; `"lenient"` takes them in any order and as often as wanted; `"timed"` is strict, and answers take as long as they
+    took. A call that was not recorded fails, and the end raises `ReplayError`.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], mode: Mode = "strict", *, hub: "ToolHub | None" = None
+    ) -> None:
+        super().__init__(path, hub)
+        self.mode: Mode = mode
+
+    def _start(self) -> None:
+        _core.start_replay(self.path, self.mode, self._hub)
+
+    def _end(self, is_failing: bool) -> None:
+        _, missed, unused = _core.stop_tape()
+        if not is_failing and (missed or unused):
+            raise ReplayError(missed, unused)

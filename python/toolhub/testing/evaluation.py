@@ -1,0 +1,221 @@
+"""`toolhub eval cases.yaml`: what recorded runs must have done, checked on their cassettes.
+
+A file of cases is a YAML mapping with a list `cases`; each has a `name`, a `cassette` (a path beside the file) and some of
+`called`, `order`, `arguments`, `not_called`, `at_most`, `outcome` and `tokens`.
+"""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from .. import _core
+from ..text import truncate
+from .showing import events_of
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What came of one case."""
+
+    name: str
+    failures: list[str] = field(default_factory=list[str])
+    calls: int = 0
+    tokens: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run did all that the case wants."""
+        return not self.failures
+
+
+class CasesError(ValueError):
+    """A file of cases is wrong; the text says where."""
+
+
+def evaluate(path: Path) -> list[CaseResult]:
+    """Check each case of a file. A cassette that is missing or wrong fails its case."""
+    return [_evaluated(case, path.parent) for case in read_cases(path)]
+
+
+def read_cases(path: Path) -> list[dict[str, Any]]:
+    """The cases of a file, each with a name of its own and no unknown word."""
+    try:
+        given: Any = _core.read_yaml(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CasesError(f"The cases in '{path}' cannot be read: {error}") from None
+    cases: Any = given.get("cases")
+    if not isinstance(cases, list) or not cases:
+        raise CasesError(f"'{path}' must have a list 'cases' with at least one case")
+    names = set[str]()
+    for number, case in enumerate(cast("list[Any]", cases), 1):
+        where = f"Case {number} in '{path}'"
+        if not isinstance(case, dict):
+            raise CasesError(f"{where} must be a mapping")
+        entries = cast("dict[str, Any]", case)
+        for word in ("name", "cassette"):
+            if not isinstance(entries.get(word), str):
+                raise CasesError(f"{where} must have a text '{word}'")
+        if entries["name"] in names:
+            raise CasesError(f"{where} has the name of another case: {entries['name']!r}")
+        names.add(entries["name"])
+        for word, value in entries.items():
+            if word not in ("name", "cassette") and word not in _CHECKS:
+                raise CasesError(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}")
+            if word in _CHECKS and not isinstance(value, _CHECKS[word][0]):
+                raise CasesError(f"{where}: {word!r} must be a {_CHECKS[word][0].__name__}")
+        if len(entries) == 2:
+            raise CasesError(f"{where} checks nothing; it may have {', '.join(_CHECKS)}")
+    return cast("list[dict[str, Any]]", cases)
+
+
+def _evaluated(case: Mapping[str, Any], folder: Path) -> CaseResult:
+    try:
+        events = events_of(str(folder / case["cassette"]))
+    except ValueError as error:
+        return CaseResult(case["name"], [str(error)])
+    # A candidate that was given up has done nothing that counts.
+    calls = [event for event in events if event["type"] == "call" and event["outcome"] != "stopped"]
+    calls.sort(key=lambda event: event["began"])
+    tokens = sum(_tokens(event) for event in events if event["type"] == "model")
+    failures = [
+        failure
+        for word, (_, check) in _CHECKS.items()
+        if word in case
+        for failure in check(case[word], calls, tokens)
+    ]
+    return CaseResult(case["name"], failures, len(calls), tokens)
+
+
+Calls = list[dict[str, Any]]
+
+
+def _called(wanted: list[str], calls: Calls, tokens: int) -> list[str]:
+    made = {call["tool"] for call in calls}
+    return [f"{tool} was not called" for tool in wanted if tool not in made]
+
+
+def _order(wanted: list[str], calls: Calls, tokens: int) -> list[str]:
+    made = [call["tool"] for call in calls]
+    rest = iter(made)
+    missing = next((tool for tool in wanted if tool not in rest), None)
+    return (
+        [] if missing is None else [f"{missing} was not called in the order {wanted}; the calls were {made}"]
+    )
+
+
+def _arguments(wanted: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
+    failures: list[str] = []
+    for tool, expected in wanted.items():
+        given = [call["arguments"] for call in calls if call["tool"] == tool]
+        differences = [_difference(expected, one) for one in given]
+        if None not in differences:
+            failures.append(f"{tool}: {differences[0]}" if differences else f"{tool} was not called")
+    return failures
+
+
+def _difference(expected: Any, given: Any) -> str | None:
+    """Only the arguments that a case names are compared."""
+    if isinstance(expected, dict) and isinstance(given, dict):
+        given = {key: value for key, value in cast("dict[str, Any]", given).items() if key in expected}
+    found = _core.first_difference(expected, given)
+    return found and found.replace("was recorded", "was expected")
+
+
+def _not_called(unwanted: list[str], calls: Calls, tokens: int) -> list[str]:
+    made = {call["tool"] for call in calls}
+    return [f"{tool} was called" for tool in unwanted if tool in made]
+
+
+def _at_most(limits: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
+    counts = {tool: sum(call["tool"] == tool for call in calls) for tool in limits}
+    return [
+        f"{tool} was called {counts[tool]} times, more than {most}"
+        for tool, most in limits.items()
+        if counts[tool] > most
+    ]
+
+
+def _outcome(wanted: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
+    last = {call["tool"]: call["outcome"] for call in calls}
+    return [
+        f"{tool} ended with {last.get(tool, 'no call')}, not {outcome}"
+        for tool, outcome in wanted.items()
+        if last.get(tool) != outcome
+    ]
+
+
+def _most_tokens(most: int, calls: Calls, tokens: int) -> list[str]:
+    return [f"{tokens} tokens were used, more than {most}"] if tokens > most else []
+
+
+_CHECKS: dict[str, tuple[type, Callable[[Any, Calls, int], list[str]]]] = {
+    "called": (list, _called),
+    "order": (list, _order),
+    "arguments": (dict, _arguments),
+    "not_called": (list, _not_called),
+    "at_most": (dict, _at_most),
+    "outcome": (dict, _outcome),
+    "tokens": (int, _most_tokens),
+}
+
+
+def _tokens(event: Mapping[str, Any]) -> int:
+    """What the model counted itself; otherwise the tokens of the texts."""
+    match event.get("result"):
+        case {"value": {"usage": {"total_tokens": int(total)}}}:
+            return total
+        case result:
+            texts = [event["arguments"], result or ""]
+            return sum(
+                truncate(json.dumps(text, ensure_ascii=False), 0, unit="tokens").total for text in texts
+            )
+
+
+def junit(results: list[CaseResult]) -> str:
+    """The results as JUnit's XML."""
+    failed = sum(not result.passed for result in results)
+    suite = ET.Element("testsuite", name="toolhub eval", tests=str(len(results)), failures=str(failed))
+    for result in results:
+        case = ET.SubElement(suite, "testcase", classname="toolhub.eval", name=result.name)
+        if result.failures:
+            ET.SubElement(case, "failure", message=result.failures[0]).text = "\n".join(result.failures)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+def as_json(results: list[CaseResult]) -> str:
+    """The results of a run, to be compared with another one."""
+    rows = [
+        {"name": one.name, "failures": one.failures, "calls": one.calls, "tokens": one.tokens}
+        for one in results
+    ]
+    return json.dumps({"cases": rows}, indent=1, ensure_ascii=False)
+
+
+def compared(before: str, results: list[CaseResult]) -> tuple[list[str], bool]:
+    """A line for each case that differs from an earlier run (the text of `as_json`), and whether one has become worse."""
+    try:
+        earlier = {row["name"]: row for row in json.loads(before)["cases"]}
+    except (ValueError, KeyError, TypeError):
+        raise CasesError(
+            "The run to compare with is not one that `toolhub eval --save` has written"
+        ) from None
+    lines: list[str] = []
+    is_worse = False
+    for now in results:
+        then = earlier.pop(now.name, None)
+        if then is None:
+            lines.append(f"new: {now.name}")
+            continue
+        if now.passed != (not then["failures"]):
+            lines.append(f"{'mended' if now.passed else 'broken'}: {now.name}")
+            is_worse |= not now.passed
+        for word, old, new in (("calls", then["calls"], now.calls), ("tokens", then["tokens"], now.tokens)):
+            if old != new:
+                lines.append(f"{word}: {now.name}: {old} before, {new} now")
+    lines.extend(f"gone: {name}" for name in earlier)
+    return lines, is_worse

@@ -1,0 +1,156 @@
+//! Attempts on tape: recorded while they run, or answered from a cassette.
+
+use super::Execution;
+use super::start::{Envelope, InPlace};
+use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
+use crate::bindings::argument_checks::PreparedArguments;
+use crate::bindings::{job, json, text_of};
+use crate::error::{ErrorContent, HubError};
+use crate::execute::{Answer, Fate};
+use crate::hub::PlannedRun;
+use crate::model::ToolOutput;
+use crate::shape::content::ImageNotes;
+use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer};
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+impl Execution {
+    /// Launches the tool and records it, or answers in its place.
+    pub(super) fn launch_on_tape<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        prepared: PreparedArguments,
+        tape: &Arc<Tape>,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, slot, label) = (slf.py(), start.slot, start.candidate.label());
+        let name = start.candidate.spec().name.clone();
+        let arguments = arguments_of(py, &prepared);
+        let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
+        match tape.begin(CallOnTape {
+            kind: LineKind::Call,
+            name: &name,
+            candidate: &label,
+            arguments,
+            listed,
+        }) {
+            TapeStart::Recording(taping) => {
+                slf.get().state.lock().attempts[slot].taping = Some(Box::new(taping));
+                Self::launch_tool(slf, start, prepared)
+            }
+            TapeStart::Missed(miss) => {
+                slf.get().fail(slot, miss);
+                Ok(None)
+            }
+            TapeStart::Replayed(recording) => {
+                let delay = tape.delay(&recording);
+                Self::replay(slf, slot, recording, delay).map(|()| None)
+            }
+        }
+    }
+
+    fn replay(
+        slf: &Bound<'_, Self>,
+        slot: usize,
+        recording: Arc<Recording>,
+        delay: Option<Duration>,
+    ) -> PyResult<()> {
+        recording.progress.iter().for_each(|update| Self::progressed(slf, update));
+        slf.get().state.lock().attempts[slot].replayed = Some(recording.clone());
+        let answer = match &recording.answer {
+            TapedAnswer::Output(output) => Ok((**output).clone()),
+            TapedAnswer::Error(error) => Err((**error).clone()),
+            // Another candidate wins, or the caller goes, as when it was recorded.
+            TapedAnswer::Stopped => return Ok(()),
+        };
+        match delay {
+            Some(delay) => Self::answer_later(slf, slot, answer, delay),
+            None => {
+                slf.get().answered(slf.py(), slot, answer);
+                Ok(())
+            }
+        }
+    }
+
+    fn answer_later(slf: &Bound<'_, Self>, slot: usize, answer: Answer, delay: Duration) -> PyResult<()> {
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let envelope = Envelope { mailbox, key, sent: false };
+        let cancel = CancellationToken::new();
+        let cancelled = cancel.clone();
+        let job = job::start_elsewhere(async move {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = cancelled.cancelled() => {}
+            }
+            envelope.send(answer);
+        })?;
+        slf.get().state.lock().attempts[slot].state =
+            AttemptState::Native { cancel, job, key, held: Arc::default() };
+        Ok(())
+    }
+}
+
+/// Writes down the attempts that were recorded.
+pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
+    let Some(plan) = &finished.plan else { return };
+    for (slot, attempt) in finished.attempts.iter_mut().enumerate() {
+        if let Some(taping) = attempt.taping.take() {
+            taping.end(&answer_of(py, attempt, plan, slot));
+        }
+    }
+}
+
+fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> TapedAnswer {
+    let parts = attempt.blocks.as_ref().map(|blocks| blocks.parts());
+    if attempt.value.is_some() || plan.run.fate(slot) == Fate::Succeeded {
+        let mut output = ToolOutput::new(
+            attempt.value.as_ref().map_or(Value::Null, |value| recorded_value(value.bind(py), attempt)),
+        );
+        if let Some((content, structured, meta)) = parts {
+            output.content = Some(content.clone());
+            output.structured = structured.cloned();
+            output.meta = meta.cloned();
+        }
+        return TapedAnswer::output(output);
+    }
+    if plan.run.fate(slot) == Fate::Stopped {
+        return TapedAnswer::Stopped;
+    }
+    let error = attempt.error.as_ref().map(|error| (**error).clone()).or_else(|| plan.silent_error(slot));
+    // The driver has taken the content out of the error, to show it.
+    let sent = parts.map(|(content, structured, meta)| {
+        let (structured, meta) = (structured.cloned(), meta.cloned());
+        Arc::new(ErrorContent { content: content.clone(), structured, meta, raw: None })
+    });
+    let error = error.map(|error| HubError { content: error.content.clone().or(sent), ..error });
+    error.map_or(TapedAnswer::Stopped, TapedAnswer::error)
+}
+
+/// What is not JSON is recorded as the text that a model would read.
+fn recorded_value(value: &Bound<'_, PyAny>, attempt: &Attempt) -> Value {
+    json::from_python(value).unwrap_or_else(|_| {
+        let text = text_of::text_of(value, attempt.blocks.as_deref(), ImageNotes::Shown);
+        text.ok().flatten().map_or(Value::Null, Value::String)
+    })
+}
+
+/// Members that are not JSON are compared as null: they are objects of the program.
+fn arguments_of(py: Python<'_>, prepared: &PreparedArguments) -> Value {
+    let image = |object: &Bound<'_, PyAny>| json::image(object).map_or(Value::Null, |(value, _)| value);
+    match prepared {
+        PreparedArguments::Native(args) => args.as_value().clone(),
+        PreparedArguments::Keywords(kwargs) => image(kwargs.bind(py).as_any()),
+        PreparedArguments::Value(value) => image(value.bind(py)),
+    }
+}
+
+/// How long a replayed call took when it was recorded; `None` if something else answered it.
+pub fn replayed_time(attempts: &[Attempt]) -> Option<Duration> {
+    let recordings: Vec<&Recording> =
+        attempts.iter().filter_map(|attempt| attempt.replayed.as_deref()).collect();
+    let first = recordings.iter().map(|one| one.at).fold(f64::INFINITY, f64::min);
+    let last = recordings.iter().map(|one| one.at + one.ms).fold(0.0, f64::max);
+    Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok().filter(|_| !recordings.is_empty())
+}

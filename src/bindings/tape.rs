@@ -1,0 +1,169 @@
+//! Recording and replaying from Python: the switch, questions to models, and cassettes as data.
+
+use super::errors::tool_error;
+use super::hub::PyHub;
+use super::json;
+use crate::error::{ErrorKind, HubError};
+use crate::model::ToolOutput;
+use crate::secret;
+use crate::tape::{
+    self, CallOnTape, Deck, LineKind, Recorder, Recording, ReplayMode, Replayer, TapeStart, TapedAnswer,
+    Taping,
+};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Begins to record the calls of one hub, or of all hubs of this process.
+#[pyfunction]
+#[pyo3(signature = (path, hub=None))]
+pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
+    let recorder = Recorder::create(&path).map_err(PyValueError::new_err)?;
+    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().address()))
+        .map_err(PyValueError::new_err)
+}
+
+/// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
+#[pyfunction]
+#[pyo3(signature = (path, mode="strict", hub=None))]
+pub fn start_replay(
+    py: Python<'_>,
+    path: PathBuf,
+    mode: &str,
+    hub: Option<&Bound<'_, PyHub>>,
+) -> PyResult<()> {
+    let known = ReplayMode::ALL.iter().find(|(name, _)| *name == mode);
+    let Some((_, mode)) = known else {
+        return Err(PyValueError::new_err(format!(
+            "mode must be 'strict', 'lenient' or 'timed', got {mode:?}"
+        )));
+    };
+    let replayer = py.detach(|| Replayer::open(&path, *mode)).map_err(PyValueError::new_err)?;
+    tape::start(Deck::Replay(replayer), hub.map(|hub| hub.get().address())).map_err(PyValueError::new_err)
+}
+
+/// Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.
+#[pyfunction]
+pub fn stop_tape() -> PyResult<(u64, Vec<String>, Vec<String>)> {
+    let Some(ended) = tape::stop() else { return Ok((0, Vec::new(), Vec::new())) };
+    match ended.deck() {
+        Deck::Record(recorder) => {
+            let events = recorder.close().map_err(PyValueError::new_err)?;
+            Ok((events, Vec::new(), Vec::new()))
+        }
+        Deck::Replay(replayer) => {
+            let end = replayer.end();
+            Ok((0, end.missed, end.unused))
+        }
+    }
+}
+
+/// Whether calls are replayed.
+#[pyfunction]
+pub fn is_replaying() -> bool {
+    tape::is_replaying()
+}
+
+/// A question to a model that is recorded or replayed; `None` if there is no tape.
+#[pyfunction]
+#[pyo3(signature = (model, request) -> "TapedQuestion | None")]
+pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<TapedQuestion>> {
+    let Some(tape) = tape::current(None) else { return Ok(None) };
+    let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
+    match tape.begin(CallOnTape {
+        kind: LineKind::Model,
+        name: model,
+        candidate: "",
+        arguments,
+        listed: None,
+    }) {
+        TapeStart::Recording(taping) => {
+            Ok(Some(TapedQuestion { taping: Mutex::new(Some(taping)), recording: None, delay: 0.0 }))
+        }
+        TapeStart::Missed(miss) => Err(tool_error(request.py(), &miss)),
+        TapeStart::Replayed(recording) => {
+            let delay = tape.delay(&recording).unwrap_or_default().as_secs_f64();
+            Ok(Some(TapedQuestion { taping: Mutex::default(), recording: Some(recording), delay }))
+        }
+    }
+}
+
+/// A question to a model on tape.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct TapedQuestion {
+    taping: Mutex<Option<Taping>>,
+    recording: Option<Arc<Recording>>,
+    /// Seconds that the answer shall take.
+    #[pyo3(get)]
+    delay: f64,
+}
+
+#[pymethods]
+impl TapedQuestion {
+    /// Whether the answer was recorded: the model is not asked.
+    #[getter]
+    fn is_replayed(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// The recorded answer; raises the recorded error.
+    #[pyo3(signature = () -> "object")]
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.recording.as_ref().map(|recording| &recording.answer) {
+            Some(TapedAnswer::Output(output)) => json::to_python(py, &output.value),
+            Some(TapedAnswer::Error(error)) => Err(tool_error(py, error)),
+            Some(TapedAnswer::Stopped) | None => {
+                let text = "The model was given up before it answered when this was recorded.";
+                Err(tool_error(py, &HubError::new(ErrorKind::Cancelled, text)))
+            }
+        }
+    }
+
+    /// Records the answer.
+    fn answered(&self, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = json::from_python(answer).map_err(PyValueError::new_err)?;
+        self.end(&TapedAnswer::output(ToolOutput::new(value)));
+        Ok(())
+    }
+
+    /// Records that the model failed.
+    fn failed(&self, kind: &str, message: &str) {
+        let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
+        let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message.to_owned());
+        self.end(&TapedAnswer::error(error));
+    }
+}
+
+impl TapedQuestion {
+    fn end(&self, answer: &TapedAnswer) {
+        if let Some(taping) = self.taping.lock().take() {
+            taping.end(answer);
+        }
+    }
+}
+
+/// The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
+#[pyfunction]
+#[pyo3(signature = (path) -> "list[tuple[int, dict[str, object]]]")]
+pub fn cassette_events<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+    let events = py.detach(|| tape::read_events(&path)).map_err(PyValueError::new_err)?;
+    events.into_iter().map(|(line, event)| Ok((line, json::to_python(py, &Value::Object(event))?))).collect()
+}
+
+/// A JSON value with placeholders for secrets, as it is recorded.
+#[pyfunction]
+#[pyo3(signature = (value) -> "object")]
+pub fn scrub<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let plain = json::from_python(value).map_err(PyValueError::new_err)?;
+    json::to_python(value.py(), &secret::scrubbed(plain))
+}
+
+/// Where two JSON values differ first; `None` if they are equal.
+#[pyfunction]
+pub fn first_difference(recorded: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let read = |value: &Bound<'_, PyAny>| json::from_python(value).map_err(PyValueError::new_err);
+    Ok(tape::first_difference(&read(recorded)?, &read(given)?))
+}

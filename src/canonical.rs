@@ -1,0 +1,136 @@
+//! One form for equal values: what is compared by content is compared in this form, or by its digest.
+//!
+//! It follows RFC 8785: no blanks, keys sorted, and a number is written in one way (`1.0` is `1`). It goes further where that
+//! standard would lose something: integers are exact at any size, and texts are compared in Unicode's form NFC.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+use ring::digest::SHA256;
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+
+/// The value as text that is equal for equal values.
+pub fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write(value, &mut text);
+    text
+}
+
+/// The SHA-256 of the canonical form.
+pub fn digest(value: &Value) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(ring::digest::digest(&SHA256, canonical(value).as_bytes()).as_ref());
+    bytes
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&canonical_number(number)),
+        Value::String(text) => write_text(text, out),
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => write_object(map, out),
+    }
+}
+
+fn write_object(map: &Map<String, Value>, out: &mut String) {
+    let mut entries: Vec<(Cow<'_, str>, &Value)> =
+        map.iter().map(|(key, value)| (composed(key), value)).collect();
+    // Stable: of keys that differ in their spelling only, the order of the object decides.
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    out.push('{');
+    for (at, (key, value)) in entries.into_iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write_text(&key, out);
+        out.push(':');
+        write(value, out);
+    }
+    out.push('}');
+}
+
+fn write_text(text: &str, out: &mut String) {
+    out.push_str(&Value::String(composed(text).into_owned()).to_string());
+}
+
+fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() { Cow::Borrowed(text) } else { ComposingNormalizerBorrowed::new_nfc().normalize(text) }
+}
+
+/// Digits alone are exact. A fraction is the number that a double holds; one without a fractional part is the integer.
+fn canonical_number(number: &Number) -> Cow<'_, str> {
+    let text = number.as_str();
+    if !text.contains(['.', 'e', 'E']) {
+        return Cow::Borrowed(if text == "-0" { "0" } else { text });
+    }
+    match text.parse::<f64>() {
+        Ok(0.0) => Cow::Borrowed("0"),
+        Ok(double) if double.is_finite() && double.fract() == 0.0 => Cow::Owned(format!("{double:.0}")),
+        Ok(double) if double.is_finite() => Cow::Owned(format!("{double:?}")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn of(text: &str) -> String {
+        canonical(&serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn spellings_of_one_value_are_the_same() {
+        for (one, other) in [
+            (r#"{"b": 1, "a": 2}"#, r#"{"a":2,"b":1}"#),
+            ("[1.0, -0, 1e2]", "[1,0,100]"),
+            ("\"caf\\u00e9\"", "\"cafe\\u0301\""),
+            ("1e22", "10000000000000000000000"),
+            ("0.10", "0.1"),
+            (r#""\u0041\/""#, r#""A/""#),
+        ] {
+            assert_eq!(of(one), of(other));
+        }
+        assert_eq!(of(r#"{"b":[true,null],"a":"x"}"#), r#"{"a":"x","b":[true,null]}"#);
+    }
+
+    #[test]
+    fn different_values_stay_different() {
+        for (one, other) in [
+            ("1", "\"1\""),
+            ("9007199254740993", "9007199254740992"),
+            ("[1,2]", "[2,1]"),
+            ("{}", "[]"),
+            ("null", "false"),
+            ("1e400", "1e401"),
+            (r#"{"a":{"b":1}}"#, r#"{"a":{},"b":1}"#),
+        ] {
+            assert_ne!(of(one), of(other), "{one} {other}");
+            assert_ne!(
+                digest(&serde_json::from_str(one).unwrap()),
+                digest(&serde_json::from_str(other).unwrap())
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_form_is_json_and_its_own_form(text in "\\PC{0,30}", number in any::<f64>(), whole in any::<i64>()) {
+            let value = json!({"t": text, "n": number, "w": [whole, {text.clone(): whole}]});
+            let once = canonical(&value);
+            prop_assert_eq!(of(&once), once);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! L2, calls on tape: recorded while they run, or replayed without running.
+//!
+//! A *tape* is one process-wide switch, off by default; when it is off a call pays for one load of a flag. Both executors ask
+//! [`current`] at the moment when a candidate that has passed its checks and limits is about to be called, and so does what
+//! asks a model. [`Tape::begin`] then answers with one of three things:
+//!
+//! ```text
+//!              ┌─ Recording(Taping): the call runs; `Taping::end` writes one line, dropping it writes "stopped"
+//! begin(call) ─┼─ Replayed(Recording): nothing runs; this was recorded
+//!              └─ Missed(HubError): nothing runs; nothing that was recorded fits
+//! ```
+//!
+//! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
+//! everything before it is written, and out of the arguments of a replayed call before they are compared.
+
+mod clock;
+mod difference;
+mod lanes;
+mod line;
+mod reading;
+mod recorder;
+mod replayer;
+
+pub use clock::timestamp;
+pub use difference::first_difference;
+pub use line::{CallOnTape, LineKind, TapedAnswer};
+pub use reading::{Recording, read_events};
+pub use recorder::{Recorder, Taping};
+pub use replayer::{ReplayEnd, ReplayMode, Replayer};
+
+use crate::error::HubError;
+use arc_swap::ArcSwapOption;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+static CURRENT: ArcSwapOption<Tape> = ArcSwapOption::const_empty();
+
+/// What happens to calls at present.
+pub struct Tape {
+    /// The address of the only hub that is meant; `None` for all.
+    hub: Option<usize>,
+    deck: Deck,
+}
+
+/// What a tape does.
+pub enum Deck {
+    Record(Arc<Recorder>),
+    Replay(Replayer),
+}
+
+/// What becomes of a call.
+pub enum TapeStart {
+    Recording(Taping),
+    Replayed(Arc<Recording>),
+    Missed(HubError),
+}
+
+/// The tape for calls of this hub, or of any; `None` if there is none.
+#[inline]
+pub fn current(hub: Option<usize>) -> Option<Arc<Tape>> {
+    if !IS_ON.load(Ordering::Relaxed) {
+        return None;
+    }
+    CURRENT.load_full().filter(|tape| tape.hub.is_none() || tape.hub == hub)
+}
+
+/// Puts a tape in. There is one at a time in a process.
+pub fn start(deck: Deck, hub: Option<usize>) -> Result<(), String> {
+    let tape = Arc::new(Tape { hub, deck });
+    let before = CURRENT.compare_and_swap(&None::<Arc<Tape>>, Some(tape));
+    if let Some(running) = &*before {
+        let doing = match &running.deck {
+            Deck::Record(recorder) => format!("records to '{}'", recorder.path().display()),
+            Deck::Replay(replayer) => format!("replays '{}'", replayer.path().display()),
+        };
+        return Err(format!("This process already {doing}; end that first."));
+    }
+    IS_ON.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Takes the tape out. Calls that are under way end up in it all the same, until it is closed.
+pub fn stop() -> Option<Arc<Tape>> {
+    IS_ON.store(false, Ordering::Relaxed);
+    CURRENT.swap(None)
+}
+
+/// The list of tools that this server gave when the calls were recorded, if calls are replayed; the error is for a server
+/// of which no list was recorded.
+pub fn recorded_list(server: &str) -> Option<Result<String, HubError>> {
+    match &current_of_any()?.deck {
+        Deck::Record(_) => None,
+        Deck::Replay(replayer) => Some(replayer.list(server)),
+    }
+}
+
+/// Writes down what a server has listed, if calls are recorded.
+pub fn record_list(server: &str, tools: impl FnOnce() -> String) {
+    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+        recorder.list(server, &tools());
+    }
+}
+
+/// Writes down a question of a server and its answer, if calls are recorded.
+pub fn record_question(server: &str, method: &str, params: &Value, answer: &Value) {
+    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+        recorder.question(server, method, params, answer);
+    }
+}
+
+/// Whether calls are replayed, so that nothing may be started.
+pub fn is_replaying() -> bool {
+    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Replay(_)))
+}
+
+/// Whether questions are written down, so that they have to be kept until they are answered.
+pub fn is_recording() -> bool {
+    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Record(_)))
+}
+
+/// Servers do not know their hub.
+fn current_of_any() -> Option<Arc<Tape>> {
+    IS_ON.load(Ordering::Relaxed).then(|| CURRENT.load_full()).flatten()
+}
+
+impl Tape {
+    pub fn deck(&self) -> &Deck {
+        &self.deck
+    }
+
+    /// Begins a call: it is recorded, replayed, or missed.
+    pub fn begin(&self, call: CallOnTape<'_>) -> TapeStart {
+        match &self.deck {
+            Deck::Record(recorder) => TapeStart::Recording(recorder.begin(call)),
+            Deck::Replay(replayer) => match replayer.take(call) {
+                Ok(recording) => TapeStart::Replayed(recording),
+                Err(miss) => TapeStart::Missed(miss),
+            },
+        }
+    }
+
+    /// How long a replayed answer has to wait.
+    pub fn delay(&self, recording: &Recording) -> Option<std::time::Duration> {
+        match &self.deck {
+            Deck::Replay(replayer) if replayer.mode() == ReplayMode::Timed => Some(recording.took()),
+            _ => None,
+        }
+    }
+}

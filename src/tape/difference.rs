@@ -1,0 +1,85 @@
+//! Where two JSON values differ, in words.
+
+use crate::canonical::canonical;
+use serde_json::Value;
+
+/// In characters, of a value that is shown.
+const SHOWN: usize = 60;
+
+/// The first place where what was given differs from what was recorded: `args.rows[3].name: 'a' was recorded, 'b' was given`.
+pub fn first_difference(recorded: &Value, given: &Value) -> Option<String> {
+    let mut found = Vec::new();
+    walk("args", Some(recorded), Some(given), 1, &mut found);
+    found.pop()
+}
+
+/// In how many places they differ, up to `most`.
+pub(super) fn count_differences(recorded: &Value, given: &Value, most: usize) -> usize {
+    let mut found = Vec::new();
+    walk("args", Some(recorded), Some(given), most, &mut found);
+    found.len()
+}
+
+fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize, found: &mut Vec<String>) {
+    if found.len() >= most {
+        return;
+    }
+    match (recorded, given) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let added = other.keys().filter(|key| !one.contains_key(*key));
+            for key in one.keys().chain(added) {
+                walk(&format!("{path}.{key}"), one.get(key), other.get(key), most, found);
+            }
+        }
+        (Some(Value::Array(one)), Some(Value::Array(other))) => {
+            for at in 0..one.len().max(other.len()) {
+                walk(&format!("{path}[{at}]"), one.get(at), other.get(at), most, found);
+            }
+        }
+        (Some(one), Some(other)) if canonical(one) == canonical(other) => {}
+        (one, other) => {
+            found.push(format!("{path}: {} was recorded, {} was given", shown(one), shown(other)))
+        }
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let text = match value {
+        None => return "nothing".to_owned(),
+        Some(Value::String(text)) => format!("'{text}'"),
+        Some(other) => other.to_string(),
+    };
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_place_is_named() {
+        let rows = |name: &str| json!({"rows": [1, 2, 3, {"name": name}]});
+        assert_eq!(
+            first_difference(&rows("a"), &rows("b")).as_deref(),
+            Some("args.rows[3].name: 'a' was recorded, 'b' was given")
+        );
+        assert_eq!(first_difference(&json!({"a": 1}), &json!({"a": 1.0})), None);
+        assert_eq!(
+            first_difference(&json!({"a": 1}), &json!({"a": 1, "b": [2]})).as_deref(),
+            Some("args.b: nothing was recorded, [2] was given")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn equal_forms_have_no_difference(text in "\\PC{0,20}", other in "\\PC{0,20}") {
+            let (one, two) = (json!({"a": [text]}), json!({"a": [other]}));
+            prop_assert_eq!(first_difference(&one, &two).is_none(), canonical(&one) == canonical(&two));
+        }
+    }
+}

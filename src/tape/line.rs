@@ -1,0 +1,136 @@
+//! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
+
+use crate::error::HubError;
+use crate::model::{ToolOutput, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The version of the format.
+pub const VERSION: u64 = 1;
+/// In the first line of every cassette.
+pub const FORMAT: &str = "toolhub-events";
+
+/// What was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LineKind {
+    /// A tool.
+    Call,
+    /// A model.
+    Model,
+}
+
+impl LineKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            LineKind::Call => "call",
+            LineKind::Model => "model",
+        }
+    }
+}
+
+/// A call that is about to be made.
+pub struct CallOnTape<'a> {
+    pub kind: LineKind,
+    /// Of the tool or the model.
+    pub name: &'a str,
+    /// The label of the provider; empty for a model.
+    pub candidate: &'a str,
+    pub arguments: Value,
+    /// The server of the tool, and its definition: a replay needs it where no list was recorded.
+    pub listed: Option<(&'a str, &'a ToolSpec)>,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TapedAnswer {
+    Output(Box<ToolOutput>),
+    Error(Box<HubError>),
+    /// It was given up: another candidate had won, or its caller had gone.
+    Stopped,
+}
+
+impl TapedAnswer {
+    pub fn output(output: ToolOutput) -> Self {
+        TapedAnswer::Output(Box::new(output))
+    }
+
+    pub fn error(error: HubError) -> Self {
+        TapedAnswer::Error(Box::new(error))
+    }
+
+    pub fn of(answer: &Result<ToolOutput, HubError>) -> Self {
+        match answer {
+            Ok(output) => TapedAnswer::output(output.clone()),
+            Err(error) => TapedAnswer::error(error.clone()),
+        }
+    }
+
+    pub(super) fn outcome(&self) -> &'static str {
+        match self {
+            TapedAnswer::Output(_) => "ok",
+            TapedAnswer::Error(error) => error.kind.name(),
+            TapedAnswer::Stopped => "stopped",
+        }
+    }
+}
+
+/// A line with the envelope that all events have.
+#[derive(Serialize)]
+pub(super) struct EventLine<'a, F: Serialize> {
+    pub v: u64,
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+    #[serde(flatten)]
+    pub fields: F,
+    pub time: String,
+    pub principal: &'a str,
+    pub view: &'a str,
+    pub outcome: &'a str,
+    pub ms: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct CallFields<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<&'a str>,
+    pub arguments: &'a Value,
+    pub began: u64,
+    pub ended: u64,
+    pub at: f64,
+    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
+    pub progress: &'a [Value],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<OutputFields>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+#[derive(Serialize)]
+pub(super) struct OutputFields {
+    pub value: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
+}
+
+#[derive(Serialize)]
+pub(super) struct QuestionFields<'a> {
+    pub server: &'a str,
+    pub method: &'a str,
+    pub arguments: &'a Value,
+    pub result: &'a Value,
+}
+
+#[derive(Serialize)]
+pub(super) struct ListFields<'a> {
+    pub server: &'a str,
+    pub tools: &'a Value,
+}

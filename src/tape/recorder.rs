@@ -1,0 +1,262 @@
+//! Writes calls to a file.
+
+use super::clock::{milliseconds, timestamp};
+use super::line::{
+    CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
+    TapedAnswer, VERSION,
+};
+use crate::error::HubError;
+use crate::model::{ToolOutput, ToolSpec};
+use crate::secret::{scrubbed, scrubbed_text};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Records calls until it is closed.
+pub struct Recorder {
+    path: PathBuf,
+    begun: Instant,
+    /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
+    moments: AtomicU64,
+    sink: Mutex<CassetteSink>,
+    /// The servers and tools whose definitions are written.
+    listed: Mutex<HashSet<(String, String)>>,
+}
+
+struct CassetteSink {
+    /// `None` when the recording has ended.
+    file: Option<BufWriter<File>>,
+    lines: u64,
+    /// The first failure to write.
+    trouble: Option<String>,
+}
+
+impl Recorder {
+    /// Begins a new cassette. A file that is there is replaced, unless something records to it.
+    pub fn create(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        if path.is_dir() {
+            return Err(format!("The cassette '{shown}' is a folder; give the path of a file."));
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| unwritable(path, &error))?;
+        }
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let file = file.map_err(|error| unwritable(path, &error))?;
+        // Held until the file is closed, against other processes too.
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "Something else already records to '{shown}'; give each recording a file of its own."
+                ));
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        file.set_len(0).map_err(|error| unwritable(path, &error))?;
+        let sink = CassetteSink { file: Some(BufWriter::new(file)), lines: 0, trouble: None };
+        let recorder = Recorder {
+            path: path.to_owned(),
+            begun: Instant::now(),
+            moments: AtomicU64::new(0),
+            sink: Mutex::new(sink),
+            listed: Mutex::default(),
+        };
+        let time = timestamp(SystemTime::now());
+        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
+        Ok(recorder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the recording; returns how many events it has. What ends later is not written.
+    pub fn close(&self) -> Result<u64, String> {
+        let events = self.sink.lock().lines.saturating_sub(1);
+        self.write(
+            &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
+        );
+        let mut sink = self.sink.lock();
+        let flushed = sink.file.take().map_or(Ok(()), |mut file| file.flush());
+        match (sink.trouble.take(), flushed) {
+            (Some(trouble), _) => Err(trouble),
+            (None, flushed) => flushed.map(|()| events).map_err(|error| unwritable(&self.path, &error)),
+        }
+    }
+
+    pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>) -> Taping {
+        if let Some((server, spec)) = call.listed {
+            self.define(server, spec);
+        }
+        Taping {
+            recorder: self.clone(),
+            kind: call.kind,
+            name: call.name.to_owned(),
+            candidate: call.candidate.to_owned(),
+            arguments: scrubbed(call.arguments),
+            began: self.moments.fetch_add(1, Ordering::Relaxed),
+            at: Instant::now(),
+            time: SystemTime::now(),
+            progress: Mutex::default(),
+            is_over: false,
+        }
+    }
+
+    pub(super) fn list(&self, server: &str, tools: &str) {
+        let tools = scrubbed(serde_json::from_str(tools).unwrap_or_default());
+        let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str());
+        self.listed.lock().extend(names.map(|name| (server.to_owned(), name.to_owned())));
+        self.event("list", ListFields { server, tools: &tools });
+    }
+
+    /// Writes the definition of a server's tool, if the server listed its tools before the recording began.
+    fn define(&self, server: &str, spec: &ToolSpec) {
+        if self.listed.lock().insert((server.to_owned(), spec.name.to_string())) {
+            let tools = json!([{"name": *spec.name, "description": *spec.description,
+                "inputSchema": *spec.parameters, "annotations": spec.annotations}]);
+            self.event("list", ListFields { server, tools: &scrubbed(tools) });
+        }
+    }
+
+    pub(super) fn question(&self, server: &str, method: &str, params: &Value, answer: &Value) {
+        let (arguments, result) = (scrubbed(params.clone()), scrubbed(answer.clone()));
+        self.event("question", QuestionFields { server, method, arguments: &arguments, result: &result });
+    }
+
+    fn event(&self, kind: &str, fields: impl Serialize) {
+        let time = timestamp(SystemTime::now());
+        let (principal, view, outcome) = ("", "", "ok");
+        self.write(&EventLine { v: VERSION, kind, fields, time, principal, view, outcome, ms: 0.0 });
+    }
+
+    fn ended(&self, taping: &Taping, answer: &TapedAnswer, took: Duration) {
+        let (result, error) = match answer {
+            TapedAnswer::Output(output) => (Some(output_fields(output)), None),
+            TapedAnswer::Error(error) => (None, Some(error_fields(error))),
+            TapedAnswer::Stopped => (None, None),
+        };
+        let is_call = taping.kind == LineKind::Call;
+        let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
+        let fields = CallFields {
+            tool: is_call.then_some(&*taping.name),
+            candidate: is_call.then_some(&*taping.candidate),
+            model: (!is_call).then_some(&*taping.name),
+            arguments: &taping.arguments,
+            began: taping.began,
+            ended: self.moments.fetch_add(1, Ordering::Relaxed),
+            at: milliseconds(taping.at.saturating_duration_since(self.begun)),
+            progress: &progress,
+            result,
+            error,
+        };
+        self.write(&EventLine {
+            v: VERSION,
+            kind: taping.kind.name(),
+            fields,
+            time: timestamp(taping.time),
+            principal: "",
+            view: "",
+            outcome: answer.outcome(),
+            ms: milliseconds(took),
+        });
+    }
+
+    /// A failure ends no call: it is told when the recording ends.
+    fn write(&self, line: &impl Serialize) {
+        let text = serde_json::to_vec(line);
+        let mut sink = self.sink.lock();
+        let Some(file) = sink.file.as_mut() else { return };
+        let written = text.map_err(std::io::Error::from).and_then(|mut text| {
+            text.push(b'\n');
+            file.write_all(&text)
+        });
+        sink.lines += 1;
+        if let Err(error) = written {
+            sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
+        }
+    }
+}
+
+fn output_fields(output: &ToolOutput) -> OutputFields {
+    let clean = |part: &Option<Value>| part.clone().map(scrubbed);
+    OutputFields {
+        value: scrubbed(output.value.clone()),
+        content: clean(&output.content),
+        structured: clean(&output.structured),
+        meta: clean(&output.meta),
+    }
+}
+
+fn error_fields(error: &HubError) -> Value {
+    let mut fields = json!({
+        "kind": error.kind.name(), "message": scrubbed_text(&error.message), "outcome": error.outcome.name(),
+    });
+    if let Some(map) = fields.as_object_mut() {
+        let mut put =
+            |key: &str, value: Option<Value>| drop(value.map(|value| map.insert(key.to_owned(), value)));
+        put("code", error.code.map(Value::from));
+        put("status", error.status.map(Value::from));
+        put("retry_after", error.retry_after.map(Value::from));
+        if let Some(sent) = &error.content {
+            put("content", Some(scrubbed(sent.content.clone())));
+            put("structured", sent.structured.clone().map(scrubbed));
+            put("meta", sent.meta.clone().map(scrubbed));
+        }
+        if let Some(sent) = &error.upstream {
+            let (message, data) = (scrubbed_text(&sent.message), sent.data.clone().map(scrubbed));
+            put("upstream", Some(json!({"message": message, "data": data})));
+        }
+    }
+    fields
+}
+
+/// A call that is being recorded.
+pub struct Taping {
+    recorder: Arc<Recorder>,
+    kind: LineKind,
+    name: String,
+    candidate: String,
+    arguments: Value,
+    began: u64,
+    at: Instant,
+    time: SystemTime,
+    progress: Mutex<Vec<Value>>,
+    is_over: bool,
+}
+
+impl Taping {
+    /// The tool has told how far it is.
+    pub fn progressed(&self, update: &Value) {
+        self.progress.lock().push(update.clone());
+    }
+
+    /// Writes the line.
+    pub fn end(mut self, answer: &TapedAnswer) {
+        self.put(answer);
+    }
+
+    fn put(&mut self, answer: &TapedAnswer) {
+        self.is_over = true;
+        self.recorder.ended(self, answer, self.at.elapsed());
+    }
+}
+
+impl Drop for Taping {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.put(&TapedAnswer::Stopped);
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!("The cassette '{}' cannot be written: {error}.", path.display())
+}

@@ -1,0 +1,148 @@
+//! Answers calls from a cassette.
+
+use super::lanes::Lane;
+use super::line::{CallOnTape, LineKind};
+use super::reading::{Recording, read_calls};
+use crate::canonical::digest;
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::secret::scrubbed;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How calls are matched with recordings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayMode {
+    /// In the recorded order of each tool, and all of them.
+    Strict,
+    /// In any order, and as often as wanted.
+    Lenient,
+    /// As strict, and each answer takes as long as it took.
+    Timed,
+}
+
+impl ReplayMode {
+    pub const ALL: [(&'static str, ReplayMode); 3] =
+        [("strict", ReplayMode::Strict), ("lenient", ReplayMode::Lenient), ("timed", ReplayMode::Timed)];
+}
+
+/// What a replay came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ReplayEnd {
+    /// A sentence for each call that no recording fitted.
+    pub missed: Vec<String>,
+    /// A sentence for each recording that no call used; none in lenient mode.
+    pub unused: Vec<String>,
+}
+
+/// Kind, name and provider.
+type LaneKey = (LineKind, String, String);
+
+pub struct Replayer {
+    path: PathBuf,
+    mode: ReplayMode,
+    lanes: Mutex<HashMap<LaneKey, Lane>>,
+    lists: HashMap<String, String>,
+    missed: Mutex<Vec<String>>,
+}
+
+impl Replayer {
+    pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
+        let (calls, lists) = read_calls(path)?;
+        let mut by_key: HashMap<LaneKey, Vec<Arc<Recording>>> = HashMap::new();
+        for call in calls {
+            let key = (call.kind, call.name.clone(), call.candidate.clone());
+            by_key.entry(key).or_default().push(Arc::new(call));
+        }
+        Ok(Replayer {
+            path: path.to_owned(),
+            mode,
+            lanes: Mutex::new(by_key.into_iter().map(|(key, calls)| (key, Lane::new(calls))).collect()),
+            lists: joined(lists),
+            missed: Mutex::default(),
+        })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn mode(&self) -> ReplayMode {
+        self.mode
+    }
+
+    pub(super) fn take(&self, call: CallOnTape<'_>) -> Result<Arc<Recording>, HubError> {
+        let arguments = scrubbed(call.arguments);
+        let digest = digest(&arguments);
+        let key = (call.kind, call.name.to_owned(), call.candidate.to_owned());
+        let mut lanes = self.lanes.lock();
+        let lane = lanes.get_mut(&key);
+        let why = match lane {
+            None => "no call of it was recorded".to_owned(),
+            Some(lane) => {
+                let found = match self.mode {
+                    ReplayMode::Lenient => lane.any(&digest),
+                    ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest),
+                };
+                match found {
+                    Some(recording) => return Ok(recording),
+                    None => lane.why_not(&arguments, &digest),
+                }
+            }
+        };
+        drop(lanes);
+        let text =
+            format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
+        self.missed.lock().push(text.clone());
+        Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+    }
+
+    pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
+        self.lists.get(server).cloned().ok_or_else(|| {
+            let text = format!(
+                "The tools of server '{}' are not in the cassette '{}', and a replay starts no server.",
+                clip(server),
+                self.path.display()
+            );
+            HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
+        })
+    }
+
+    /// What was missed so far, and what was not used.
+    pub fn end(&self) -> ReplayEnd {
+        let mut unused = Vec::new();
+        if self.mode != ReplayMode::Lenient {
+            for (key, lane) in &*self.lanes.lock() {
+                unused.extend(lane.left_over().map(|one| (one.line, shown(key))));
+            }
+        }
+        unused.sort();
+        let sentence = |(line, what)| {
+            format!("The call of {what} in line {line} of '{}' was not made.", self.path.display())
+        };
+        ReplayEnd { missed: self.missed.lock().clone(), unused: unused.into_iter().map(sentence).collect() }
+    }
+}
+
+/// Of the lists of one server the last one counts, with tools of earlier ones that it does not have.
+fn joined(lists: Vec<(String, Value)>) -> HashMap<String, String> {
+    let mut tools: HashMap<String, Vec<Value>> = HashMap::new();
+    for (server, list) in lists.into_iter().rev() {
+        let known = tools.entry(server).or_default();
+        for tool in list.as_array().into_iter().flatten() {
+            if known.iter().all(|one| one.get("name") != tool.get("name")) {
+                known.push(tool.clone());
+            }
+        }
+    }
+    tools.into_iter().map(|(server, tools)| (server, Value::Array(tools).to_string())).collect()
+}
+
+fn shown((kind, name, candidate): &LaneKey) -> String {
+    match kind {
+        LineKind::Call => format!("'{}' ({candidate})", clip(name)),
+        LineKind::Model => format!("the model '{}'", clip(name)),
+    }
+}

@@ -1,0 +1,115 @@
+"""`toolhub eval`: cases against cassettes."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from toolhub import ToolHub
+from toolhub.cli import main
+from toolhub.testing import record
+from toolhub.testing.evaluation import CasesError, evaluate
+
+OWN = Path(__file__).parents[3] / "examples" / "eval" / "cases.yaml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def add(a: int, b: int = 0) -> int:
+        return a + b
+
+    @hub.tool(read_only=True)
+    def fail(why: str) -> int:
+        raise ValueError(why)
+
+    with record(tmp_path / "run.ndjson"):
+        hub.call("add", {"a": 1, "b": 2})
+        hub.call("fail", {"why": "no"})
+        hub.call("add", {"a": 2})
+    return tmp_path
+
+
+def cases(folder: Path, *checks: str) -> Path:
+    rows = [
+        f"  - name: case {at}\n    cassette: run.ndjson\n    {check}\n" for at, check in enumerate(checks)
+    ]
+    path = folder / "cases.yaml"
+    path.write_text("cases:\n" + "".join(rows))
+    return path
+
+
+def test_the_project_s_own_cases_pass() -> None:
+    results = evaluate(OWN)
+    assert len(results) == 20
+    assert [(one.name, one.failures) for one in results if not one.passed] == []
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails", "says"),
+    [
+        ("called: [add]", "called: [add, sub]", "sub was not called"),
+        ("order: [add, fail, add]", "order: [fail, fail]", "fail was not called in the order"),
+        ("arguments: {add: {a: 2}}", "arguments: {add: {a: 3}}", "add: args.a: 3 was expected, 1 was given"),
+        ("arguments: {fail: {why: 'no'}}", "arguments: {sub: {a: 1}}", "sub was not called"),
+        ("not_called: [sub]", "not_called: [fail]", "fail was called"),
+        ("at_most: {add: 2}", "at_most: {add: 1}", "add was called 2 times, more than 1"),
+        ("outcome: {fail: tool_error, add: ok}", "outcome: {fail: ok}", "fail ended with tool_error, not ok"),
+        ("tokens: 0", "outcome: {sub: ok}", "sub ended with no call, not ok"),
+    ],
+)
+def test_each_check_holds_and_fails(folder: Path, holds: str, fails: str, says: str) -> None:
+    good, bad = evaluate(cases(folder, holds, fails))
+    assert (good.passed, good.calls) == (True, 3)
+    (failure,) = bad.failures
+    assert says in failure
+
+
+def test_the_command_reports_compares_and_exits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, saved, xml = (
+        cases(folder, "called: [add]", "called: [add]"),
+        folder / "run.json",
+        folder / "junit.xml",
+    )
+    assert main(["eval", str(path), "--save", str(saved), "--junit", str(xml)]) == 0
+    assert "2 of 2 cases passed" in capsys.readouterr().out
+    cases(folder, "called: [add]", "called: [sub]")
+    assert main(["eval", str(path), "--compare", str(saved), "--junit", str(xml)]) == 1
+    shown = capsys.readouterr().out
+    assert "FAILED case 1\n       sub was not called\nbroken: case 1\n" in shown
+    suite = ET.fromstring(xml.read_text())
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == ["case 1"]
+    saved.write_text("[]")
+    assert main(["eval", str(path), "--compare", str(saved)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cases: []", "must have a list 'cases'"),
+        ("cases: [{name: a}]", "must have a text 'cassette'"),
+        ("cases: [{name: a, cassette: b}]", "checks nothing"),
+        ("cases: [{name: a, cassette: b, cald: [x]}]", "has 'cald'; it may have called"),
+        ("cases: [{name: a, cassette: b, called: x}]", "'called' must be a list"),
+        (
+            "cases: [{name: a, cassette: b, tokens: 1}, {name: a, cassette: b, tokens: 1}]",
+            "name of another case",
+        ),
+        ("[", "cannot be read"),
+    ],
+)
+def test_wrong_cases(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "cases.yaml").write_text(text)
+    with pytest.raises(CasesError, match=says):
+        evaluate(tmp_path / "cases.yaml")
+    assert main(["eval", str(tmp_path / "cases.yaml")]) == 2
+
+
+def test_a_cassette_that_is_missing_fails_its_case(tmp_path: Path) -> None:
+    (result,) = evaluate(cases(tmp_path, "called: [add]"))
+    assert "There is no cassette" in result.failures[0]
