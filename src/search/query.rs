@@ -56,10 +56,10 @@ impl Query {
             reading.joined(word.text, word.kind, word.position, word.sentence);
             if !stop && !word.quoted {
                 reading.synonyms(word.text, word.kind, weight, word.sentence);
-                reading.to_chinese(word.text, word.kind, weight, word.sentence);
+                reading.add_chinese(word.text, word.kind, weight, word.sentence);
             }
         });
-        each_wide_run(text, |run, sentence| reading.to_english(run, sentence));
+        each_wide_run(text, |run, sentence| reading.add_english(run, sentence));
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
             reading.add_term(term, CAPABILITY, 0);
         }
@@ -130,7 +130,7 @@ impl QueryReading<'_> {
     }
 
     /// What the Chinese words of a query are called in English.
-    fn to_english(&mut self, run: &str, sentence: u32) {
+    fn add_english(&mut self, run: &str, sentence: u32) {
         let Some(bilingual) = bilingual() else { return };
         for word in bilingual.split(run) {
             for english in word.english().filter(|english| !is_stop(english)) {
@@ -142,7 +142,7 @@ impl QueryReading<'_> {
     }
 
     /// What an English word of a query is called in Chinese, where tools are described in it.
-    fn to_chinese(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
+    fn add_chinese(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         if kind != WordKind::Word || !self.index.dictionary.has_chinese() {
             return;
         }
