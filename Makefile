@@ -121,6 +121,7 @@ fuzz: ## all readers of foreign text on random input, FUZZ_SECONDS= for each tar
 torture: develop ## random scenarios against the contract (TORTURE_SECONDS=300, TORTURE_SEED=, TORTURE_ONLY=)
 	$(call say,torture)
 	TORTURE_SECONDS=$${TORTURE_SECONDS:-300} $(PY) tests/torture/run.py
+	$(PY) tests/torture/ledger/run.py
 
 soak: develop ## 50 MCP servers that hang, crash and flood, without and with a store (SOAK_SECONDS=180, SOAK_SEED=, SOAK_SERVERS=)
 	$(call say,soak of the MCP client)

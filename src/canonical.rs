@@ -22,6 +22,21 @@ pub fn digest(value: &Value) -> [u8; 32] {
     bytes
 }
 
+/// `sha256:` and 64 hexadecimal digits: the digest of the canonical form as text.
+pub fn json_digest(value: &Value) -> String {
+    text_digest(&canonical(value))
+}
+
+/// The digest of several parts as text. No part can be taken for the end of another.
+pub fn digest_of(parts: &[&str]) -> String {
+    text_digest(&parts.iter().map(|part| format!("{}:{part},", part.len())).collect::<String>())
+}
+
+fn text_digest(text: &str) -> String {
+    let hash = ring::digest::digest(&SHA256, text.as_bytes());
+    hash.as_ref().iter().fold(String::from("sha256:"), |hex, byte| format!("{hex}{byte:02x}"))
+}
+
 fn write(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
@@ -123,6 +138,14 @@ mod tests {
                 digest(&serde_json::from_str(other).unwrap())
             );
         }
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        assert_ne!(digest_of(&["ab", "c"]), digest_of(&["a", "bc"]));
+        assert_ne!(digest_of(&["a", ""]), digest_of(&["a"]));
+        assert!(json_digest(&json!(1)).starts_with("sha256:"));
+        assert_eq!(json_digest(&json!(1)), json_digest(&json!(1.0)));
     }
 
     proptest! {

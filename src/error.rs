@@ -44,6 +44,7 @@ kinds! {
     ToolError, "tool_error", false, "The tool ran and failed.";
     NotAllowed, "not_allowed", false, "This tool may not be called here.";
     Overloaded, "overloaded", true, "Too many calls are waiting; try again later.";
+    Paused, "paused", false, "The call waits for a decision.";
 }
 
 impl ErrorKind {
@@ -58,6 +59,7 @@ impl ErrorKind {
                 | ErrorKind::Cancelled
                 | ErrorKind::NotAllowed
                 | ErrorKind::Overloaded
+                | ErrorKind::Paused
         )
     }
 }
@@ -148,6 +150,7 @@ impl HubError {
             | ErrorKind::InvalidArguments
             | ErrorKind::NotAllowed
             | ErrorKind::Overloaded
+            | ErrorKind::Paused
             | ErrorKind::Connect => Outcome::NotSent,
             ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Closed => Outcome::Unknown,
             _ => Outcome::Failed,

@@ -6,6 +6,7 @@
 
 mod callers;
 mod choice;
+mod effects;
 pub mod explain;
 mod missing;
 mod persistence;
@@ -13,17 +14,20 @@ mod pin_refusals;
 mod planned;
 mod prompt;
 mod read_more;
+mod recording;
 mod result_texts;
 mod search;
 mod shaping;
 
 pub use callers::CallerRecord;
 pub use choice::ShownTools;
+pub use effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_result, not_recalled};
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
+use crate::canonical::json_digest;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
@@ -40,6 +44,7 @@ use crate::store::Store;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
 use callers::KnownCallers;
+use effects::HubLedger;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
 use result_texts::ResultTexts;
@@ -78,6 +83,10 @@ pub struct HubOptions {
     pub result_limits: Limits,
     /// The share of the user's embedding in a search, from 0 (words only) to 1 (meaning only).
     pub embed_weight: f32,
+    /// Whether calls that may have effects need a row in the ledger.
+    pub ledger: LedgerMode,
+    /// How long an approval can be used.
+    pub approval_lifetime: Duration,
 }
 
 impl Default for HubOptions {
@@ -99,6 +108,8 @@ impl Default for HubOptions {
             result_limit: 4_000,
             result_limits: Limits::default(),
             embed_weight: 0.3,
+            ledger: LedgerMode::default(),
+            approval_lifetime: Duration::from_secs(3_600),
         }
     }
 }
@@ -121,6 +132,7 @@ pub struct Hub {
     store: OnceLock<Arc<Store>>,
     /// There should be a store, but it cannot be used.
     has_no_store: AtomicBool,
+    recording: HubLedger,
     texts: Arc<ResultTexts>,
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
@@ -147,6 +159,7 @@ impl Hub {
             rng: Mutex::new(rng),
             store: OnceLock::new(),
             has_no_store: AtomicBool::new(false),
+            recording: HubLedger::default(),
             texts: Arc::default(),
             offering: Mutex::default(),
             refusals: PinRefusals::default(),
@@ -327,9 +340,11 @@ impl Hub {
                 run.set_harmless(slot);
             }
         }
+        let recorder = self.recorder(&candidates, options.principal.as_ref());
         Box::new(PlannedRun {
             what,
             candidates,
+            recorder,
             strategy,
             rule,
             run,
@@ -374,6 +389,11 @@ impl Hub {
         extras: &CallContextExtras,
         cancel: &CancellationToken,
     ) -> RunReport {
+        // Given as it was asked for: what a candidate makes of it follows from its definition.
+        let digest: Arc<str> = match plan.recorder {
+            Some(_) => Arc::from(json_digest(args.as_value())),
+            None => Arc::from(""),
+        };
         let jobs: Vec<Job> = plan
             .candidates
             .iter()
@@ -382,6 +402,7 @@ impl Hub {
                 candidate: candidate.clone(),
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
+                before: self.row_writer(&plan, slot, &digest),
             })
             .collect();
         let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;
@@ -390,6 +411,10 @@ impl Hub {
             plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
         }
         let result = plan.conclude(&answers);
+        let error = |slot: usize| answers[slot].as_ref().and_then(|answer| answer.as_ref().err());
+        if let Some(rows) = plan.ended_rows(error) {
+            rows.write(result.is_ok(), || Some(kept_result(&result).to_string()));
+        }
         RunReport { plan, answers, result }
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! | layer | modules | may use |
 //! |---|---|---|
-//! | L0 words | [`aside`], [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
+//! | L0 words | [`aside`], [`canonical`], [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
 //! | L1 contracts | [`tool`], [`limit`], [`workers`] | L0 |
 //! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`], [`offers`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
@@ -61,6 +61,7 @@ pub mod aside;
 pub mod canonical;
 pub mod error;
 pub mod invisible;
+pub mod kill_point;
 pub mod kind;
 pub mod model;
 pub mod net;

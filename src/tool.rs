@@ -96,6 +96,11 @@ pub trait Tool: Any + Send + Sync {
         Map::new()
     }
 
+    /// Whether the definition is known. It is not for a tool of a server that has not listed it.
+    fn is_defined(&self) -> bool {
+        true
+    }
+
     /// What is known about a call that waits for the tool to become available, as a text that is safe to show.
     fn why_waiting(&self) -> Option<String> {
         None

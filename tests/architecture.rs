@@ -27,6 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("aside", &[]),
     ("canonical", &[]),
     ("invisible", &[]),
+    ("kill_point", &[]),
     ("error", &["invisible"]),
     ("pattern", &[]),
     ("model", &["pattern"]),
@@ -47,7 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // L2: stages and what they stand on.
     ("schema", &["model", "error", "invisible", "secret", "stack", "text"]),
     ("stats", &["model", "error"]),
-    ("store", &["model", "error", "stats"]),
+    ("store", &["model", "error", "stats", "kill_point"]),
     ("tape", &["canonical", "model", "error", "secret"]),
     ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
     ("parse", &["model", "error"]),
@@ -104,6 +105,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
+            "canonical",
             "hub",
             "plan",
             "tool",

@@ -32,6 +32,7 @@ from .exceptions import (
     ToolFailed,
     ToolNotFound,
     ToolOverloaded,
+    ToolPaused,
     ToolTimeout,
 )
 from .formatting import format_results
@@ -69,6 +70,7 @@ __all__ = [
     "ToolInfo",
     "ToolNotFound",
     "ToolOverloaded",
+    "ToolPaused",
     "ToolResult",
     "ToolTimeout",
     "Truncated",

@@ -56,7 +56,7 @@ class CallOptions:
     """
     The options of one call, made once and reused.
     """
-    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False, none_is_input: bool = False) -> CallOptions: ...
+    def __new__(cls, /, strategy: str | None = None, timeout: float | None = None, deadline: float | None = None, max_parallel: int | None = None, hedge_after: float | None = None, source: str | None = None, server: str | None = None, validate: bool = True, coerce: bool = True, prefer: str | None = None, cache_ttl: float | None = None, single_flight: bool = False, none_is_input: bool = False, run: str | None = None) -> CallOptions: ...
 
 @final
 class CallScope:
@@ -370,7 +370,7 @@ class Hit:
 class Hub:
     def __contains__(self, name: Any, /) -> bool: ...
     def __len__(self, /) -> int: ...
-    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en", result_limit: int = 4000, result_limits: Sequence[tuple[str, int]] | None = None, embed_weight: float = 0.3) -> Hub: ...
+    def __new__(cls, /, *, timeout: float, max_parallel: int, grace: float, seed: int | None = None, max_concurrency: int | None = None, source_concurrency: Sequence[tuple[str, int]] | None = None, max_waiting: int = 10000, breaker_threshold: int = 5, breaker_rest: float = 5.0, prefer: str | None = None, shadow: str = "report", lookup_timeout: float = 10.0, strategies: Sequence[tuple[str, str]] | None = None, lang: str = "en", result_limit: int = 4000, result_limits: Sequence[tuple[str, int]] | None = None, embed_weight: float = 0.3, ledger: str = "required", approval_lifetime: float = 3600.0) -> Hub: ...
     def __reduce__(self, /) -> str: ...
     def add_capability_words(self, /, tag: str, words: Sequence[str]) -> None: ...
     def capabilities(self, /) -> dict: ...
@@ -907,6 +907,16 @@ def cassette_events(path: str | PathLike[str]) -> "list[tuple[int, dict[str, obj
     The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
     """
 
+def claim_run(hub: Hub, run: str) -> bool:
+    """
+    Takes a run, whose calls are counted from the beginning. False if another process has it.
+    """
+
+def close_ledger(hub: Hub, seconds: float) -> bool:
+    """
+    Writes what is queued, and closes the ledger. False if that took too long.
+    """
+
 def complete_own(hub: Hub, kind: str, key: str, argument: str, value: str, context: Any, timeout: float | None) -> BridgeFuture:
     """
     Awaits `(server, answer)` of `completion/complete`.
@@ -928,6 +938,11 @@ def current_bridge() -> LoopBridge:
 def current_call_scope() -> CallScope | None:
     """
     The call that this code is a part of; None outside of one that came through the gateway or wants progress.
+    """
+
+def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> bool:
+    """
+    Answers a question. False if none of this id waits.
     """
 
 def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:
@@ -1025,6 +1040,11 @@ def gil_pauses() -> int:
     The number of times that the GIL was released for a long text or between two slices, in this process.
     """
 
+def has_ledger(hub: Hub) -> bool:
+    """
+    Whether anything was asked of the ledger so far.
+    """
+
 def has_own_offer(hub: Hub, kind: str, key: str) -> bool:
     """
     Whether the hub itself answers for a URI or a name.
@@ -1053,6 +1073,11 @@ def is_secret_name(name: str) -> bool:
 def leave_call_scope(token: Any) -> None:
     """
     Ends what `enter_call_scope` began, in the same context. Reports that wait are delivered before it returns.
+    """
+
+def ledger_rows(hub: Hub, run: "str | None", principal: "str | None", state: "str | None", tool: "str | None", limit: "int") -> "list[dict[str, object]]":
+    """
+    The rows of calls that may have had effects, oldest first.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
@@ -1088,6 +1113,11 @@ def parse_formats() -> list[str]:
 def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
     The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
+    """
+
+def pending_approvals(hub: Hub, principal: "str | None") -> "list[dict[str, object]]":
+    """
+    The questions that wait for an answer, oldest first.
     """
 
 def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
@@ -1145,6 +1175,11 @@ def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = Non
     The same, weighed with what has worked.
     """
 
+def release_run(hub: Hub, run: str) -> None:
+    """
+    Lets other processes have a run.
+    """
+
 def remove_offer(hub: Hub, kind: str, key: str) -> bool:
     """
     Removes a resource, a template or a prompt; false if the hub has none of this key.
@@ -1183,6 +1218,11 @@ def serve_section(path: str | PathLike[str]) -> Any | None:
 def server_options() -> list[str]:
     """
     The keys of `toolhub` in the entry of a server.
+    """
+
+def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "bool":
+    """
+    Decides about a row: `done`, `failed` or `again`. False if there is none that can be decided about.
     """
 
 def shutdown_runtime(seconds: float) -> None:

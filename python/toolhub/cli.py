@@ -4,8 +4,11 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import ToolHub
 
 _FAILED, _WRONG_USAGE = 1, 2
 
@@ -86,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     login.set_defaults(run=_login)
     login.add_argument("server", metavar="SERVER", help="the name of the server in the configuration")
     login.add_argument("--config", help="an mcpServers file; may be given several times", **several)
+    _add_ledger_commands(commands)
     return parser
 
 
@@ -138,6 +142,82 @@ def _eval(given: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{line}\n" for line in lines)
     sys.stdout.write(f"{sum(result.passed for result in results)} of {len(results)} cases passed\n")
     return _FAILED if is_worse or not all(result.passed for result in results) else 0
+
+
+def _add_ledger_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    def add(name: str, help: str, run: Any) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help, description=help)
+        command.set_defaults(run=run)
+        command.add_argument("--store", metavar="FILE", required=True, help="the store of the hub")
+        return command
+
+    approve = add("approve", "approve a call that waits", _decide)
+    approve.add_argument("id", metavar="ID", help="the id of the approval")
+    deny = add("deny", "refuse a call that waits", _decide)
+    deny.add_argument("id", metavar="ID", help="the id of the approval")
+    deny.add_argument("--reason", help="what the call is answered with")
+    deny.set_defaults(denies=True)
+    pending = add("pending", "list the calls that wait for an approval", _pending)
+    ledger = add("ledger", "list what calls that may have effects have done", _ledger)
+    ledger.add_argument("--run", dest="of_run", metavar="RUN", help="only rows of this run")
+    ledger.add_argument("--state", choices=("started", "done", "failed", "unknown"))
+    for command in (pending, ledger):
+        command.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _decide(given: argparse.Namespace) -> int:
+    denies = getattr(given, "denies", False)
+
+    def decide(hub: "ToolHub") -> list[Any]:
+        if denies:
+            hub.deny(given.id, given.reason)
+        else:
+            hub.approve(given.id)
+        return []
+
+    code = _with_store(given, decide, str)
+    if code == 0:
+        _say(f"toolhub: {'denied' if denies else 'approved'} {given.id}")
+    return code
+
+
+def _pending(given: argparse.Namespace) -> int:
+    def line(row: Any) -> str:
+        run = "" if row.run is None else f" run={row.run}"
+        return f"{row.id}{run} {row.shown}"
+
+    return _with_store(given, lambda hub: hub.pending(), line)
+
+
+def _ledger(given: argparse.Namespace) -> int:
+    def line(row: Any) -> str:
+        run = "" if row.run is None else f" run={row.run}"
+        why = "" if row.error is None else f" ({row.error})"
+        return f"{row.id} {row.state:7}{run} {row.server or row.source}/{row.tool} {row.arguments[:19]}{why}"
+
+    return _with_store(given, lambda hub: hub.ledger(given.of_run, state=given.state), line)
+
+
+def _with_store(
+    given: argparse.Namespace, work: "Callable[[ToolHub], Sequence[Any]]", line: "Callable[[Any], str]"
+) -> int:
+    """Work with the store of a hub, and print what comes of it."""
+    import json
+
+    from . import ToolHub
+    from .exceptions import ToolError
+
+    if not os.path.isfile(given.store):
+        return _failed(f"there is no store at '{given.store}'", _WRONG_USAGE)
+    try:
+        with ToolHub(store=given.store) as hub:
+            rows = work(hub)
+    except (OSError, ToolError) as error:
+        return _failed(error, _FAILED)
+    for row in rows:
+        text = json.dumps(row.to_dict(), ensure_ascii=False) if given.json else line(row)
+        sys.stdout.write(f"{text}\n")
+    return 0
 
 
 def _login(given: argparse.Namespace) -> int:

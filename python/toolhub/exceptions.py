@@ -20,6 +20,7 @@ __all__ = [
     "ToolFailed",
     "ToolNotFound",
     "ToolOverloaded",
+    "ToolPaused",
     "ToolTimeout",
 ]
 
@@ -46,6 +47,7 @@ class ErrorKind(StrEnum):
     TOOL_ERROR = "tool_error"
     NOT_ALLOWED = "not_allowed"
     OVERLOADED = "overloaded"
+    PAUSED = "paused"
 
 
 class Strategy(StrEnum):
@@ -140,6 +142,12 @@ class ToolOverloaded(ToolError):
     """Too many calls are waiting."""
 
     kinds = (ErrorKind.OVERLOADED,)
+
+
+class ToolPaused(ToolError):
+    """The call waits for a decision: an approval, or what became of an earlier attempt."""
+
+    kinds = (ErrorKind.PAUSED,)
 
 
 class LimitExceeded(ToolError):

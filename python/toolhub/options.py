@@ -105,6 +105,7 @@ class _CommonOptions(TypedDict, total=False):
     coerce: bool
     progress: Progress | None
     meta: Mapping[str, Any] | None
+    run: str | None
     llm_client: Model | None
 
 

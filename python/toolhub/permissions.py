@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from . import _user_functions
 from ._checks import check_seconds
@@ -39,7 +39,8 @@ class Permissions:
     `files/*` the tools and skills of the server `files`, `native/*` tools that belong to no server. A pattern that begins with
     `!` forbids, whatever else allows it. None allows everything, an empty list nothing. `approve` is called with an `Approval`
     before a tool runs that is not known to be harmless, or that no server has listed yet; only `True` within `timeout` seconds
-    lets it run.
+    lets it run. `approve="ask"` keeps the question in the store instead: the call ends as `paused`, and runs when it is made
+    again after `hub.approve`.
 
     >>> permissions = Permissions(["read_*", "files/*", "!*delete*"])
     >>> [permissions.allows(name, server) for name, server in
@@ -50,7 +51,7 @@ class Permissions:
     def __init__(
         self,
         allowed: Iterable[str] | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
         timeout: float = PATIENCE,
     ) -> None:
         if isinstance(allowed, str):
@@ -61,7 +62,11 @@ class Permissions:
                 raise TypeError(
                     f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
                 )
-        if approve is not None and not callable(approve):
+        self.asks_later = isinstance(approve, str) and approve == "ask"
+        """Whether the question is kept in the store, and the call ends as paused."""
+        if isinstance(approve, str) and not self.asks_later:
+            raise ValueError(f"approve must be a function or 'ask', got {approve!r}")
+        if approve is not None and not self.asks_later and not callable(approve):
             raise TypeError(f"approve must be callable, got {type(approve).__name__}")
         self.patterns = PatternList(patterns)
         self._approve = approve
@@ -91,6 +96,8 @@ class Permissions:
         """What `approve` answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left."""
         if self._approve is None:
             return True
+        if isinstance(self._approve, str):
+            return False  # the core asks the store, never this
         try:
             async with asyncio.timeout(within), self._asking, asyncio.timeout(self.timeout):
                 return await _user_functions.call(self._approve, approval)

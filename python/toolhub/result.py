@@ -66,6 +66,11 @@ class ToolResult(dict[str, Any]):
         return None if kind is None else ErrorKind(kind)
 
     @property
+    def paused(self) -> str | None:
+        """The id for `hub.approve` and `hub.deny`, if the call waits for an approval."""
+        return self.get("_meta", {}).get("paused")
+
+    @property
     def exception(self) -> BaseException | None:
         """What a Python tool raised, with its traceback."""
         return self._exception

@@ -1,5 +1,6 @@
 //! Objects on an event loop that other threads send messages to, and the table in which the loop finds them.
 
+use crate::error::HubError;
 use crate::execute::Answer;
 use crate::limit::Permits;
 use crate::workers::PoolRefusal;
@@ -21,6 +22,8 @@ pub enum Message {
     Refused(PoolRefusal),
     /// The concurrency limits have let an attempt in, or turned it away.
     Entered(Option<Permits>),
+    /// The row of an attempt that may have effects is written, or could not be.
+    Recorded(Result<(), Box<HubError>>),
     /// A Rust future is over; its outcome is with the addressee.
     Settled,
     /// The latest progress report; empty when it was delivered already.

@@ -5,7 +5,8 @@ use super::errors::tool_error;
 use super::localized::localized;
 use super::once::intern;
 use super::options::{
-    kind_limits, parse_lang, parse_prefer, parse_shadow, parse_source, seconds, strategy_patterns,
+    kind_limits, parse_lang, parse_ledger, parse_prefer, parse_shadow, parse_source, seconds,
+    strategy_patterns,
 };
 use super::python_tool::{PythonTool, python_tool, traverse_offer};
 use super::runtime;
@@ -146,7 +147,7 @@ impl PyHub {
 #[pymethods]
 impl PyHub {
     #[new]
-    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None, embed_weight=0.3))]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None, embed_weight=0.3, ledger="required", approval_lifetime=3_600.0))]
     #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
     fn new(
         timeout: f64,
@@ -166,6 +167,8 @@ impl PyHub {
         result_limit: usize,
         result_limits: Option<Vec<(String, usize)>>,
         embed_weight: f32,
+        ledger: &str,
+        approval_lifetime: f64,
     ) -> PyResult<Self> {
         if !(0.0..=1.0).contains(&embed_weight) {
             let text =
@@ -201,6 +204,9 @@ impl PyHub {
             result_limit,
             result_limits: kind_limits(&result_limits.unwrap_or_default())?,
             embed_weight,
+            ledger: parse_ledger(ledger)?,
+            approval_lifetime: seconds("approval_lifetime", Some(approval_lifetime))?
+                .unwrap_or(defaults.approval_lifetime),
         };
         Ok(PyHub {
             core: Arc::new(Hub::new(options)),

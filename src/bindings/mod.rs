@@ -38,6 +38,7 @@ mod internals;
 mod job;
 mod json;
 mod json_text;
+mod ledger;
 mod llm;
 mod localized;
 mod loop_bridge;
@@ -142,6 +143,11 @@ mod _core {
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::in_process::{InProcessHost, InProcessSession, add_in_process};
+    #[pymodule_export]
+    use super::ledger::{
+        claim_run, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run,
+        settle_row,
+    };
     #[pymodule_export]
     use super::llm::ChatClient;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The options of a call, from Python's values to the core's words.
 
 use super::argument_checks::Checks;
+use crate::hub::LedgerMode;
 use crate::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
 use crate::select::StrategyPatterns;
 use crate::text::nearest;
@@ -22,7 +23,7 @@ pub struct PyCallOptions {
 #[pymethods]
 impl PyCallOptions {
     #[new]
-    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false, none_is_input=false))]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false, none_is_input=false, run=None))]
     #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
     fn new(
         strategy: Option<&str>,
@@ -38,6 +39,7 @@ impl PyCallOptions {
         cache_ttl: Option<f64>,
         single_flight: bool,
         none_is_input: bool,
+        run: Option<&str>,
     ) -> PyResult<Self> {
         if max_parallel == Some(0) {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
@@ -55,6 +57,7 @@ impl PyCallOptions {
             allowed: None,
             safety: None,
             principal: None,
+            run: run.map(Arc::from),
             is_routed: false,
         };
         let cache_ttl = seconds("cache_ttl", cache_ttl)?;
@@ -107,6 +110,12 @@ pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
 pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
     Shadow::parse(name)
         .ok_or_else(|| PyValueError::new_err(format!("shadow must be 'report' or 'deny', got {name:?}")))
+}
+
+pub fn parse_ledger(name: &str) -> PyResult<LedgerMode> {
+    LedgerMode::parse(name).ok_or_else(|| {
+        PyValueError::new_err(format!("ledger must be 'required', 'optional' or 'off', got {name:?}"))
+    })
 }
 
 pub fn parse_lang(name: &str) -> PyResult<Lang> {

@@ -152,6 +152,11 @@ pub fn refused<'py>(py: Python<'py>, tool: Option<&str>, error: &HubError) -> Py
     failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, error.is_retryable(false), None)
 }
 
+/// The result of a call that was made before, with its value.
+pub fn succeeded<'py>(py: Python<'py>, tool: &str, value: Py<PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    success(new_result(py)?, empty_meta(py, Some(&PyString::new(py, tool)))?, value)
+}
+
 /// The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
 #[pyfunction]
 pub fn failed_result<'py>(

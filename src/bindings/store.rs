@@ -33,7 +33,7 @@ impl PyStore {
             let (store, notices) = Core::open(&path, room);
             match &store {
                 Some(store) => hub.keep_in(store.clone()),
-                None => hub.go_without_store(),
+                None => hub.go_without_store(&path),
             }
             (store, notices)
         });

@@ -23,7 +23,6 @@ use crate::select::is_shadow;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::ServerConfig;
 use crate::sources::mcp::host::Host;
-use crate::sources::mcp::listing::Listed;
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
@@ -258,7 +257,6 @@ impl Servers {
         if options.pin || !options.wants(own_name) {
             return None;
         }
-        let listed = Arc::new(Listed::unlisted(own_name));
         let mut spec = ToolSpec::named(tool);
         spec.timeout = options.timeout;
         Some(Arc::new(Candidate {
@@ -266,7 +264,7 @@ impl Servers {
             source: Source::Mcps,
             server: Some(server.id().clone()),
             priority: Source::Mcps.default_priority(),
-            tool: Arc::new(McpTool::new(server, listed, spec)),
+            tool: Arc::new(McpTool::unlisted(server, own_name, spec)),
             gate: None,
             stats: Arc::new(CandidateStats::default()),
             variant: 1,

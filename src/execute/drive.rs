@@ -31,7 +31,12 @@ pub struct Job {
     pub gates: Vec<Arc<Gate>>,
     /// Arguments of its own, or why it must not start. `None`: it takes those of the call.
     pub approved: Option<Result<Arc<Arguments>, HubError>>,
+    /// What has to be done before anything is sent.
+    pub before: Option<BeforeSend>,
 }
+
+/// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
+pub type BeforeSend = Arc<dyn Fn() -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
 
 pub type Answer = Result<ToolOutput, HubError>;
 
@@ -140,7 +145,7 @@ impl Executor for TokioExecutor<'_> {
     }
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates, approved } = &self.jobs[slot];
+        let Job { candidate, gates, approved, before } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
         let options = CheckOptions {
             coerce: true,
@@ -167,14 +172,15 @@ impl Executor for TokioExecutor<'_> {
         let mut context = CallContext::new(deadline, token);
         context.extras = self.extras.clone();
         self.held[slot] = Some(context.held.clone());
-        self.run.set_waiting(slot, !gates.is_empty());
+        self.run.set_waiting(slot, !gates.is_empty() || before.is_some());
         let entered = self.entered.clone();
         let report_entry = move || {
             // The driver may have been dropped; then the entry does not matter.
             let _ = entered.send(slot);
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let attempt = attempt(candidate.clone(), gates.clone(), args, (context, latest_start), report_entry);
+        let entrance = (gates.clone(), before.clone());
+        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
         self.attempts.push(match self.jobs.len() {
@@ -237,13 +243,20 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
 
 async fn attempt(
     candidate: Arc<Candidate>,
-    gates: Vec<Arc<Gate>>,
+    (gates, before): (Vec<Arc<Gate>>, Option<BeforeSend>),
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
+    if let Some(before) = before {
+        tokio::select! {
+            biased;
+            done = before() => done?,
+            () = context.cancel.cancelled() => return Err(gave_up()),
+        }
+    }
     if now() >= latest_start {
         drop(permits);
         context.cancel.cancelled().await;

@@ -12,6 +12,6 @@ mod executor;
 mod run;
 mod taped;
 
-pub use drive::{Answer, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
+pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
 pub use executor::{Executor, advance};
 pub use run::{Action, Decision, Fate, Rules, Run};

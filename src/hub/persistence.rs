@@ -11,16 +11,12 @@ impl Hub {
     /// first store stays.
     pub fn keep_in(&self, store: Arc<Store>) {
         if self.store.set(store.clone()).is_ok() {
+            self.record_in(store.path());
             self.registry.persist_stats(store.stats().clone());
             self.texts.keep_in(store.clone());
             let uses = store.take_uses().into_iter().map(|one| (one.words, one.tool));
             self.uses.lock().restore(uses);
         }
-    }
-
-    /// The store of this hub cannot be used, so its pins are not known.
-    pub fn go_without_store(&self) {
-        self.has_no_store.store(true, Ordering::Relaxed);
     }
 
     /// Whether pins were accepted once that this hub does not know.

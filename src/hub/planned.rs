@@ -1,6 +1,7 @@
 //! The candidates of one call, chosen and about to run.
 
 use super::callers::CallerRecord;
+use super::effects::EffectRecorder;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, Decision, Fate, Run};
 use crate::merge;
@@ -20,6 +21,8 @@ pub struct PlannedRun {
     /// The tool's name, or the capability asked for.
     pub what: Arc<str>,
     pub candidates: Candidates,
+    /// Writes what its attempts may have done.
+    pub recorder: Option<Arc<EffectRecorder>>,
     pub strategy: Strategy,
     pub rule: Rule,
     pub run: Run,

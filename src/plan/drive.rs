@@ -2,10 +2,11 @@
 
 use super::{
     ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
-    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, is_unchanged,
-    not_approved, question, synthesis_prompt,
+    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, closed,
+    is_unchanged, not_approved, question, synthesis_prompt,
 };
 use crate::aside;
+use crate::canonical::json_digest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
@@ -63,6 +64,16 @@ impl CallResult {
     fn bytes(&self) -> usize {
         let output = self.outcome.iter().map(|output| &output.value);
         output.chain(self.answers.iter().map(|(_, value)| value)).map(|value| value.to_string().len()).sum()
+    }
+
+    /// What a run kept of the call.
+    fn replayed(kept: &Value) -> Self {
+        if kept.get("success").and_then(Value::as_bool).unwrap_or(false) {
+            let value = kept.get("result").cloned().unwrap_or_default();
+            return CallResult { outcome: Ok(ToolOutput::new(value)), ..CallResult::refused(closed()) };
+        }
+        let text = kept.get("error").and_then(Value::as_str).unwrap_or("The call failed.").to_owned();
+        CallResult::refused(HubError::new(ErrorKind::ToolError, text))
     }
 
     /// Nothing was called.
@@ -136,6 +147,14 @@ async fn prepare(
     loop {
         match plan.next(hub, services.servers(), now()) {
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
+            PlanStep::Recall(request) => {
+                let (answer, answered) = oneshot::channel();
+                let ticket =
+                    request.ask(json_digest(args.as_value()), move |memory| drop(answer.send(memory)));
+                let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
+                plan.recalled(memory, ticket);
+            }
+            PlanStep::Replay(kept) => return Readied::Over(Box::new(CallResult::replayed(&kept))),
             PlanStep::Approve(request) => match ask(plan, services, request, args).await {
                 Ok(answers) => *approved = Some(answers),
                 Err(error) => return Readied::Over(Box::new(CallResult::refused(error))),
@@ -211,6 +230,10 @@ async fn answered(
     request: &ApprovalRequest,
     args: &Arguments,
 ) -> Result<Result<(), String>, HubError> {
+    if plan.request().permissions.as_ref().is_some_and(|permissions| permissions.asks_later) {
+        // Questions are kept by the driver of the caller's loop only.
+        return Ok(Err("no approval can be asked for here".to_owned()));
+    }
     let asked = services.approve(request, args);
     let verdict = match plan.time_left(now()) {
         None => asked.await,

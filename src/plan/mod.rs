@@ -1,7 +1,7 @@
 //! L4, one call from request to result.
 //!
 //! ```text
-//! request ─► route ─► permit ─► look up ─► select ─► approve ─► share ─► run ─► synthesise ─► result
+//! request ─► route ─► permit ─► look up ─► select ─► recall ─► approve ─► share ─► run ─► synthesise ─► result
 //!              │         │         │          │          │         │       │         │
 //!           labels   patterns   servers   candidates   caller   cache,  execute    model
 //!                                                               flights
@@ -21,6 +21,7 @@
 //! | [`state`] | a call under way: what is known and decided so far |
 //! | [`permit`] | which providers of a tool may be called |
 //! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
+//! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
 //! | [`drive`] | the driver on tokio |
@@ -29,6 +30,7 @@ mod drive;
 mod lookup;
 mod permissions;
 mod permit;
+mod recall;
 mod request;
 mod result_cache;
 mod servers;
@@ -39,6 +41,7 @@ mod synthesis;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
 pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, is_unchanged, not_approved};
+pub use recall::RecallRequest;
 pub use request::{CallRequest, CallTarget, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
@@ -50,6 +53,8 @@ use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
 use crate::route::Route;
 use crate::select::Candidates;
+use recall::RecallStep;
+use serde_json::Value;
 use servers::offered_elsewhere;
 use state::{ApprovalState, RouteState};
 use std::time::Instant;
@@ -58,6 +63,10 @@ use std::time::Instant;
 pub enum PlanStep {
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
+    /// Ask the ledger what the run knows of this call, then report [`CallPlan::recalled`].
+    Recall(RecallRequest),
+    /// The call ends here, with what it gave when it was made in an earlier life of its run.
+    Replay(Value),
     /// Ask the caller, then report [`CallPlan::approval_answered`]. The call runs with the arguments that were shown.
     Approve(ApprovalRequest),
     /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
@@ -103,6 +112,11 @@ impl CallPlan {
                 _ => return Err(self.missed(hub, miss)),
             },
         };
+        match self.recall(hub, &planned)? {
+            Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
+            Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
+            None => {}
+        }
         if let Some(approval) = self.needed_approval(hub, &planned.candidates)? {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
@@ -112,6 +126,7 @@ impl CallPlan {
         }
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);
+        self.record(hub, &mut planned);
         Ok(PlanStep::Run(planned))
     }
 
@@ -170,7 +185,7 @@ impl CallPlan {
         hub: &Hub,
         candidates: &Candidates,
     ) -> Result<Option<ApprovalRequest>, HubError> {
-        if !self.request.permissions.as_ref().is_some_and(|permissions| permissions.asks) {
+        if !self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
             return Ok(None);
         }
         match &self.approval {

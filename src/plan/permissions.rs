@@ -13,6 +13,15 @@ pub struct Permissions {
     pub allowed: Arc<PatternList>,
     /// Tools that are not known to be harmless need an approval.
     pub asks: bool,
+    /// The question is kept in the store, and the call ends as paused until somebody has answered it.
+    pub asks_later: bool,
+}
+
+impl Permissions {
+    /// Whether calls of tools that are not known to be harmless need an approval, now or later.
+    pub fn needs_approval(&self) -> bool {
+        self.asks || self.asks_later
+    }
 }
 
 /// What the caller is asked to approve.

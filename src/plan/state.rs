@@ -3,9 +3,10 @@
 use super::permissions::Verdict;
 use super::request::{CallRequest, CallTarget, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::late;
+use crate::hub::{CallRecord, late};
 use crate::model::CallOptions;
 use crate::route::RouteRule;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ pub struct CallPlan {
     /// The servers that could not be asked; `Some` once they were.
     pub(super) unreachable: Option<Unreachable>,
     pub(super) approval: ApprovalState,
+    pub(super) recall: RecallState,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
     pub(super) is_forbidden: bool,
@@ -46,6 +48,18 @@ pub(super) enum ApprovalState {
     Refused(String),
 }
 
+/// Where a call of a run stands.
+#[derive(Default)]
+pub(super) enum RecallState {
+    /// Not asked yet, or no run.
+    #[default]
+    Open,
+    /// It has to be made, and is recorded.
+    Record(CallRecord),
+    Over(Value),
+    Refused(HubError),
+}
+
 impl CallPlan {
     pub fn new(request: CallRequest, now: Instant) -> Self {
         let route = match request.target {
@@ -54,7 +68,9 @@ impl CallPlan {
         };
         CallPlan {
             options: request.options.clone(),
-            is_shareable: request.sharing.is_some(),
+            recall: RecallState::default(),
+            // What a run has recorded is its own.
+            is_shareable: request.sharing.is_some() && request.options.run.is_none(),
             request,
             begun: now,
             route,

@@ -15,6 +15,7 @@
 mod candidates;
 mod file;
 pub mod fork;
+pub mod ledger;
 mod lists;
 mod pending;
 pub mod pin_mark;
@@ -79,7 +80,8 @@ impl Store {
         let _ = shared.stats.set(stats.clone());
         let open: Weak<SharedStore> = Arc::downgrade(&shared);
         fork::register(open);
-        if writer::start(shared.clone()).is_err() {
+        let written = shared.clone();
+        if writer::start("toolhub-store", move || written.run_writer()).is_err() {
             return (None, vec![in_memory(&path, "its thread cannot be started")]);
         }
         let store = Arc::new(Store {
@@ -193,6 +195,11 @@ impl Store {
             pending.results.iter().find(|one| one.handle == handle).map(|one| one.text.clone())
         };
         pending.or_else(|| self.shared.read(|connection| results::load(connection, handle)).flatten())
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
     }
 
     /// Writes everything now. False if that failed or took too long.

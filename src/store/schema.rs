@@ -40,10 +40,36 @@ pub const STEPS: &[&str] = &[
      INSERT INTO candidates SELECT tool, source, server, 1, calls, successes, failures, success_rate, latency_ms, sketch,
         last_success, led_at, failures_in_a_row, rests, rests_until, saved_at FROM candidates_1;
      DROP TABLE candidates_1;",
+    // 3: the ledger of calls that may have effects, runs, and approvals. An empty principal is the owner of the hub.
+    "CREATE TABLE ledger (
+        id TEXT PRIMARY KEY, run TEXT, call TEXT NOT NULL, principal TEXT NOT NULL, tool TEXT NOT NULL,
+        source TEXT NOT NULL, server TEXT NOT NULL, definition TEXT NOT NULL, arguments TEXT NOT NULL,
+        state TEXT NOT NULL, error TEXT, owner TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER
+     ) WITHOUT ROWID;
+     CREATE INDEX ledger_calls ON ledger (call);
+     CREATE INDEX ledger_open ON ledger (state, owner);
+     CREATE INDEX ledger_times ON ledger (started_at);
+     CREATE TABLE run_calls (
+        principal TEXT NOT NULL, run TEXT NOT NULL, tool TEXT NOT NULL, arguments TEXT NOT NULL,
+        occurrence INTEGER NOT NULL, definition TEXT NOT NULL, call TEXT NOT NULL, state TEXT NOT NULL, result TEXT,
+        changed_at INTEGER NOT NULL, PRIMARY KEY (principal, run, tool, arguments, occurrence)
+     ) WITHOUT ROWID;
+     CREATE INDEX run_calls_calls ON run_calls (call);
+     CREATE TABLE runs (
+        principal TEXT NOT NULL, run TEXT NOT NULL, owner TEXT NOT NULL, claimed_at INTEGER NOT NULL,
+        PRIMARY KEY (principal, run)
+     ) WITHOUT ROWID;
+     CREATE TABLE approvals (
+        id TEXT PRIMARY KEY, digest TEXT NOT NULL, principal TEXT NOT NULL, run TEXT, tool TEXT NOT NULL,
+        shown TEXT NOT NULL, state TEXT NOT NULL, reason TEXT, asked_at INTEGER NOT NULL, expires_at INTEGER NOT NULL,
+        decided_at INTEGER
+     ) WITHOUT ROWID;
+     CREATE INDEX approvals_digest ON approvals (digest, state);",
 ];
 
 #[cfg(test)]
-const TABLES: [&str; 5] = ["lists", "uses", "results", "pins", "candidates"];
+const TABLES: [&str; 9] =
+    ["lists", "uses", "results", "pins", "candidates", "ledger", "run_calls", "runs", "approvals"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SchemaState {

@@ -1,9 +1,7 @@
-//! The writer thread of a store.
+//! The writer threads of a store: one for its changes, one for its ledger.
 
-use super::shared::SharedStore;
 use std::io;
-use std::sync::Arc;
 
-pub fn start(shared: Arc<SharedStore>) -> io::Result<()> {
-    std::thread::Builder::new().name("toolhub-store".into()).spawn(move || shared.run_writer()).map(drop)
+pub fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }

@@ -7,6 +7,7 @@ mod configuration;
 mod explanations;
 mod folders;
 mod gateway;
+mod ledger;
 mod login;
 mod models;
 mod offers;
@@ -16,6 +17,7 @@ mod servers;
 pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     let own = [
         FIRST,
+        ledger::LEDGER,
         explanations::EXPLANATIONS,
         HUB,
         servers::SERVERS,

@@ -112,7 +112,12 @@ async fn a_capability_finds_tools_of_any_name() {
     let jobs: Vec<_> = plan
         .candidates
         .iter()
-        .map(|candidate| Job { candidate: candidate.clone(), gates: hub.gates(candidate), approved: None })
+        .map(|candidate| Job {
+            candidate: candidate.clone(),
+            gates: hub.gates(candidate),
+            approved: None,
+            before: None,
+        })
         .collect();
     let answers = drive(
         &mut plan.run,

@@ -93,6 +93,7 @@ proptest! {
                     shares += 1;
                     plan.not_shared();
                 }
+                PlanStep::Recall(_) | PlanStep::Replay(_) => prop_assert!(false, "no run was named"),
                 PlanStep::Run(planned) => break Ok(planned.candidates.len()),
                 PlanStep::Refuse(error) => break Err(error),
             }

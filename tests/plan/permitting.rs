@@ -70,6 +70,20 @@ async fn a_refused_approval_calls_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_is_approved_later_does_not_run_where_questions_cannot_be_kept() {
+    for asks in [true, false] {
+        let world = World::new(hub());
+        world.stage.add(may_act("writes", "written"));
+        let mut request = permitted(routed("writes", None), &["writes"], asks);
+        request.permissions.as_mut().unwrap().asks_later = true;
+        let result = world.call(request).await;
+        let expected = "Tool 'writes' was not called: no approval can be asked for here.";
+        assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
+        assert_eq!((world.stage.started(), world.asked()), (vec![], vec![]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tool_whose_provider_decides_is_looked_up_before_it_is_judged() {
     let world = World::new(hub());
     world.server("disk", secs(1)).lists(may_act("writes", "written").of(Source::Mcps));

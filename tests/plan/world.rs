@@ -175,5 +175,6 @@ pub fn ask(allowed: &[&'static str], asks: bool) -> super::Permissions {
     super::Permissions {
         allowed: Arc::new(toolhub::pattern::PatternList::new(allowed.iter().copied())),
         asks,
+        asks_later: false,
     }
 }

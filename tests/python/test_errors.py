@@ -88,6 +88,12 @@ def cancelled() -> ToolResult:
     return asyncio.run(scene())
 
 
+def paused() -> ToolResult:
+    hub = ToolHub()
+    hub.register(lambda: 1, name="t")
+    return hub.run_sync('<tool_call>{"name": "t", "arguments": {}}</tool_call>', approve="ask").results[0]
+
+
 HAPPENS = {
     ErrorKind.NOT_FOUND: [not_found],
     ErrorKind.NO_CAPABILITY: [no_capability],
@@ -95,6 +101,7 @@ HAPPENS = {
     ErrorKind.TIMEOUT: [timeout, deadline],
     ErrorKind.CANCELLED: [cancelled],
     ErrorKind.OVERLOADED: [overloaded],
+    ErrorKind.PAUSED: [paused],
     ErrorKind.CLOSED: [closed],
     ErrorKind.TOOL_ERROR: [tool_error],
 }
@@ -107,6 +114,7 @@ CLASSES: dict[ErrorKind, type[ToolError]] = {
     ErrorKind.TIMEOUT: toolhub.ToolTimeout,
     ErrorKind.CANCELLED: toolhub.ToolCancelled,
     ErrorKind.CONNECT: toolhub.ConnectionFailed,
+    ErrorKind.PAUSED: toolhub.ToolPaused,
     ErrorKind.CLOSED: toolhub.ConnectionFailed,
     ErrorKind.AUTH: toolhub.AuthenticationFailed,
     ErrorKind.HTTP: toolhub.ServerError,
@@ -175,6 +183,7 @@ def test_the_outcome_says_whether_it_may_have_run(kind: ErrorKind) -> None:
         "invalid_arguments",
         "not_allowed",
         "overloaded",
+        "paused",
         "connect",
     }
     outcome = raised(kind).meta["error"]["outcome"]

@@ -95,6 +95,7 @@ USES: dict[str, Use] = {
     "OpenAI": lambda hub, o: OpenAI("http://127.0.0.1:9/v1", model="m", **o),
     "Permissions": lambda hub, o: Permissions(**o),
     "Sampling": lambda hub, o: Sampling("Hello", **o),
+    "ledger": lambda hub, o: hub.ledger(**o),
 }
 
 SECONDS = ("timeout", "deadline", "hedge_after", "cache_ttl")
@@ -103,7 +104,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "ToolHub": (
         *("timeout", "max_parallel", "seed", "cancel_grace", "max_waiting", "breaker_threshold"),
         *("breaker_rest", "lookup_timeout", "store_results_max_bytes", "result_limit", "embed_weight"),
-        *("limits", "result_limits"),
+        *("limits", "result_limits", "approval_lifetime"),
     ),
     "limits": ("hub",),
     "result_limits": ("search",),
@@ -119,6 +120,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("system_prompt", "system_prompt for a query"), ("limit", "budget_tokens")),
     **dict.fromkeys(("as_openai", "as_anthropic", "as_gemini", "format"), ("limit",)),
     "read_more": ("offset", "limit"),
+    "ledger": ("limit",),
     **dict.fromkeys(("connect", "refresh", "run_skill_script"), ("timeout",)),
     **dict.fromkeys(("resources", "resource_templates", "read_resource"), ("timeout",)),
     **dict.fromkeys(("prompts", "get_prompt", "complete"), ("timeout",)),

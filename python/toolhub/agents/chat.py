@@ -61,6 +61,7 @@ class ChatLoop(AnsweringAgent):
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
         approve: Callable[[Approval], Any] | None = None,
         view: AgentView | None = None,
+        run: str | None = None,
         prompts: AgentPrompts | None = None,
         verifier: Any = None,
         max_repeats: int = 3,
@@ -68,7 +69,7 @@ class ChatLoop(AnsweringAgent):
         if llm is None and chat is None:
             raise TypeError("ChatLoop needs a model: llm or chat")
         self.profile = AgentProfile.of(profile)
-        self.view = AgentView.of(hub, self.profile, approve) if view is None else view
+        self.view = AgentView.of(hub, self.profile, approve, run=run) if view is None else view
         self._models = (llm, chat)
         self._model = AgentModel(self.view, llm, chat)
         self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
@@ -147,6 +148,7 @@ class ChatLoop(AnsweringAgent):
             admit=lambda call: self._admit(call, talk),
             limit=self.profile.max_tool_result_length,
             deadline=self.view.left(),
+            run=self.view.run,
         )
         self._say(message)
         talk.text = outcome.text.strip() or talk.text

@@ -31,7 +31,8 @@ class CoordinationAgent(AnsweringAgent):
 
     The answer is the last successful result that is not empty; without one, the errors. `planner`, `executor` and `verifier`
     replace a part by one of your own with the same method (`decompose_task`, `execute_step`, `verify_result`). One agent
-    answers one question at a time.
+    answers one question at a time. `run` names the run that its calls are a part of: an agent that is killed and started again
+    with the same plan does nothing twice, see `hub.resume`.
 
     >>> import asyncio
     >>> from toolhub import ToolHub
@@ -56,6 +57,7 @@ class CoordinationAgent(AnsweringAgent):
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
         approve: Callable[[Approval], Any] | None = None,
         view: AgentView | None = None,
+        run: str | None = None,
         prompts: AgentPrompts | None = None,
         planner: Any = None,
         executor: Any = None,
@@ -63,7 +65,7 @@ class CoordinationAgent(AnsweringAgent):
         max_parallel: int = 5,
     ) -> None:
         self.profile = AgentProfile.of(profile)
-        self.view = AgentView.of(hub, self.profile, approve) if view is None else view
+        self.view = AgentView.of(hub, self.profile, approve, run=run) if view is None else view
         self._llm = llm
         self._model = AgentModel(self.view, llm)
         self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts

@@ -50,8 +50,11 @@ class AgentView:
         approve: Callable[[Approval], Any] | None = None,
         *,
         parent: "AgentView | None" = None,
+        run: str | None = None,
     ) -> None:
         self.hub = hub
+        self.run = run if parent is None else parent.run if run is None else run
+        """The run that its calls are a part of, see `hub.resume`; that of the view around it if none was given."""
         self.budget = Budget() if budget is None else budget
         self._tools = None if tools is None else list(tools)
         self._permitted = Permissions(self._tools)
@@ -70,12 +73,13 @@ class AgentView:
         profile: AgentProfile,
         approve: Callable[[Approval], Any] | None = None,
         parent: "AgentView | None" = None,
+        run: str | None = None,
     ) -> "AgentView":
         """The view that a profile describes; with a parent, inside of it."""
         tools = list(profile.available_tools) or None if profile.enable_tool_calling else []
         limits = (None, profile.max_calls, profile.max_tokens, profile.max_uses)
         if parent is None:
-            return cls(hub, tools, profile.effects, Budget(*limits), profile.deadline, approve)
+            return cls(hub, tools, profile.effects, Budget(*limits), profile.deadline, approve, run=run)
         budget = parent.budget.child(*limits)
         return parent.narrow(
             tools, profile.effects, budget=budget, deadline=profile.deadline, approve=approve
@@ -164,7 +168,7 @@ class AgentView:
         if refusal := self.budget.take_call(name):
             raise self.stop("budget", refusal)
         if self.patterns() is None and self.approval() is None:
-            return await self.hub.execute(name, arguments, deadline=self.left())
+            return await self.hub.execute(name, arguments, deadline=self.left(), run=self.run)
         function = {"name": name, "arguments": json.dumps(arguments, default=str)}
         message = {
             "role": "assistant",
@@ -176,6 +180,7 @@ class AgentView:
             approve=self.approval(),
             prefer="priority",
             deadline=self.left(),
+            run=self.run,
         )
         return outcome.results[0]
 

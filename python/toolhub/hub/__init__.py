@@ -10,7 +10,7 @@ Each part owns its state and depends on the core and on other parts, never on th
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
@@ -47,6 +47,7 @@ from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
+from ._ledger_methods import LedgerMethods
 from ._listing import ListFetcher
 from ._native_methods import NativeMethods
 from ._offer_methods import OfferMethods
@@ -97,6 +98,7 @@ class ToolHub(
     ServerMethods,
     OfferMethods,
     NativeMethods,
+    LedgerMethods,
     ServeMethods,
     CompatMethods,
 ):
@@ -134,7 +136,9 @@ class ToolHub(
     Memory: `store` is the path of a file that keeps what the hub learns over restarts: tool lists of servers, statistics,
     which tools were used for which query, full results that a prompt got only in part (at most
     `store_results_max_bytes`, 0 for none), and accepted definitions of tools. Several processes may share it. None (or
-    `":memory:"`) keeps all in memory.
+    `":memory:"`) keeps all in memory. With a store, calls that may have effects have a row in its ledger before anything is
+    sent; if the row cannot be written they are refused, or made without one with `ledger="optional"` (`"off"`: no rows except
+    in runs). An approval can be used for `approval_lifetime` seconds.
 
     >>> hub = ToolHub()
     >>> @hub.tool
@@ -177,13 +181,15 @@ class ToolHub(
         lang: Lang = "en",
         result_limit: int = 4000,
         result_limits: Mapping[str, int] | None = None,
+        ledger: Literal["required", "optional", "off"] = "required",
+        approval_lifetime: float = 3600.0,
     ) -> None:
         limits = _checked_limits(limits)
         lookup_timeout = check_seconds("lookup_timeout", lookup_timeout)
         if seed is not None:
             check_whole("seed", seed, 0)
             seed %= 2**64  # of any length, as for `random.seed`
-        for what, text in (("prefer", prefer), ("shadow", shadow)):
+        for what, text in (("prefer", prefer), ("shadow", shadow), ("ledger", ledger)):
             if text is not None:
                 check_text(what, text)
         if result_limits is not None:
@@ -213,6 +219,8 @@ class ToolHub(
             result_limit=check_whole("result_limit", result_limit, _core.min_result_limit()),
             result_limits=list(kind_limits.items()),
             embed_weight=check_finite("embed_weight", embed_weight),
+            ledger=ledger,
+            approval_lifetime=check_seconds("approval_lifetime", approval_lifetime, above_zero=True),
         )
         self._state = HubState()
         self._gateways: set[_core.Gateway] = set()
@@ -283,7 +291,7 @@ class ToolHub(
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",
@@ -372,7 +380,7 @@ class ToolHub(
         await self._servers.aclose()
         if ending is not None:
             await cast("Any", ending.wait_async())
-        if self._store.file is not None:
+        if self._store.has_thread:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
             await in_thread(self._store.close)
 

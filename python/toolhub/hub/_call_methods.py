@@ -35,6 +35,7 @@ def _checked_options(
     cache_ttl: float | None = None,
     single_flight: bool = False,
     none_is_input: bool = False,
+    run: str | None = None,
 ) -> "_core.CallOptions":
     """The options of a call, checked."""
     if timeout is not None:
@@ -48,9 +49,14 @@ def _checked_options(
         deadline = check_seconds("deadline", deadline, least=-math.inf)
     if max_parallel is not None:
         max_parallel = check_whole("max_parallel", max_parallel, 1)
-    for what, text in (("strategy", strategy), ("source", source), ("server", server), ("prefer", prefer)):
+    for what, text in (
+        *(("strategy", strategy), ("source", source), ("server", server)),
+        *(("prefer", prefer), ("run", run)),
+    ):
         if text is not None:
             check_text(what, text)
+    if run == "":
+        raise ValueError("run must be the name of a run, got an empty text")
     return _core.CallOptions(
         strategy,
         timeout,
@@ -65,6 +71,7 @@ def _checked_options(
         cache_ttl,
         single_flight,
         none_is_input,
+        run,
     )
 
 
@@ -113,6 +120,9 @@ class CallMethods:
 
         A tool that is not registered is looked up on the servers that have not listed their tools yet, for at most the hub's
         `lookup_timeout`.
+
+        `run` is the name of a run that the call is a part of: a program that is started again with the same run gets the
+        results of calls that are over, and does not make them again; see `resume`.
 
         `progress` is called with each progress report of the tool (of one in Python: `current_call().report_progress`):
         `{"progress": 3, "total": 10, "message": …}`.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
@@ -50,7 +50,7 @@ class RunMethods(DispatchMethods):
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",

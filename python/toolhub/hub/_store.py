@@ -23,9 +23,15 @@ class HubStore:
     def __init__(self, core: _core.Hub, path: Any, results_bytes: int) -> None:
         results_bytes = check_whole("store_results_max_bytes", results_bytes, 0)
         place = _checked_path(path)
+        self._core = core
         self._logging = threading.RLock()
         self.file = None if place is None else _core.Store(core, place, results_bytes)
         self.log_notices()
+
+    @property
+    def has_thread(self) -> bool:
+        """Whether closing may take a while."""
+        return self.file is not None or _core.has_ledger(self._core)
 
     def flush(self) -> bool:
         """See `ToolHub.flush`."""
@@ -37,6 +43,7 @@ class HubStore:
 
     def close(self) -> None:
         """Write everything and release the file."""
+        _core.close_ledger(self._core, _TIMEOUT)
         if self.file is not None:
             self.file.close(_TIMEOUT)
             self.log_notices()

@@ -91,7 +91,8 @@ impl CallDriver {
             Some(Err(error)) => return self.refuse(py, &error).map(Next::Finish),
             None => return Err(PyRuntimeError::new_err("the checked arguments were taken twice")),
         }
-        self.ask_about_form(py)
+        let is_later = self.plan.lock().request().permissions.as_ref().is_some_and(|one| one.asks_later);
+        if is_later { self.ask_later(py) } else { self.ask_about_form(py) }
     }
 
     /// Asks about the form whose turn it is, within the deadline of the call.

@@ -31,7 +31,7 @@ pub struct Approvals {
 /// Checked and coerced arguments, and the candidates that take them in this form. Python code has only a copy.
 pub(super) struct ArgumentForm {
     pub(super) args: LargeCopy,
-    candidates: Vec<Arc<Candidate>>,
+    pub(super) candidates: Vec<Arc<Candidate>>,
     pub(super) refusal: Option<String>,
 }
 

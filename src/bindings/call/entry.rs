@@ -121,7 +121,7 @@ pub fn execute<'py>(
     let around = around.unwrap_or_default();
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
-    if around.watch.is_none() && !options.get().may_share() {
+    if around.watch.is_none() && !options.get().may_share() && options.get().options.run.is_none() {
         let now = Instant::now();
         let (core, wanted) = (hub.get().core(), &options.get().options);
         let planned = match core.is_closed() {
@@ -215,6 +215,11 @@ fn plain<'py>(
         },
     };
     let (checks, extras) = (options.get().checks, around.extras(py, None)?);
+    let is_served = extras.as_ref().is_some_and(|extras| extras.principal.is_some());
+    if is_served && planned.as_ref().is_ok_and(|planned| planned.recorder.is_some()) {
+        // The plan notes for whom the call is made.
+        return Ok(None);
+    }
     let execution =
         Execution::new(hub.clone().unbind(), planned, name, args.clone().unbind(), checks, extras);
     Ok(Some(new_awaitable(py, execution)?.into_any()))
@@ -257,5 +262,6 @@ fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
     let py = permissions.py();
     let patterns = permissions.getattr(intern!(py, "patterns"))?;
     let asks = permissions.getattr(intern!(py, "asks"))?.is_truthy()?;
-    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), asks })
+    let asks_later = permissions.getattr(intern!(py, "asks_later"))?.is_truthy()?;
+    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), asks, asks_later })
 }

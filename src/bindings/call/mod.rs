@@ -12,10 +12,12 @@ mod canonical;
 pub mod entry;
 pub mod flight;
 mod long_fit;
+mod recall;
 pub mod request;
 pub mod run;
 mod state;
 mod steps;
+mod stored_approval;
 mod verdict;
 
 pub use state::{CallCallbacks, CallDriver};

@@ -9,6 +9,7 @@ use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
 use crate::bindings::user_code;
 use crate::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
+use crate::store::ledger::{ApprovalAnswer, OccurrenceTicket, RunMemory};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,13 +51,22 @@ pub(super) struct CallState {
     pub(super) route_reported: bool,
 }
 
+/// What the ledger knows of a call of a run, and its number.
+pub(super) type RecallAnswer = Arc<Mutex<Option<(Result<RunMemory, String>, OccurrenceTicket)>>>;
+
+/// What the store knows about a question.
+pub(super) type StoredAnswer = Arc<Mutex<Option<Result<ApprovalAnswer, String>>>>;
+
 /// What the caller waits for.
 pub(super) enum Awaiting {
     Nothing,
     LookUp(Arc<Mutex<Option<Unreachable>>>),
+    Recall(RecallAnswer),
     /// A long check of the arguments that are to be approved.
     Fit(Py<LongFit>),
     Approval,
+    /// The answer to a question in the store.
+    StoredApproval(StoredAnswer),
     Flight(Py<FlightWait>, TimeAllowed),
     Run,
     Synthesis {

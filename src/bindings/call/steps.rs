@@ -52,6 +52,11 @@ impl CallDriver {
         let step = if is_known { plan() } else { py.detach(plan) };
         match step {
             PlanStep::LookUp(request) => Self::look_up(slf, request),
+            PlanStep::Recall(request) => Self::recall(slf, &request),
+            PlanStep::Replay(kept) => {
+                this.report_route(py)?;
+                this.replayed(py, &kept).map(Next::Finish)
+            }
             PlanStep::Approve(request) => this.ask_approval(py, request),
             PlanStep::Share(shareable) => {
                 this.report_route(py)?;
@@ -139,7 +144,15 @@ impl CallDriver {
                 this.plan.lock().looked_up(unreachable);
                 Ok(Next::Plan)
             }
+            Awaiting::Recall(recalled) => {
+                ended?;
+                if let Some((memory, ticket)) = recalled.lock().take() {
+                    this.plan.lock().recalled(memory, ticket);
+                }
+                Ok(Next::Plan)
+            }
             Awaiting::Fit(fit) => this.fitting_ended(py, &fit, ended),
+            Awaiting::StoredApproval(answer) => this.stored_approval_ended(py, &answer, ended),
             Awaiting::Approval => this.approval_ended(py, ended),
             Awaiting::Flight(wait, time) => {
                 ended?;

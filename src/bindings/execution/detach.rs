@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 /// The execution ends while this attempt is still going on: it must not report any more.
 pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidate: &Candidate) {
     match &attempt.state {
-        AttemptState::Queueing { key, .. } => drop(port.forget_mail(*key)),
+        AttemptState::Queueing { key, .. } | AttemptState::Recording { key } => drop(port.forget_mail(*key)),
         AttemptState::Thread { reply, key } => {
             drop(port.forget_mail(*key));
             reply.abandon(py, leftover(attempt.permits.take(), candidate));

@@ -17,6 +17,7 @@ use crate::bindings::releasing::LargeJson;
 use crate::bindings::{json, user_code, value};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
+use crate::kill_point::kill_point;
 use crate::model::{Meaning, NothingMeans, ReportedFailure};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ impl Addressee for Execution {
                 let name = this.tool_name(slot);
                 this.fail(slot, overloaded(&name));
             }
+            Message::Recorded(Ok(())) => this.state.lock().recorded(slot),
+            Message::Recorded(Err(refusal)) => this.fail(slot, *refusal),
             Message::Settled => {}
         }
         Self::after_event(slf);
@@ -212,6 +215,10 @@ impl Execution {
                 drop(way);
                 this.mark_stopped(slot);
             }
+            AttemptState::Recording { key } => {
+                this.forget_mail(py, key);
+                this.mark_stopped(slot);
+            }
             AttemptState::Coroutine(coroutine) => {
                 value::discard(coroutine.bind(py));
                 this.mark_stopped(slot);
@@ -263,6 +270,7 @@ impl Execution {
 
     /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
     pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
+        kill_point();
         let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
         let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
         let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {

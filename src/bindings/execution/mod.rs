@@ -18,6 +18,7 @@ mod events;
 mod in_place;
 mod long_check;
 mod object;
+mod recording;
 mod start;
 mod state;
 mod taped;
@@ -61,10 +62,13 @@ impl Execution {
     fn conclude(py: Python<'_>, mut finished: FinishedExecution) -> PyResult<Step> {
         let now = finished.at.unwrap_or_else(Instant::now);
         record_and_release(py, &mut finished, now);
-        match finished.reraise.take() {
+        let rows = recording::ended_rows(&mut finished);
+        let built = match finished.reraise.take() {
             Some(error) => Err(*error),
-            None => result::build(py, finished, now).map(|result| Step::Return(result.into_any().unbind())),
-        }
+            None => result::build(py, finished, now),
+        };
+        recording::write(py, rows, built.as_ref().ok());
+        built.map(|result| Step::Return(result.into_any().unbind()))
     }
 
     fn throw_in(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
@@ -130,6 +134,7 @@ impl Execution {
         }
         let mut finished = slf.get().state.lock().end();
         record_and_release(slf.py(), &mut finished, Instant::now());
+        recording::write(slf.py(), recording::ended_rows(&mut finished), None);
     }
 }
 

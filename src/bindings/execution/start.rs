@@ -18,6 +18,7 @@ use crate::bindings::slots::{self, CallsAround, LentSlots};
 use crate::bindings::unchecked;
 use crate::error::{ErrorKind, HubError};
 use crate::execute::{Answer, Run, overloaded, refused_by_pool};
+use crate::kill_point::kill_point;
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
@@ -169,7 +170,9 @@ impl Execution {
         start: AttemptStart,
         prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
-        match tape::current(Some(slf.get().hub.get().address())) {
+        // An attempt that was put on tape before its row was written goes on here.
+        let is_on_tape = slf.get().state.lock().attempts[start.slot].taping.is_some();
+        match tape::current(Some(slf.get().hub.get().address())).filter(|_| !is_on_tape) {
             Some(tape) => Self::launch_on_tape(slf, start, prepared, &tape),
             None => Self::launch_tool(slf, start, prepared),
         }
@@ -180,6 +183,10 @@ impl Execution {
         start: AttemptStart,
         prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
+        if let Some(recorder) = slf.get().missing_row(start.slot) {
+            return Self::write_row(slf, &start, prepared, &recorder).map(|()| None);
+        }
+        kill_point();
         match (python_tool(&start.candidate), prepared) {
             (_, PreparedArguments::Native(args)) => {
                 Self::launch_native(slf, start.slot, start.candidate, *args).map(|()| None)

@@ -81,6 +81,8 @@ pub enum AttemptState {
     Announced { turns: u8 },
     /// Waiting for a free place.
     Queueing { way: PassageWait, key: u64 },
+    /// Waiting for its row in the ledger.
+    Recording { key: u64 },
     /// Stepped inside the caller's task.
     InPlace,
     /// An asyncio task of its own.
@@ -295,6 +297,16 @@ impl State {
             plan.run.resume(slot);
         }
         None
+    }
+
+    /// The row of this attempt is written: it may start, unless it was stopped meanwhile.
+    pub fn recorded(&mut self, slot: usize) {
+        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
+            return;
+        };
+        plan.run.set_waiting(slot, false);
+        plan.run.resume(slot);
+        self.attempts[slot].state = AttemptState::Nothing;
     }
 
     /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.

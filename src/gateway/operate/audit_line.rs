@@ -2,11 +2,11 @@
 //!
 //! The fields are described in `docs/reference/events.md`; a change of their meaning needs another [`VERSION`].
 
+use crate::canonical::json_digest;
 use crate::error::clip;
 pub use crate::tape::timestamp;
-use ring::digest::{SHA256, digest};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
@@ -66,13 +66,13 @@ impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
     fn from(event: AuditEvent<'a>) -> Self {
         match event {
             AuditEvent::Call { tool, candidate, arguments } => {
-                EventFields::Call { tool: clip(tool), candidate, arguments: argument_digest(arguments) }
+                EventFields::Call { tool: clip(tool), candidate, arguments: json_digest(arguments) }
             }
-            AuditEvent::Search { arguments } => EventFields::Search { arguments: argument_digest(arguments) },
+            AuditEvent::Search { arguments } => EventFields::Search { arguments: json_digest(arguments) },
             AuditEvent::Describe { tool } => EventFields::Describe { tool: clip(tool) },
             AuditEvent::Resource { uri } => EventFields::Resource { uri: shown_uri(uri) },
             AuditEvent::Prompt { prompt, arguments } => {
-                EventFields::Prompt { prompt: clip(prompt), arguments: argument_digest(arguments) }
+                EventFields::Prompt { prompt: clip(prompt), arguments: json_digest(arguments) }
             }
             AuditEvent::Refusal { status, count } => EventFields::Refusal { status, count },
         }
@@ -120,41 +120,6 @@ fn shown_uri(uri: &str) -> String {
     let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
     let host = authority.rsplit('@').next().unwrap_or_default();
     clip(&format!("{scheme}://{host}{path}")).into_owned()
-}
-
-/// The SHA-256 of the arguments with sorted keys, so that their order does not matter.
-fn argument_digest(arguments: &Value) -> String {
-    fn object(map: &Map<String, Value>, text: &mut String) {
-        let mut keys: Vec<&String> = map.keys().collect();
-        keys.sort_unstable();
-        text.push('{');
-        for key in keys {
-            text.push_str(&Value::String(key.clone()).to_string());
-            text.push(':');
-            canonical(&map[key], text);
-            text.push(',');
-        }
-        text.push('}');
-    }
-    fn canonical(value: &Value, text: &mut String) {
-        match value {
-            Value::Object(map) => object(map, text),
-            Value::Array(items) => {
-                text.push('[');
-                for item in items {
-                    canonical(item, text);
-                    text.push(',');
-                }
-                text.push(']');
-            }
-            other => text.push_str(&other.to_string()),
-        }
-    }
-    let mut text = String::new();
-    canonical(arguments, &mut text);
-    let hash = digest(&SHA256, text.as_bytes());
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
 }
 
 #[cfg(test)]
@@ -229,7 +194,7 @@ mod tests {
 
     #[test]
     fn equal_arguments_have_equal_digests_in_any_order() {
-        let of = |value: Value| argument_digest(&value);
+        let of = |value: Value| json_digest(&value);
         assert_eq!(
             of(json!({"a": 1, "b": {"c": [1], "d": 2}})),
             of(json!({"b": {"d": 2, "c": [1]}, "a": 1}))

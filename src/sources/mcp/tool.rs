@@ -33,6 +33,7 @@ pub struct McpTool {
     /// What the answer must look like; `None` when the server does not say.
     result: Option<Arc<ResultSchema>>,
     listed: Arc<Listed>,
+    is_listed: bool,
     server: Arc<Server>,
 }
 
@@ -43,8 +44,14 @@ impl McpTool {
             result: listed.output_schema.clone().map(|schema| Arc::new(ResultSchema::new(schema))),
             spec,
             listed,
+            is_listed: true,
             server,
         }
+    }
+
+    /// A tool that its server has not listed (yet), by the server's own name for it.
+    pub fn unlisted(server: Arc<Server>, own_name: &str, spec: ToolSpec) -> Self {
+        McpTool { is_listed: false, ..McpTool::new(server, Arc::new(Listed::unlisted(own_name)), spec) }
     }
 
     pub fn server(&self) -> &Arc<Server> {
@@ -339,6 +346,10 @@ impl Tool for McpTool {
 
     fn definition_extras(&self) -> Map<String, Value> {
         self.listed.extras()
+    }
+
+    fn is_defined(&self) -> bool {
+        self.is_listed
     }
 
     fn why_waiting(&self) -> Option<String> {

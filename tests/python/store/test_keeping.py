@@ -196,7 +196,7 @@ def test_a_place_that_cannot_be_used_costs_one_warning(
             file.execute("CREATE TABLE bookmarks (url TEXT)")
         file.close()
     with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=path) as hub:
-        hub.register(long_text)
+        hub.register(long_text, read_only=True)
         handle = cut(hub, 1)
         assert hub.read_more(handle, 0, 8) == "Straße 1"
         assert hub.stats("long_text")["long_text"][0]["calls"] == 1
@@ -212,7 +212,7 @@ def test_a_file_that_is_gone_costs_one_warning_and_nothing_in_memory(
 ) -> None:
     path, backup = tmp_path / "hub.db", tmp_path / "hub.bak"
     with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=path) as hub:
-        hub.register(len, name="length")
+        hub.register(len, name="length", read_only=True)
         for _ in range(10):
             hub.call("length", {"obj": "abc"})
         assert hub.flush()
@@ -224,14 +224,14 @@ def test_a_file_that_is_gone_costs_one_warning_and_nothing_in_memory(
         hub.call("length", {"obj": "abc"})
         assert not hub.flush(), "the hub goes on in memory"
         assert hub.stats("length")["length"][0]["calls"] == 11
-        hub.register(long_text)
+        hub.register(long_text, read_only=True)
         handle = cut(hub, 1)
         assert hub.read_more(handle, 0, 8) == "Straße 1"
     (message,) = caplog.messages
     assert "removed or replaced while it was in use; this hub goes on in memory" in message
     for file, calls in ((path, 0), (backup, 10 if renamed else 0)):
         with ToolHub(store=file) as hub:
-            hub.register(len, name="length")
+            hub.register(len, name="length", read_only=True)
             assert hub.stats("length")["length"][0]["calls"] == calls
 
 

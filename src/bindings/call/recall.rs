@@ -1,0 +1,70 @@
+//! A call of a run: what the ledger knows of it, and giving its result again.
+
+use super::state::{Awaiting, CallDriver};
+use super::steps::Next;
+use crate::bindings::bridge;
+use crate::bindings::json;
+use crate::bindings::once::intern;
+use crate::bindings::result::{refused, succeeded};
+use crate::canonical::json_digest;
+use crate::error::{ErrorKind, HubError, clip};
+use crate::plan::RecallRequest;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+impl CallDriver {
+    /// Asks the ledger. Arguments that are no JSON cannot be recognised later, so their call is refused.
+    pub(super) fn recall<'py>(slf: &Bound<'py, Self>, request: &RecallRequest) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let arguments = match json::from_python(this.args.bind(py)) {
+            Ok(value) => json_digest(&value),
+            Err(reason) => {
+                let name = this.plan.lock().request().target.name().clone();
+                let error = not_json(&name, &request.run, &reason);
+                return this.refuse(py, &error).map(Next::Finish);
+            }
+        };
+        let (answer, answered) = oneshot::channel();
+        let ticket = request.ask(arguments, move |memory| drop(answer.send(memory)));
+        let recalled = Arc::new(Mutex::new(None));
+        let filled = recalled.clone();
+        let ask = async move {
+            let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
+            *filled.lock() = Some((memory, ticket));
+            Ok::<(), HubError>(())
+        };
+        this.state.lock().awaiting = Awaiting::Recall(recalled);
+        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
+    }
+
+    /// The result that the run has kept.
+    pub(super) fn replayed<'py>(&self, py: Python<'py>, kept: &Value) -> PyResult<Bound<'py, PyDict>> {
+        let name = self.plan.lock().request().target.name().clone();
+        let result = match kept.get("success").and_then(Value::as_bool) {
+            Some(true) => {
+                let value = json::to_python(py, kept.get("result").unwrap_or(&Value::Null))?;
+                succeeded(py, &name, value.unbind())?
+            }
+            _ => {
+                let text = kept.get("error").and_then(Value::as_str).unwrap_or("The call failed.").to_owned();
+                refused(py, Some(&name), &HubError::new(ErrorKind::ToolError, text))?
+            }
+        };
+        let meta = result.as_any().get_item(intern!(py, "_meta"))?;
+        meta.set_item(intern!(py, "replayed"), true)?;
+        Ok(result)
+    }
+}
+
+fn not_json(tool: &str, run: &str, reason: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are no JSON: {reason}.",
+        clip(tool),
+        clip(run)
+    );
+    HubError::new(ErrorKind::InvalidArguments, text)
+}

@@ -1,0 +1,127 @@
+//! `approve="ask"`: the question is kept in the store, and the call ends as paused until somebody has answered it. The answer
+//! is bound to what was shown: tool, definition, arguments, run and caller.
+
+use super::state::{Awaiting, CallDriver, StoredAnswer};
+use super::steps::Next;
+use crate::bindings::bridge;
+use crate::bindings::json;
+use crate::bindings::once::intern;
+use crate::canonical::{digest_of, json_digest};
+use crate::error::{ErrorKind, HubError, clip};
+use crate::invisible::error_line;
+use crate::plan::Verdict;
+use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Characters of a question that are shown.
+const LONGEST: usize = 2_000;
+
+impl CallDriver {
+    /// Uses the approval of this call up, or asks for one. All forms of the arguments are one question.
+    pub(super) fn ask_later<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        let hub = self.hub.get().core();
+        let question = match self.question(py)? {
+            Ok(question) => question,
+            Err(error) => return self.refuse(py, &error).map(Next::Finish),
+        };
+        let (answer, answered) = oneshot::channel();
+        hub.ledger().ask_approval(question, Box::new(move |known| drop(answer.send(known))));
+        let known: StoredAnswer = Arc::new(Mutex::new(None));
+        let filled = known.clone();
+        let ask = async move {
+            let answer = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
+            *filled.lock() = Some(answer);
+            Ok::<(), HubError>(())
+        };
+        self.state.lock().awaiting = Awaiting::StoredApproval(known);
+        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
+    }
+
+    fn question(&self, py: Python<'_>) -> PyResult<Result<ApprovalQuestion, HubError>> {
+        let hub = self.hub.get().core();
+        let (run, principal) = {
+            let plan = self.plan.lock();
+            (plan.options().run.clone(), plan.options().principal.clone().unwrap_or_default())
+        };
+        let (forms, tool, servers) = {
+            let state = self.state.lock();
+            let Some(asked) = &state.approvals else {
+                return Ok(Err(HubError::new(ErrorKind::NotAllowed, "There is nothing to approve.")));
+            };
+            let forms: Vec<_> =
+                asked.forms.iter().map(|form| (form.args.bound(py), form.candidates.clone())).collect();
+            (forms, asked.request.name.clone(), asked.request.servers.clone())
+        };
+        let mut parts =
+            vec![tool.to_string(), run.as_deref().unwrap_or_default().to_owned(), principal.to_string()];
+        parts.push(if run.is_some() { "run" } else { "no run" }.to_owned());
+        let mut shown = Vec::new();
+        for (args, candidates) in &forms {
+            let value = match json::from_python(args) {
+                Ok(value) => value,
+                Err(reason) => {
+                    let text = format!(
+                        "Tool '{}' was not called: an approval is bound to arguments, and these are no JSON: {reason}.",
+                        clip(&tool)
+                    );
+                    return Ok(Err(HubError::new(ErrorKind::InvalidArguments, text)));
+                }
+            };
+            parts.push(hub.definitions_hash(candidates));
+            parts.push(json_digest(&value));
+            shown.push(value.to_string());
+        }
+        let place = match servers.is_empty() {
+            true => String::new(),
+            false => format!(" on {}", servers.iter().map(|id| &**id).collect::<Vec<_>>().join(", ")),
+        };
+        let lasts = hub.options.approval_lifetime.as_micros();
+        Ok(Ok(ApprovalQuestion {
+            digest: digest_of(&parts.iter().map(String::as_str).collect::<Vec<_>>()),
+            principal: principal.to_string(),
+            run: run.map(|run| run.to_string()),
+            tool: tool.to_string(),
+            shown: error_line(&format!("{tool}{place} {}", shown.join(" or ")), LONGEST),
+            lasts: i64::try_from(lasts).unwrap_or(i64::MAX),
+        }))
+    }
+
+    pub(super) fn stored_approval_ended<'py>(
+        &self,
+        py: Python<'py>,
+        known: &StoredAnswer,
+        ended: PyResult<Py<PyAny>>,
+    ) -> PyResult<Next<'py>> {
+        ended?;
+        let answer = known.lock().take().unwrap_or_else(|| Err("it gave no answer".to_owned()));
+        let name = self.plan.lock().request().target.name().clone();
+        let verdict = match answer {
+            Ok(ApprovalAnswer::Approved) => Verdict::Approved,
+            Ok(ApprovalAnswer::Denied(None)) => Verdict::Refused("it was not approved".to_owned()),
+            Ok(ApprovalAnswer::Denied(Some(reason))) => {
+                Verdict::Refused(format!("it was not approved: {}", error_line(&reason, LONGEST)))
+            }
+            Ok(ApprovalAnswer::Pending(id)) => {
+                let result = self.refuse(py, &waiting(&name, &id))?;
+                let meta = result.as_any().get_item(intern!(py, "_meta"))?;
+                meta.set_item(intern!(py, "paused"), id)?;
+                return Ok(Next::Finish(result));
+            }
+            Err(why) => Verdict::Refused(format!("its approval cannot be asked for ({why})")),
+        };
+        self.plan.lock().approval_answered(verdict);
+        Ok(Next::Plan)
+    }
+}
+
+fn waiting(tool: &str, id: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}') or `toolhub approve {id}`, \
+         and make the call again.",
+        clip(tool)
+    );
+    HubError::new(ErrorKind::Paused, text)
+}

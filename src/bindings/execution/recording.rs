@@ -1,0 +1,93 @@
+//! The rows of attempts that may have effects: written before they start, ended with the execution.
+
+use super::Execution;
+use super::state::{Address, AttemptStart, AttemptState, FinishedExecution};
+use crate::bindings::addressee::Message;
+use crate::bindings::argument_checks::PreparedArguments;
+use crate::bindings::json;
+use crate::bindings::loop_bridge::Mail;
+use crate::bindings::once::intern;
+use crate::bindings::value;
+use crate::canonical::{digest_of, json_digest};
+use crate::error::HubError;
+use crate::hub::{EffectRecorder, EndedRows};
+use crate::kill_point::kill_point;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+impl Execution {
+    /// What writes the row that this attempt still needs.
+    pub(super) fn missing_row(&self, slot: usize) -> Option<Arc<EffectRecorder>> {
+        let state = self.state.lock();
+        let plan = state.plan.as_ref()?;
+        plan.recorder.clone().filter(|_| plan.needs_row(slot))
+    }
+
+    /// Writes the row of an attempt, which goes on when it is committed.
+    pub(super) fn write_row(
+        slf: &Bound<'_, Self>,
+        start: &AttemptStart,
+        prepared: PreparedArguments,
+        recorder: &EffectRecorder,
+    ) -> PyResult<()> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let given = this.state.lock().args.clone_ref(py);
+        let arguments = argument_digest(given.bind(py));
+        let definition = this.hub.get().core().definition_hash(&start.candidate);
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        {
+            let mut state = this.state.lock();
+            state.attempts[slot].state = AttemptState::Recording { key };
+            state.attempts[slot].prepared = Some(prepared);
+            if let Some(plan) = state.plan.as_mut() {
+                plan.run.set_waiting(slot, true);
+            }
+        }
+        let written = move |result: Result<(), HubError>| {
+            mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
+        };
+        kill_point();
+        recorder.write((slot, &start.candidate), &definition, arguments, Box::new(written));
+        Ok(())
+    }
+}
+
+/// The digest of arguments; what is no JSON is named by how it reads.
+pub fn argument_digest(given: &Bound<'_, PyAny>) -> String {
+    match json::from_python(given) {
+        Ok(value) => json_digest(&value),
+        Err(_) => digest_of(&["text", &value::readable(given).unwrap_or_default()]),
+    }
+}
+
+/// How the rows of an execution end.
+pub(super) fn ended_rows(finished: &mut FinishedExecution) -> Option<EndedRows> {
+    let attempts = &finished.attempts;
+    let error = |slot: usize| attempts.get(slot).and_then(|attempt| attempt.error.as_deref());
+    finished.plan.as_mut()?.ended_rows(error)
+}
+
+/// Writes the rows, and in a run what the call gave.
+pub(super) fn write(py: Python<'_>, rows: Option<EndedRows>, result: Option<&Bound<'_, PyDict>>) {
+    let Some(rows) = rows else { return };
+    kill_point();
+    let success = result.and_then(|result| result.get_item(intern!(py, "success")).ok().flatten());
+    let has_succeeded = success.is_some_and(|success| success.is_truthy().unwrap_or(false));
+    rows.write(has_succeeded, || result.map(|result| kept(result, has_succeeded).to_string()));
+}
+
+/// A result as a run keeps it. A value that is no JSON is kept as it reads.
+fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
+    let py = result.py();
+    let member = |key: &str| {
+        let value = result.get_item(key).ok().flatten().unwrap_or_else(|| py.None().into_bound(py));
+        json::from_python(&value)
+            .unwrap_or_else(|_| Value::String(value::readable(&value).unwrap_or_default()))
+    };
+    match has_succeeded {
+        true => json!({"success": true, "result": member("result")}),
+        false => json!({"success": false, "error": member("error")}),
+    }
+}

@@ -1,0 +1,233 @@
+//! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
+
+use crate::error::{ErrorKind, HubError, clip};
+use crate::kill_point::kill_point;
+use crate::registry::Candidate;
+use crate::store::ledger::{
+    EffectEnd, EffectState, Ledger, NOT_SENT, NewEffect, OccurrenceTicket, RunMemory, new_id,
+};
+use crate::tool::Tool;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, Weak};
+
+/// Whether calls that may have effects need a row in the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LedgerMode {
+    /// Without a row nothing is sent.
+    #[default]
+    Required,
+    /// If the row cannot be written, the call is made without one.
+    Optional,
+    /// No rows, except in runs.
+    Off,
+}
+
+impl LedgerMode {
+    pub const ALL: [LedgerMode; 3] = [LedgerMode::Required, LedgerMode::Optional, LedgerMode::Off];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            LedgerMode::Required => "required",
+            LedgerMode::Optional => "optional",
+            LedgerMode::Off => "off",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<LedgerMode> {
+        LedgerMode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// A tool and the hash of its definition.
+type HashedDefinition = (Weak<dyn Tool>, Arc<str>);
+
+/// The ledger of a hub, made when it is first needed.
+#[derive(Default)]
+pub struct HubLedger {
+    pub(super) ledger: OnceLock<Arc<Ledger>>,
+    /// The file of the store, whether it can be used or not.
+    pub(super) path: OnceLock<PathBuf>,
+    /// The hash of a definition, by the address of its tool.
+    pub(super) definitions: Mutex<HashMap<usize, HashedDefinition>>,
+}
+
+/// The most definitions whose hash is remembered.
+pub(super) const MOST_DEFINITIONS: usize = 10_000;
+
+/// A call of a run, while it is made.
+pub struct CallRecord {
+    pub run: String,
+    pub call: String,
+    ticket: OccurrenceTicket,
+}
+
+impl CallRecord {
+    pub fn new(run: &str, call: String, ticket: OccurrenceTicket) -> Self {
+        CallRecord { run: run.to_owned(), call, ticket }
+    }
+}
+
+/// Writes the rows of one run of candidates. Rows that nobody has ended when it is dropped may have happened.
+pub struct EffectRecorder {
+    ledger: Arc<Ledger>,
+    mode: LedgerMode,
+    principal: String,
+    call: String,
+    run: Option<String>,
+    record: Mutex<Option<CallRecord>>,
+    /// The candidates that have a row, and its id.
+    rows: Mutex<Vec<(usize, String)>>,
+}
+
+/// What is called when the row of an attempt is written, or could not be.
+pub type RowWritten = Box<dyn FnOnce(Result<(), HubError>) + Send>;
+
+impl EffectRecorder {
+    pub(super) fn new(
+        ledger: Arc<Ledger>,
+        mode: LedgerMode,
+        principal: String,
+        record: Option<CallRecord>,
+    ) -> Self {
+        EffectRecorder {
+            ledger,
+            mode,
+            principal,
+            call: record.as_ref().map_or_else(new_id, |record| record.call.clone()),
+            run: record.as_ref().map(|record| record.run.clone()),
+            record: Mutex::new(record),
+            rows: Mutex::default(),
+        }
+    }
+
+    pub(super) fn has_row(&self, slot: usize) -> bool {
+        self.rows.lock().iter().any(|(at, _)| *at == slot)
+    }
+
+    /// The rows, for whoever ends them.
+    pub(super) fn take_rows(&self) -> Vec<(usize, String)> {
+        std::mem::take(&mut *self.rows.lock())
+    }
+
+    /// Writes the row of an attempt. `arguments` is the digest of what it is called with.
+    pub fn write(
+        &self,
+        (slot, candidate): (usize, &Candidate),
+        definition: &str,
+        arguments: String,
+        written: RowWritten,
+    ) {
+        let id = new_id();
+        self.rows.lock().push((slot, id.clone()));
+        let row = NewEffect {
+            id,
+            run: self.run.clone(),
+            call: self.call.clone(),
+            principal: self.principal.clone(),
+            tool: candidate.spec().name.to_string(),
+            source: candidate.source.name(),
+            server: candidate.server.as_deref().unwrap_or_default().to_owned(),
+            definition: definition.to_owned(),
+            arguments,
+        };
+        let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
+        let name = candidate.spec().name.clone();
+        let done = move |result: Result<(), String>| {
+            written(match result {
+                Err(why) if !may_go_on => Err(not_recorded(&name, &why)),
+                _ => Ok(()),
+            });
+        };
+        self.ledger.begin(row, Box::new(done));
+    }
+}
+
+/// The rows of a run of candidates that is over, to be written.
+pub struct EndedRows {
+    recorder: Arc<EffectRecorder>,
+    ends: Vec<EffectEnd>,
+}
+
+impl EndedRows {
+    pub(super) fn new(recorder: Arc<EffectRecorder>, ends: Vec<EffectEnd>) -> Self {
+        EndedRows { recorder, ends }
+    }
+
+    /// Writes how the attempts ended, and in a run what the call gave; `result` is asked only if it is kept.
+    pub fn write(self, has_succeeded: bool, result: impl FnOnce() -> Option<String>) {
+        let EndedRows { recorder, ends } = self;
+        let call = recorder.record.lock().take().map(|CallRecord { call, ticket, .. }| {
+            let is_unknown = ends.iter().any(|end| end.state == EffectState::Unknown);
+            let was_sent = ends.iter().any(|end| !is_not_sent(end));
+            // What failed without effects is made again; what may have happened is asked about.
+            let kept = if !is_unknown && (has_succeeded || was_sent) { result() } else { None };
+            if kept.is_some() {
+                ticket.consume();
+            }
+            (call, kept)
+        });
+        kill_point();
+        recorder.ledger.finish(ends, call);
+    }
+}
+
+fn is_not_sent(end: &EffectEnd) -> bool {
+    end.state == EffectState::Failed && end.error.as_deref().is_some_and(|why| why.starts_with(NOT_SENT))
+}
+
+impl Drop for EffectRecorder {
+    fn drop(&mut self) {
+        let unknown =
+            |(_, id)| EffectEnd { id, state: EffectState::Unknown, error: Some("it was given up".into()) };
+        self.ledger.finish(self.take_rows().into_iter().map(unknown).collect(), None);
+    }
+}
+
+/// The error of an attempt whose row cannot be written.
+pub(super) fn not_recorded(tool: &str, why: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({why}). Make the \
+         store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
+        clip(tool)
+    );
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// The error of a call of a run that must not be made now; `None` if it may be.
+pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> {
+    let (tool, run) = (clip(tool), clip(run));
+    let paused = |text: String| Some(HubError::new(ErrorKind::Paused, text));
+    match memory {
+        RunMemory::New(_) | RunMemory::Over(_) => None,
+        RunMemory::Unknown(row) => paused(format!(
+            "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
+             then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
+        )),
+        RunMemory::Changed(row) => paused(format!(
+            "Tool '{tool}' was not called: in run '{run}' it was called with another definition of the tool (row {row}). Use \
+             another run, or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
+        )),
+        RunMemory::Taken => {
+            let text = format!("Tool '{tool}' was not called: another process is working on run '{run}'.");
+            Some(HubError::new(ErrorKind::NotAllowed, text))
+        }
+    }
+}
+
+/// The error of a call of a run whose ledger cannot be asked.
+pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
+    let (tool, run) = (clip(tool), clip(run));
+    let text = format!("Tool '{tool}' was not called: what run '{run}' has done cannot be read ({why}).");
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// What a run keeps of a call: its value, or its error.
+pub fn kept_result(result: &Result<Value, HubError>) -> Value {
+    match result {
+        Ok(value) => json!({"success": true, "result": value}),
+        Err(error) => json!({"success": false, "error": error.message, "kind": error.kind.name()}),
+    }
+}

@@ -1,0 +1,166 @@
+//! Recording effects: which attempts need a row in the ledger, what it holds, and how it ends.
+
+use super::Hub;
+use super::effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded};
+use super::planned::PlannedRun;
+use crate::canonical::{digest_of, json_digest};
+use crate::error::{HubError, Outcome};
+use crate::execute::{BeforeSend, Fate};
+use crate::registry::Candidate;
+use crate::store::ledger::{EffectEnd, EffectState, Ledger, NOT_SENT};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+impl Hub {
+    /// The ledger: in the file of the store, or in memory.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        self.recording.ledger.get_or_init(|| Ledger::new(self.recording.path.get().cloned()))
+    }
+
+    /// The ledger is kept in this file, even if it cannot be used now.
+    pub(super) fn record_in(&self, path: &std::path::Path) {
+        // Only the first store counts.
+        let _ = self.recording.path.set(path.to_owned());
+    }
+
+    /// Whether the ledger was needed so far.
+    pub fn has_ledger(&self) -> bool {
+        self.recording.ledger.get().is_some()
+    }
+
+    /// Writes what is queued, and closes the ledger. False if that took too long.
+    pub fn close_ledger(&self, patience: Duration) -> bool {
+        self.recording.ledger.get().is_none_or(|ledger| ledger.close(patience))
+    }
+
+    /// What records the effects of these candidates; `None` if there is nothing to record.
+    pub(super) fn recorder(
+        &self,
+        candidates: &[Arc<Candidate>],
+        principal: Option<&Arc<str>>,
+    ) -> Option<Arc<EffectRecorder>> {
+        let is_wanted = self.options.ledger != LedgerMode::Off && self.recording.path.get().is_some();
+        let may_act = || candidates.iter().any(|one| !one.spec().effects.are_harmless());
+        (is_wanted && may_act()).then(|| self.new_recorder(principal, None))
+    }
+
+    fn new_recorder(&self, principal: Option<&Arc<str>>, record: Option<CallRecord>) -> Arc<EffectRecorder> {
+        let principal = principal.map(|id| id.to_string()).unwrap_or_default();
+        Arc::new(EffectRecorder::new(self.ledger().clone(), self.options.ledger, principal, record))
+    }
+
+    /// Records a run of candidates as a call of a run.
+    pub fn record_as(&self, planned: &mut PlannedRun, principal: Option<&Arc<str>>, record: CallRecord) {
+        planned.recorder = Some(self.new_recorder(principal, Some(record)));
+    }
+
+    /// The hash of what a model and a caller see of a tool.
+    pub fn definition_hash(&self, candidate: &Candidate) -> Arc<str> {
+        let key = Arc::as_ptr(&candidate.tool).cast::<()>() as usize;
+        let mut known = self.recording.definitions.lock();
+        if let Some((tool, hash)) = known.get(&key)
+            && tool.upgrade().is_some_and(|tool| Arc::ptr_eq(&tool, &candidate.tool))
+        {
+            return hash.clone();
+        }
+        if known.len() >= MOST_DEFINITIONS {
+            known.clear();
+        }
+        let spec = candidate.spec();
+        let definition = json!({
+            "name": &*spec.name,
+            "description": &*spec.description,
+            "parameters": &*spec.parameters,
+            "annotations": &spec.annotations,
+            "version": spec.version.as_deref(),
+            "source": candidate.source.name(),
+            "server": candidate.server.as_deref(),
+            "extras": candidate.tool.definition_extras(),
+        });
+        let hash: Arc<str> = Arc::from(json_digest(&definition));
+        known.insert(key, (Arc::downgrade(&candidate.tool), hash.clone()));
+        hash
+    }
+
+    /// The hash of several definitions, whatever their order.
+    pub fn definitions_hash(&self, candidates: &[Arc<Candidate>]) -> String {
+        let mut hashes: Vec<Arc<str>> = candidates.iter().map(|one| self.definition_hash(one)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        match hashes.as_slice() {
+            [only] => only.to_string(),
+            many => digest_of(&many.iter().map(|hash| &**hash).collect::<Vec<_>>()),
+        }
+    }
+}
+
+impl Hub {
+    /// What writes the row of a candidate on tokio, before it starts.
+    pub(super) fn row_writer(
+        &self,
+        plan: &PlannedRun,
+        slot: usize,
+        arguments: &Arc<str>,
+    ) -> Option<BeforeSend> {
+        let recorder = plan.recorder.clone().filter(|_| plan.needs_row(slot))?;
+        let candidate = plan.candidates[slot].clone();
+        let (definition, arguments) = (self.definition_hash(&candidate), arguments.clone());
+        Some(Arc::new(move || {
+            let (written, is_written) = oneshot::channel();
+            let notify = Box::new(move |result| drop(written.send(result)));
+            recorder.write((slot, &candidate), &definition, arguments.to_string(), notify);
+            let name = candidate.spec().name.clone();
+            Box::pin(
+                async move { is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, "it is closed"))) },
+            )
+        }))
+    }
+}
+
+impl PlannedRun {
+    /// Whether an attempt needs a row before it starts.
+    pub fn needs_row(&self, slot: usize) -> bool {
+        self.recorder.as_ref().is_some_and(|recorder| {
+            !self.candidates[slot].spec().effects.are_harmless() && !recorder.has_row(slot)
+        })
+    }
+
+    /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.
+    pub fn ended_rows<'a>(&mut self, error: impl Fn(usize) -> Option<&'a HubError>) -> Option<EndedRows> {
+        let recorder = self.recorder.take()?;
+        let rows = recorder.take_rows();
+        let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
+        Some(EndedRows::new(recorder, ends))
+    }
+
+    fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
+        let not_sent = |why: &str| (EffectState::Failed, Some(format!("{NOT_SENT}: {why}")));
+        let unknown = |why: &str| (EffectState::Unknown, Some(why.to_owned()));
+        let (state, error) = match (self.run.fate(slot), error) {
+            (Fate::Succeeded, _) => (EffectState::Done, None),
+            (Fate::Failed, Some(error)) if error.proves_nothing_happened() => not_sent(&error.message),
+            (Fate::Failed, Some(error)) if error.outcome == Outcome::Failed => {
+                (EffectState::Failed, Some(error.message.to_string()))
+            }
+            (Fate::Failed, error) => unknown(error.map_or("it failed", |error| &error.message)),
+            (Fate::NotTried | Fate::Rejected, _) => not_sent("it was not started"),
+            (Fate::TimedOut | Fate::Stopped, _) if self.run.never_sent(slot) => {
+                not_sent("it was not started")
+            }
+            (Fate::TimedOut, _) => unknown("it timed out"),
+            (Fate::Stopped | Fate::Running, _) => unknown("it was cancelled"),
+        };
+        EffectEnd { id, state, error }
+    }
+}
+
+impl Hub {
+    /// Notes that the store is in this file but cannot be used.
+    pub fn go_without_store(&self, path: &std::path::Path) {
+        self.record_in(path);
+        self.has_no_store.store(true, Ordering::Relaxed);
+    }
+}

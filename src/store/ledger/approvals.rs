@@ -1,0 +1,124 @@
+//! Approvals: each is bound to the digest of what was shown, is used once, and expires.
+
+use super::owner::new_id;
+use crate::store::time::now;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+
+/// What is asked about, and what binds the answer.
+#[derive(Clone, Debug)]
+pub struct ApprovalQuestion {
+    /// Of tool, definition, canonical arguments, run and principal.
+    pub digest: String,
+    pub principal: String,
+    pub run: Option<String>,
+    pub tool: String,
+    /// The readable text of the question.
+    pub shown: String,
+    /// In microseconds.
+    pub lasts: i64,
+}
+
+/// What is known about the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// Given, and used up by this.
+    Approved,
+    Denied(Option<String>),
+    /// Asked, under this id.
+    Pending(String),
+}
+
+/// A question as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct PendingApproval {
+    pub id: String,
+    pub principal: String,
+    pub run: Option<String>,
+    pub tool: String,
+    pub shown: String,
+    pub digest: String,
+    pub state: String,
+    pub reason: Option<String>,
+    /// Seconds since 1970.
+    pub asked_at: f64,
+    pub expires_at: f64,
+}
+
+/// Uses an approval up, or asks for one.
+pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
+    let known: Option<(String, String, Option<String>)> = connection
+        .prepare(
+            "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state <> 'used' AND expires_at > ?2
+             ORDER BY asked_at LIMIT 1",
+        )?
+        .query_row(params![question.digest, now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match known {
+        Some((id, state, _)) if state == "approved" => {
+            connection.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [id])?;
+            Ok(ApprovalAnswer::Approved)
+        }
+        Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
+        Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),
+        None => {
+            let id = new_id();
+            connection.execute(
+                "INSERT INTO approvals (id, digest, principal, run, tool, shown, state, asked_at, expires_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)",
+                params![
+                    id,
+                    question.digest,
+                    question.principal,
+                    question.run,
+                    question.tool,
+                    question.shown,
+                    now(),
+                    now().saturating_add(question.lasts)
+                ],
+            )?;
+            Ok(ApprovalAnswer::Pending(id))
+        }
+    }
+}
+
+/// Answers a question. False if none of this id waits.
+pub fn decide(
+    connection: &Connection,
+    (id, principal): (&str, Option<&str>),
+    approves: bool,
+    reason: Option<&str>,
+) -> rusqlite::Result<bool> {
+    let state = if approves { "approved" } else { "denied" };
+    let changed = connection.execute(
+        "UPDATE approvals SET state = ?2, reason = ?3, decided_at = ?4
+         WHERE id = ?1 AND state = 'pending' AND expires_at > ?4 AND (?5 IS NULL OR principal = ?5)",
+        params![id, state, reason, now(), principal],
+    )?;
+    Ok(changed == 1)
+}
+
+/// The questions that wait, oldest first.
+pub fn pending(connection: &Connection, principal: Option<&str>) -> rusqlite::Result<Vec<PendingApproval>> {
+    let mut query = connection.prepare(
+        "SELECT id, principal, run, tool, shown, digest, state, reason, asked_at, expires_at FROM approvals
+         WHERE state = 'pending' AND expires_at > ?1 AND (?2 IS NULL OR principal = ?2) ORDER BY asked_at, id",
+    )?;
+    query.query_map(params![now(), principal], one)?.collect()
+}
+
+fn one(row: &Row<'_>) -> rusqlite::Result<PendingApproval> {
+    let seconds = |micros: i64| micros as f64 / 1e6;
+    Ok(PendingApproval {
+        id: row.get(0)?,
+        principal: row.get(1)?,
+        run: row.get(2)?,
+        tool: row.get(3)?,
+        shown: row.get(4)?,
+        digest: row.get(5)?,
+        state: row.get(6)?,
+        reason: row.get(7)?,
+        asked_at: seconds(row.get(8)?),
+        expires_at: seconds(row.get(9)?),
+    })
+}

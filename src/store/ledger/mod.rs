@@ -1,0 +1,215 @@
+//! The ledger: proof of what calls have done, in the file of the store.
+//!
+//! ```text
+//! attempt ─► begin ─► queue ─► one commit for all that wait ─► the tool runs ─► finish ─► queue ─► …
+//! run ─► recall: new, over (its result is given again), unknown (somebody has to decide)
+//! ```
+//!
+//! Every attempt that may have effects is a row, committed before anything is sent. A process that is killed leaves rows
+//! that are `started`; others see by its lock that it is gone, and call them `unknown`. Without a file the same tables are in
+//! memory.
+
+mod approvals;
+mod occurrences;
+mod owner;
+mod queue;
+mod rows;
+mod runs;
+
+pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
+pub use occurrences::OccurrenceTicket;
+pub use owner::inherited::close_in_child;
+pub use owner::new_id;
+pub use queue::{LedgerFailure, LedgerQueue};
+pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
+pub use runs::{NOT_SENT, RunCall, RunMemory, Settlement};
+
+use super::fork::OpenStore;
+use occurrences::Occurrences;
+use parking_lot::Mutex;
+use queue::LedgerTask;
+use rusqlite::Connection;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How many rows that ended a file keeps.
+const MOST_ROWS: usize = 100_000;
+/// Old rows are looked for after this many new ones.
+const PRUNED_EVERY: usize = 1_000;
+
+type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
+
+pub struct Ledger {
+    queue: Arc<LedgerQueue>,
+    occurrences: Arc<Occurrences>,
+    begun: AtomicUsize,
+    /// A ledger belongs to one process; its copy in a forked child does nothing.
+    process: u32,
+}
+
+impl Ledger {
+    /// A ledger in the file of a store, or in memory.
+    pub fn new(path: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Ledger {
+            queue: LedgerQueue::new(path),
+            occurrences: Arc::default(),
+            begun: AtomicUsize::new(0),
+            process: std::process::id(),
+        })
+    }
+
+    /// Whether rows outlive the process.
+    pub fn is_durable(&self) -> bool {
+        self.queue.path.is_some()
+    }
+
+    /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
+    pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
+        let prunes = self.begun.fetch_add(1, Ordering::Relaxed) % PRUNED_EVERY == PRUNED_EVERY - 1;
+        let work = move |connection: &Connection, owner: &str| {
+            rows::insert(connection, &new, owner)?;
+            if prunes { rows::prune(connection, MOST_ROWS) } else { Ok(()) }
+        };
+        self.put(work, done);
+    }
+
+    /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
+    /// written, the rows say that it may have happened.
+    pub fn finish(&self, ends: Vec<EffectEnd>, call: Option<(String, Option<String>)>) {
+        if ends.is_empty() && call.is_none() {
+            return;
+        }
+        let work = move |connection: &Connection, _: &str| {
+            ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
+            call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
+        };
+        self.put(work, Box::new(drop));
+    }
+
+    /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
+    pub fn occurrence(&self, principal: &str, run: &str, tool: &str, arguments: &str) -> OccurrenceTicket {
+        Occurrences::take(&self.occurrences, (principal, run), (tool, arguments))
+    }
+
+    /// What the run knows of this call.
+    pub fn recall(&self, wanted: RunCall, done: LedgerDone<RunMemory>) {
+        let (path, call) = (self.queue.path.clone(), new_id());
+        self.ask(
+            move |connection, owner| runs::recall(connection, path.as_deref(), &wanted, &call, owner),
+            done,
+        );
+    }
+
+    /// Takes a run, and counts its calls from the beginning. False if another process has it.
+    pub fn claim(&self, principal: String, run: String, done: LedgerDone<bool>) {
+        self.occurrences.restart(&principal, &run);
+        let path = self.queue.path.clone();
+        self.ask(
+            move |connection, owner| runs::claim(connection, path.as_deref(), (&principal, &run), owner),
+            done,
+        );
+    }
+
+    /// Lets other processes have the run.
+    pub fn release(&self, principal: String, run: String, done: LedgerDone<()>) {
+        self.occurrences.restart(&principal, &run);
+        self.ask(move |connection, owner| runs::release(connection, &principal, &run, owner), done);
+    }
+
+    pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<LedgerRow>>) {
+        let path = self.queue.path.clone();
+        let list = move |connection: &Connection, owner: &str| {
+            rows::reap(connection, path.as_deref(), owner)?;
+            rows::list(connection, &filter)
+        };
+        self.ask(list, done);
+    }
+
+    /// Decides about a row. False if there is none that can be decided about.
+    pub fn settle(
+        &self,
+        id: String,
+        principal: Option<String>,
+        (decision, value): (Settlement, Value),
+        done: LedgerDone<bool>,
+    ) {
+        let path = self.queue.path.clone();
+        let settle = move |connection: &Connection, owner: &str| {
+            let row = (id.as_str(), principal.as_deref());
+            runs::settle(connection, path.as_deref(), row, (decision, &value), owner)
+        };
+        self.ask(settle, done);
+    }
+
+    /// Uses an approval up, or asks for one.
+    pub fn ask_approval(&self, question: ApprovalQuestion, done: LedgerDone<ApprovalAnswer>) {
+        self.ask(move |connection, _| approvals::ask(connection, &question), done);
+    }
+
+    pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
+        self.ask(move |connection, _| approvals::pending(connection, principal.as_deref()), done);
+    }
+
+    /// Answers a question. False if none of this id waits.
+    pub fn decide(
+        &self,
+        id: String,
+        principal: Option<String>,
+        (approves, reason): (bool, Option<String>),
+        done: LedgerDone<bool>,
+    ) {
+        let decide = move |connection: &Connection, _: &str| {
+            approvals::decide(connection, (&id, principal.as_deref()), approves, reason.as_deref())
+        };
+        self.ask(decide, done);
+    }
+
+    /// Writes what is queued, and closes the file. False if that took too long.
+    pub fn close(&self, patience: Duration) -> bool {
+        if self.process != std::process::id() {
+            return true;
+        }
+        self.queue.stop();
+        self.queue.wait_for_end(patience)
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
+        done: LedgerDone<T>,
+    ) {
+        let answer = Arc::new(Mutex::new(None));
+        let filled = answer.clone();
+        let work = move |connection: &Connection, owner: &str| {
+            *filled.lock() = Some(work(connection, owner)?);
+            Ok(())
+        };
+        let done = move |written: Result<(), LedgerFailure>| {
+            let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
+            done(written.and(answer));
+        };
+        self.put(work, Box::new(done));
+    }
+
+    fn put(
+        &self,
+        work: impl FnMut(&Connection, &str) -> rusqlite::Result<()> + Send + 'static,
+        done: LedgerDone<()>,
+    ) {
+        if self.process != std::process::id() {
+            return done(Err("it belongs to the parent of this process".to_owned()));
+        }
+        self.queue.put(LedgerTask { work: Box::new(work), done });
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            self.queue.stop();
+        }
+    }
+}

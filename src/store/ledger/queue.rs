@@ -1,0 +1,209 @@
+//! The thread that writes a ledger: what has queued while one commit was under way shares the next one.
+//!
+//! A call with effects waits for its commit, so the queue is never waited for to fill. Work is done in the order in which
+//! it was queued: the start of a later call is never committed without the end of an earlier one.
+
+use super::owner::LedgerOwner;
+use crate::kill_point::kill_point;
+use crate::store::file::{FileId, FileProblem, StoreFile};
+use crate::store::fork::{self, OpenStore};
+use crate::store::schema::{self, STEPS};
+use crate::store::writer;
+use parking_lot::{Condvar, Mutex};
+use rusqlite::Connection;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// The most that share a commit.
+const MOST: usize = 1_024;
+
+/// Why the ledger could not be written, as the rest of a sentence.
+pub type LedgerFailure = String;
+
+/// May run more than once: a transaction that fails as a whole is repeated one by one.
+pub type LedgerWork = Box<dyn FnMut(&Connection, &str) -> rusqlite::Result<()> + Send>;
+
+pub struct LedgerTask {
+    pub work: LedgerWork,
+    /// Called on the thread of the ledger, after the commit.
+    pub done: Box<dyn FnOnce(Result<(), LedgerFailure>) + Send>,
+}
+
+/// The queue, the open file and the thread.
+pub struct LedgerQueue {
+    /// `None`: in memory.
+    pub path: Option<PathBuf>,
+    state: Mutex<QueueState>,
+    changed: Condvar,
+    file: Mutex<LedgerFile>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    tasks: Vec<LedgerTask>,
+    is_started: bool,
+    stop: bool,
+    ended: bool,
+}
+
+#[derive(Default)]
+struct LedgerFile {
+    open: Option<Connection>,
+    /// The file that rows were written to. Another one in its place does not have them.
+    known: Option<FileId>,
+    owner: Option<LedgerOwner>,
+}
+
+impl LedgerQueue {
+    pub fn new(path: Option<PathBuf>) -> Arc<Self> {
+        let (state, changed, file) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let queue = Arc::new(LedgerQueue { path, state, changed, file });
+        let open: Weak<LedgerQueue> = Arc::downgrade(&queue);
+        fork::register(open);
+        queue
+    }
+
+    pub fn put(self: &Arc<Self>, task: LedgerTask) {
+        let mut state = self.state.lock();
+        if state.stop || state.ended {
+            drop(state);
+            return (task.done)(Err("it is closed".to_owned()));
+        }
+        kill_point();
+        state.tasks.push(task);
+        if !std::mem::replace(&mut state.is_started, true) && self.start_writer().is_err() {
+            state.is_started = false;
+            let tasks = std::mem::take(&mut state.tasks);
+            drop(state);
+            tasks.into_iter().for_each(|task| (task.done)(Err("its thread cannot be started".to_owned())));
+            return;
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn start_writer(self: &Arc<Self>) -> io::Result<()> {
+        let queue = self.clone();
+        writer::start("toolhub-ledger", move || queue.run_writer())
+    }
+
+    /// The loop of the thread.
+    fn run_writer(&self) {
+        loop {
+            let mut batch = {
+                let mut state = self.state.lock();
+                while state.tasks.is_empty() && !state.stop {
+                    self.changed.wait(&mut state);
+                }
+                if state.tasks.is_empty() {
+                    break;
+                }
+                let most = state.tasks.len().min(MOST);
+                state.tasks.drain(..most).collect::<Vec<_>>()
+            };
+            match self.commit(&mut batch) {
+                Ok(()) => batch.into_iter().for_each(|task| (task.done)(Ok(()))),
+                // One of them may be at fault: each for itself.
+                Err(_) if batch.len() > 1 => batch.into_iter().for_each(|task| {
+                    let mut alone = [task];
+                    let written = self.commit(&mut alone);
+                    alone.into_iter().for_each(|task| (task.done)(written.clone()));
+                }),
+                Err(failure) => batch.into_iter().for_each(|task| (task.done)(Err(failure.clone()))),
+            }
+        }
+        {
+            let _gate = fork::pass();
+            *self.file.lock() = LedgerFile::default();
+        }
+        self.state.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    fn commit(&self, batch: &mut [LedgerTask]) -> Result<(), LedgerFailure> {
+        let _gate = fork::pass();
+        let mut file = self.file.lock();
+        let mut connection = self.connection(&mut file)?;
+        let owner = file.owner.as_ref().map_or("", |owner| &owner.id);
+        let mut write = || {
+            kill_point();
+            let work = schema::begin(&mut connection)?;
+            for task in &mut *batch {
+                (task.work)(&work, owner)?;
+                kill_point();
+            }
+            let committed = work.commit();
+            kill_point();
+            committed
+        };
+        let written = write().map_err(|error| match FileProblem::of(&error) {
+            FileProblem::Bad(_, why) | FileProblem::Unusable(why) => why,
+        });
+        file.open = Some(connection);
+        written
+    }
+
+    fn connection(&self, file: &mut LedgerFile) -> Result<Connection, LedgerFailure> {
+        let Some(path) = &self.path else {
+            file.owner.get_or_insert_with(LedgerOwner::in_memory);
+            return file.open.take().map_or_else(in_memory, Ok);
+        };
+        let found = FileId::of(path);
+        if file.known.is_some_and(|known| known != found) {
+            file.open = None;
+            return Err("it was removed or replaced while it was in use".to_owned());
+        }
+        if file.owner.is_none() {
+            let owner = LedgerOwner::new(path).map_err(|error| format!("it cannot be written ({error})"))?;
+            file.owner = Some(owner);
+        }
+        let connection = match file.open.take() {
+            Some(connection) => connection,
+            None => match StoreFile::prepare(path) {
+                Ok((opened, _)) => opened.connection,
+                Err(FileProblem::Bad(_, why) | FileProblem::Unusable(why)) => return Err(why),
+            },
+        };
+        file.known = Some(FileId::of(path));
+        Ok(connection)
+    }
+}
+
+fn in_memory() -> Result<Connection, LedgerFailure> {
+    let make = || {
+        let mut connection = Connection::open_in_memory()?;
+        schema::migrate(&mut connection, STEPS)?;
+        rusqlite::Result::Ok(connection)
+    };
+    make().map_err(|error: rusqlite::Error| error.to_string())
+}
+
+impl OpenStore for LedgerQueue {
+    fn close_file(&self) {
+        // What is in memory would be lost with its connection, and has no locks.
+        if self.path.is_some() {
+            self.file.lock().open = None;
+        }
+    }
+
+    fn stop(&self) {
+        let mut state = self.state.lock();
+        state.stop = true;
+        state.ended |= !state.is_started;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn wait_for_end(&self, patience: Duration) -> bool {
+        let end = Instant::now() + patience;
+        let mut state = self.state.lock();
+        while !state.ended {
+            if self.changed.wait_until(&mut state, end).timed_out() {
+                return false;
+            }
+        }
+        true
+    }
+}

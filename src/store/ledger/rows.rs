@@ -1,0 +1,200 @@
+//! The rows: one for each attempt that may have effects, written before anything is sent.
+
+use super::owner::is_alive;
+use crate::store::time::now;
+use rusqlite::{Connection, Row, params, params_from_iter};
+use serde::Serialize;
+use std::path::Path;
+
+/// What is known about an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectState {
+    /// Under way, in a process that lives.
+    Started,
+    Done,
+    /// The tool answered that it failed, or nothing was sent.
+    Failed,
+    /// It may have happened.
+    Unknown,
+}
+
+impl EffectState {
+    pub const ALL: [EffectState; 4] =
+        [EffectState::Started, EffectState::Done, EffectState::Failed, EffectState::Unknown];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            EffectState::Started => "started",
+            EffectState::Done => "done",
+            EffectState::Failed => "failed",
+            EffectState::Unknown => "unknown",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<EffectState> {
+        EffectState::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// An attempt that is about to start.
+#[derive(Clone, Debug)]
+pub struct NewEffect {
+    pub id: String,
+    pub run: Option<String>,
+    pub call: String,
+    pub principal: String,
+    pub tool: String,
+    pub source: &'static str,
+    pub server: String,
+    pub definition: String,
+    pub arguments: String,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug)]
+pub struct EffectEnd {
+    pub id: String,
+    pub state: EffectState,
+    /// The error, or `not_sent` with its kind when nothing left the process.
+    pub error: Option<String>,
+}
+
+/// A row as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedgerRow {
+    pub id: String,
+    pub run: Option<String>,
+    pub call: String,
+    pub principal: String,
+    pub tool: String,
+    pub source: String,
+    pub server: Option<String>,
+    pub definition: String,
+    pub arguments: String,
+    pub state: EffectState,
+    pub error: Option<String>,
+    /// Seconds since 1970.
+    pub started_at: f64,
+    pub ended_at: Option<f64>,
+    /// The result of the call, when it belongs to a run and is done.
+    pub result: Option<serde_json::Value>,
+}
+
+/// Which rows are wanted; the newest `limit`, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerFilter {
+    pub run: Option<String>,
+    pub principal: Option<String>,
+    pub state: Option<EffectState>,
+    pub tool: Option<String>,
+    pub limit: usize,
+}
+
+pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare(
+            "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, arguments, state, owner,
+             started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'started', ?10, ?11)",
+        )?
+        .execute(params![
+            new.id,
+            new.run,
+            new.call,
+            new.principal,
+            new.tool,
+            new.source,
+            new.server,
+            new.definition,
+            new.arguments,
+            owner,
+            now()
+        ])
+        .map(drop)
+}
+
+pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
+    connection
+        .prepare("UPDATE ledger SET state = ?2, error = ?3, ended_at = ?4 WHERE id = ?1")?
+        .execute(params![ended.id, ended.state.name(), ended.error, now()])
+        .map(drop)
+}
+
+/// What processes that have ended left behind may have happened.
+pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite::Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let mut owners =
+        connection.prepare("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
+    let owners: Vec<String> = owners.query_map([own], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for gone in owners.iter().filter(|owner| !is_alive(path, owner)) {
+        connection.execute(
+            "UPDATE ledger SET state = 'unknown', error = 'its process ended', ended_at = ?2
+             WHERE state = 'started' AND owner = ?1",
+            params![gone, now()],
+        )?;
+    }
+    Ok(())
+}
+
+pub fn list(connection: &Connection, filter: &LedgerFilter) -> rusqlite::Result<Vec<LedgerRow>> {
+    let mut wanted: Vec<(&str, String)> = Vec::new();
+    let texts = [("run", &filter.run), ("principal", &filter.principal), ("tool", &filter.tool)];
+    wanted.extend(texts.into_iter().filter_map(|(column, value)| Some((column, value.clone()?))));
+    wanted.extend(filter.state.map(|state| ("state", state.name().to_owned())));
+    let conditions: Vec<String> =
+        wanted.iter().enumerate().map(|(at, (column, _))| format!("l.{column} = ?{}", at + 1)).collect();
+    let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
+    let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
+    let sql = format!(
+        "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
+                l.started_at, l.ended_at, c.result
+         FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
+         WHERE {conditions} ORDER BY l.started_at DESC, l.id DESC LIMIT {limit}"
+    );
+    let mut rows: Vec<LedgerRow> = connection
+        .prepare(&sql)?
+        .query_map(params_from_iter(wanted.iter().map(|(_, value)| value)), row)?
+        .collect::<Result<_, _>>()?;
+    rows.reverse();
+    Ok(rows)
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
+    let state: String = row.get(9)?;
+    let seconds = |micros: i64| micros as f64 / 1e6;
+    let result: Option<String> = row.get(13)?;
+    Ok(LedgerRow {
+        id: row.get(0)?,
+        run: row.get(1)?,
+        call: row.get(2)?,
+        principal: row.get(3)?,
+        tool: row.get(4)?,
+        source: row.get(5)?,
+        server: row.get::<_, Option<String>>(6)?.filter(|server| !server.is_empty()),
+        definition: row.get(7)?,
+        arguments: row.get(8)?,
+        // A word that this version does not know says nothing about the effect.
+        state: EffectState::parse(&state).unwrap_or(EffectState::Unknown),
+        error: row.get(10)?,
+        started_at: seconds(row.get(11)?),
+        ended_at: row.get::<_, Option<i64>>(12)?.map(seconds),
+        result: result.and_then(|text| serde_json::from_str(&text).ok()),
+    })
+}
+
+/// Deletes the oldest rows that ended, and what runs kept of their calls, until `most` are left. Rows that are unknown stay.
+pub fn prune(connection: &Connection, most: usize) -> rusqlite::Result<()> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    connection.execute(
+        "DELETE FROM ledger WHERE state IN ('done', 'failed') AND started_at <= coalesce(
+            (SELECT started_at FROM ledger WHERE state IN ('done', 'failed') ORDER BY started_at DESC LIMIT 1 OFFSET ?1), -1)
+            AND call NOT IN (SELECT call FROM run_calls WHERE changed_at > ?2)",
+        params![most, now() - RUN_KEPT],
+    )?;
+    connection
+        .execute("DELETE FROM run_calls WHERE state <> 'started' AND changed_at < ?1", [now() - RUN_KEPT])?;
+    connection.execute("DELETE FROM approvals WHERE expires_at < ?1", [now() - RUN_KEPT]).map(drop)
+}
+
+/// What a run has recorded is kept for 30 days after its last change, in microseconds.
+const RUN_KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;

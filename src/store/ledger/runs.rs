@@ -1,0 +1,196 @@
+//! Runs: a sequence of calls that can be started again. A call of a run is known by its tool, its arguments and how often the
+//! same call came before; what it gave is kept, and given again.
+
+use super::owner::is_alive;
+use super::rows::{self, EffectState};
+use crate::store::time::now;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// One call of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunCall {
+    pub principal: String,
+    pub run: String,
+    pub tool: String,
+    /// The digest of the arguments.
+    pub arguments: String,
+    pub occurrence: u32,
+    /// The hash of the definitions that it would run with; empty if it is not known.
+    pub definition: String,
+}
+
+/// What a run knows of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunMemory {
+    /// It has not run: run it, under this id.
+    New(String),
+    /// It is over, and gave this.
+    Over(Value),
+    /// An earlier attempt may have happened: the id of its row.
+    Unknown(String),
+    /// It is over, with another definition of the tool: the id of its row.
+    Changed(String),
+    /// Another process has the run.
+    Taken,
+}
+
+/// The start of the error of a row of which nothing left the process.
+pub const NOT_SENT: &str = "not_sent";
+
+pub fn claim(
+    connection: &Connection,
+    path: Option<&Path>,
+    (principal, run): (&str, &str),
+    own: &str,
+) -> rusqlite::Result<bool> {
+    let owner: Option<String> = connection
+        .prepare("SELECT owner FROM runs WHERE principal = ?1 AND run = ?2")?
+        .query_row([principal, run], |row| row.get(0))
+        .optional()?;
+    match owner {
+        Some(owner) if owner == own => return Ok(true),
+        Some(owner) if path.is_some_and(|path| !owner.is_empty() && is_alive(path, &owner)) => {
+            return Ok(false);
+        }
+        _ => {}
+    }
+    connection
+        .prepare("INSERT OR REPLACE INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![principal, run, own, now()])?;
+    rows::reap(connection, path, own).map(|()| true)
+}
+
+pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE runs SET owner = '' WHERE principal = ?1 AND run = ?2 AND owner = ?3";
+    connection.execute(sql, [principal, run, own]).map(drop)
+}
+
+/// What is known about a call; a new one is noted under `call`.
+pub fn recall(
+    connection: &Connection,
+    path: Option<&Path>,
+    wanted: &RunCall,
+    call: &str,
+    own: &str,
+) -> rusqlite::Result<RunMemory> {
+    if !claim(connection, path, (&wanted.principal, &wanted.run), own)? {
+        return Ok(RunMemory::Taken);
+    }
+    let key = params![wanted.principal, wanted.run, wanted.tool, wanted.arguments, wanted.occurrence];
+    let known: Option<(String, String, Option<String>)> = connection
+        .prepare(
+            "SELECT call, definition, result FROM run_calls
+             WHERE principal = ?1 AND run = ?2 AND tool = ?3 AND arguments = ?4 AND occurrence = ?5",
+        )?
+        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((call, definition, result)) = known else {
+        connection
+            .prepare(
+                "INSERT INTO run_calls (principal, run, tool, arguments, occurrence, definition, call, state, changed_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started', ?8)",
+            )?
+            .execute(params![
+                wanted.principal,
+                wanted.run,
+                wanted.tool,
+                wanted.arguments,
+                wanted.occurrence,
+                wanted.definition,
+                call,
+                now()
+            ])?;
+        return Ok(RunMemory::New(call.to_owned()));
+    };
+    let attempts = attempts(connection, &call)?;
+    let open = attempts.iter().find(|(_, state, error)| {
+        let is_settled =
+            *state == EffectState::Failed && error.as_deref().is_some_and(|why| why.starts_with(NOT_SENT));
+        !is_settled
+    });
+    // A definition that was not known then, or is not known now, says nothing about a change.
+    let are_known = !definition.is_empty() && !wanted.definition.is_empty();
+    let is_changed = are_known && definition != wanted.definition;
+    Ok(match (result.and_then(|text| serde_json::from_str(&text).ok()), open) {
+        (Some(_), Some((row, ..))) if is_changed => RunMemory::Changed(row.clone()),
+        // A read is done again with the tool as it is now.
+        (Some(_), None) if is_changed => RunMemory::New(call),
+        (Some(result), _) => RunMemory::Over(result),
+        (None, Some((row, ..))) => RunMemory::Unknown(row.clone()),
+        (None, None) => RunMemory::New(call),
+    })
+}
+
+type KnownAttempt = (String, EffectState, Option<String>);
+
+fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
+    connection
+        .prepare("SELECT id, state, error FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
+        .query_map([call], |row| {
+            let state: String = row.get(1)?;
+            Ok((row.get(0)?, EffectState::parse(&state).unwrap_or(EffectState::Unknown), row.get(2)?))
+        })?
+        .collect()
+}
+
+/// Keeps what a call gave. `None`: what it gave is not known, or nothing ran.
+pub fn keep(connection: &Connection, call: &str, result: Option<&str>) -> rusqlite::Result<()> {
+    let state = if result.is_some() { "over" } else { "started" };
+    connection
+        .prepare("UPDATE run_calls SET result = ?2, state = ?3, changed_at = ?4 WHERE call = ?1")?
+        .execute(params![call, result, state, now()])
+        .map(drop)
+}
+
+/// What somebody who has looked says about an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// It happened: the run goes on with a result.
+    Done,
+    /// It did not happen, and shall not: the run goes on with a failure.
+    Failed,
+    /// It did not happen: the run makes the call again.
+    Again,
+}
+
+impl Settlement {
+    pub fn parse(name: &str) -> Option<Settlement> {
+        match name {
+            "done" => Some(Settlement::Done),
+            "failed" => Some(Settlement::Failed),
+            "again" => Some(Settlement::Again),
+            _ => None,
+        }
+    }
+}
+
+/// Decides about a row. False if there is none, or its process still works on it.
+pub fn settle(
+    connection: &Connection,
+    path: Option<&Path>,
+    (id, principal): (&str, Option<&str>),
+    (decision, value): (Settlement, &Value),
+    own: &str,
+) -> rusqlite::Result<bool> {
+    rows::reap(connection, path, own)?;
+    let found: Option<(String, String, String)> = connection
+        .prepare("SELECT call, state, principal FROM ledger WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((call, state, owner)) = found else { return Ok(false) };
+    if state == EffectState::Started.name() || principal.is_some_and(|principal| principal != owner) {
+        return Ok(false);
+    }
+    let (state, error, result) = match decision {
+        Settlement::Done => (EffectState::Done, None, Some(json!({"success": true, "result": value}))),
+        Settlement::Failed => {
+            let error = "It was settled as failed.";
+            (EffectState::Failed, Some(error.to_owned()), Some(json!({"success": false, "error": error})))
+        }
+        Settlement::Again => (EffectState::Failed, Some(format!("{NOT_SENT}: it shall run again")), None),
+    };
+    rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error })?;
+    keep(connection, &call, result.map(|result| result.to_string()).as_deref()).map(|()| true)
+}

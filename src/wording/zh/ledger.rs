@@ -1,0 +1,43 @@
+//! The ledger, runs and approvals.
+
+pub(super) const LEDGER: &[(&str, &str)] = &[
+    (
+        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the store \
+         writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
+        "未调用工具 '{0}'：它可能产生影响，而存储中的账本无法写入（{1}）。请让存储可写，或用 ToolHub(ledger=\"optional\") 允许不记录的调用。",
+    ),
+    (
+        "Tool '{}' was not called again: in run '{}' an earlier attempt may have happened (row {}). Look, and then call \
+         hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
+        "未再次调用工具 '{0}'：在运行 '{1}' 中，先前的一次尝试可能已经发生（记录 {2}）。请查明后以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
+    ),
+    (
+        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool (row {}). Use another run, \
+         or call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
+        "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（记录 {2}）。请使用另一个运行，或以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
+    ),
+    (
+        "Tool '{}' was not called: another process is working on run '{}'.",
+        "未调用工具 '{0}'：另一个进程正在处理运行 '{1}'。",
+    ),
+    (
+        "Tool '{}' was not called: what run '{}' has done cannot be read ({}).",
+        "未调用工具 '{0}'：无法读取运行 '{1}' 已完成的内容（{2}）。",
+    ),
+    (
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are no JSON: {}.",
+        "未调用工具 '{0}'：运行 '{1}' 的调用按参数识别，而这些参数不是 JSON：{2}。",
+    ),
+    (
+        "Tool '{}' was not called: an approval is bound to arguments, and these are no JSON: {}.",
+        "未调用工具 '{0}'：批准与参数绑定，而这些参数不是 JSON：{1}。",
+    ),
+    (
+        "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}') or `toolhub approve {}`, and \
+         make the call again.",
+        "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3}` 批准，然后再次调用。",
+    ),
+    ("its approval cannot be asked for ({})", "无法请求批准（{0}）"),
+    ("There is nothing to approve.", "没有需要批准的内容。"),
+    ("It was settled as failed.", "已被裁定为失败。"),
+];

@@ -1,0 +1,142 @@
+"""Approvals that are kept in the store: bound to what was shown, used once, expiring."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolhub import ToolError, ToolHub
+
+
+def message(args: dict[str, Any], name: str = "send_mail") -> Any:
+    return {"role": "assistant", "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+    ]}  # fmt: skip
+
+
+def opened(path: Path | None, done: list[Any], description: str = "Send it.", **options: Any) -> ToolHub:
+    hub = ToolHub(store=path, **options)
+    for name in ("send_mail", "send_letter"):
+        hub.register(
+            lambda to, copies=1, **more: done.append(to) or "sent", name=name, description=description
+        )
+    hub.register(lambda: 1, name="look", read_only=True)
+    return hub
+
+
+def asked(hub: ToolHub, args: dict[str, Any], name: str = "send_mail", **options: Any) -> Any:
+    return hub.run_sync(message(args, name), approve="ask", **options).results[0]
+
+
+def test_a_call_waits_and_goes_on_in_another_process(tmp_path: Path) -> None:
+    path, done = tmp_path / "store.db", list[Any]()
+    with opened(path, done) as hub:
+        waiting = asked(hub, {"to": "ann"})
+        assert waiting.kind == "paused"
+        assert waiting.paused in str(waiting.error)
+        assert done == []
+        assert asked(hub, {"to": "ann"}).paused == waiting.paused
+        assert asked(hub, {}, "look").result == 1
+        (row,) = hub.pending()
+        assert row.id == waiting.paused
+        assert row.shown == 'send_mail {"to":"ann"}'
+    cli = [sys.executable, "-m", "toolhub"]
+    shown = subprocess.run([*cli, "pending", "--store", path, "--json"], capture_output=True, check=True)
+    assert json.loads(shown.stdout)["id"] == waiting.paused
+    subprocess.run([*cli, "approve", waiting.paused, "--store", path], check=True, capture_output=True)
+    again = subprocess.run(
+        [*cli, "approve", waiting.paused, "--store", path], capture_output=True, check=False
+    )
+    assert again.returncode == 1
+    assert b"No call waits" in again.stderr
+    with opened(path, done) as hub:
+        assert asked(hub, {"to": "ann"}).result == "sent"
+        assert done == ["ann"]
+        assert asked(hub, {"to": "ann"}).kind == "paused"
+        assert done == ["ann"]
+    listed = subprocess.run([*cli, "ledger", "--store", path], capture_output=True, check=True, text=True)
+    assert "done" in listed.stdout
+    assert "send_mail" in listed.stdout
+
+
+def test_a_denied_call_says_why(tmp_path: Path) -> None:
+    with opened(tmp_path / "store.db", []) as hub:
+        hub.deny(asked(hub, {"to": "ann"}).paused, "not on Mondays")
+        result = asked(hub, {"to": "ann"})
+        assert result.kind == "not_allowed"
+        assert "not on Mondays" in str(result.error)
+        with pytest.raises(ToolError, match="No call waits for approval 'x'"):
+            hub.approve("x")
+
+
+def test_an_approval_expires(tmp_path: Path) -> None:
+    done: list[Any] = []
+    with opened(tmp_path / "store.db", done, approval_lifetime=0.000001) as hub:
+        waiting = asked(hub, {"to": "ann"})
+        with pytest.raises(ToolError):
+            hub.approve(waiting.paused)
+        assert asked(hub, {"to": "ann"}).paused != waiting.paused
+        assert done == []
+
+
+def test_spellings_of_the_same_call_are_the_same(tmp_path: Path) -> None:
+    done: list[Any] = []
+    with opened(tmp_path / "store.db", done) as hub:
+        hub.approve(asked(hub, {"to": "caf\u00e9", "copies": 1}, run="r").paused)
+        assert asked(hub, {"copies": 1.0, "to": "cafe\u0301"}, run="r").success
+        assert len(done) == 1
+
+
+def mutated(rng: random.Random, args: dict[str, Any]) -> dict[str, Any]:
+    """Other arguments: one byte of a text, one digit of a number, or one member more."""
+    other = dict(args)
+    kind = rng.randrange(4)
+    if kind == 0:
+        at = rng.randrange(len(args["to"]))
+        letter = chr((ord(args["to"][at]) - 32 + rng.randrange(1, 90)) % 94 + 32)
+        letter = "~" if letter == args["to"][at] else letter
+        other["to"] = args["to"][:at] + letter + args["to"][at + 1 :]
+    elif kind == 1:
+        other["copies"] = args["copies"] + rng.choice([1, -1, 0.5, 10**20])
+    elif kind == 2:
+        other[f"more{rng.randrange(100)}"] = rng.choice([None, 0, "", False])
+    else:
+        other["to"] = args["to"] + rng.choice([" ", "\n", "\u200b", "a", "\u0301"])
+    return other
+
+
+def test_a_thousand_mutations_are_refused(tmp_path: Path) -> None:
+    rng, done = random.Random(7), list[Any]()
+    args = {"to": "ann@example.org", "copies": 2}
+    path = tmp_path / "store.db"
+    with opened(path, done) as hub, opened(path, done, "Send it now.") as newer:
+        hub.approve(asked(hub, args, run="r").paused)
+        for number in range(1_000):
+            where = hub
+            options: dict[str, Any] = {"run": "r"}
+            tried, name = args, "send_mail"
+            match number % 5:
+                case 0:
+                    options = rng.choice([{}, {"run": f"r{number}"}, {"run": "R"}])
+                case 1:
+                    where, options = newer, {}
+                case 2:
+                    name = "send_letter"
+                case _:
+                    tried = mutated(rng, args)
+            assert asked(where, tried, name, **options).kind == "paused", (number, tried, options)
+        assert done == []
+        assert asked(hub, args, run="r").success
+        assert done == [args["to"]]
+        # A second equal call of the run is another one.
+        assert asked(hub, args, run="r").kind == "paused"
+        assert len(done) == 1
+
+
+def test_only_ask_and_functions_approve() -> None:
+    with ToolHub() as hub, pytest.raises(ValueError, match="a function or 'ask'"):
+        hub.run_sync("x", approve="yes")  # type: ignore[arg-type]
