@@ -123,7 +123,7 @@ impl InputBuffer {
     }
 
     /// Holds calls back from here on, because this closing tag may follow.
-    pub fn expect(&self, close: &'static str) {
+    pub fn expect_closing(&self, close: &'static str) {
         self.0.lock().hold.expected.get_or_insert(close);
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::ErrorKind;
 use toolhub::model::{Arguments, ToolOutput};
+use toolhub::principal::Principal;
 use toolhub::sources::mcp::host::{Host, LogSink};
 use toolhub::tool::{AskCaller, CallContext, Tool};
 
@@ -237,6 +238,7 @@ async fn a_question_that_may_belong_to_several_callers_is_declined() {
     world.connect().await;
     let (mut hers, mut his) = (context(&CancellationToken::new()), context(&CancellationToken::new()));
     (hers.extras.ask, his.extras.ask) = (asking("ann"), asking("bob"));
+    (hers.extras.principal, his.extras.principal) = (principal("ann"), principal("bob"));
     let hanging = world.unlisted("hangs");
     let hanging = tokio::spawn(async move { hanging.call(&Arguments::default(), &his).await });
     world.until("the other call has arrived", |world| world.received("tools/call").len() == 1).await;
@@ -247,6 +249,15 @@ async fn a_question_that_may_belong_to_several_callers_is_declined() {
     // The server has not answered the call that was given up, so the question may still belong to it.
     let reply = world.unlisted("asks").call(&Arguments::default(), &hers).await.unwrap().value;
     assert_eq!(reply["result"], json!({"action": "decline"}));
+    // Whoever made that call may be asked: a server need not answer what was cancelled.
+    let mut again = context(&CancellationToken::new());
+    (again.extras.ask, again.extras.principal) = (asking("bob"), principal("bob"));
+    let reply = world.unlisted("asks").call(&Arguments::default(), &again).await.unwrap().value;
+    assert_eq!(reply.pointer("/result/content/name"), Some(&json!("bob/elicitation/create/\"who?\"")));
+}
+
+fn principal(id: &str) -> Option<Arc<Principal>> {
+    Some(Arc::new(Principal { id: id.into(), ..Principal::default() }))
 }
 
 #[tokio::test(flavor = "multi_thread")]

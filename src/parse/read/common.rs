@@ -42,7 +42,7 @@ pub fn mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if !is_mentioned(cx, opening).await
             && let Some(close) = closing_of(cx, opening)
         {
-            cx.input.expect(close);
+            cx.input.expect_closing(close);
         }
         ReadOutcome::Text(opening.after)
     })
