@@ -124,7 +124,7 @@ def _text(value: Any) -> str:
 
 def _counts(records: list[Mapping[str, Any]]) -> Iterator[float]:
     """How many there are of something: calls of a tool, items of a list, lines of a text."""
-    tools = [record.get("tool") for record in records]
+    tools = [str(record.get("tool")) for record in records]
     yield from (float(tools.count(tool)) for tool in set(tools))
     for record in records:
         for value in _parts(record.get("result")):

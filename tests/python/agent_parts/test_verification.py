@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from support.agents import office
@@ -151,6 +151,8 @@ def test_records_of_several_shapes_are_evidence(record: dict[str, Any]) -> None:
         )
     ),
 )
+@example("", [{"tool": []}])
+@example("", [{"result": {"tool": {}}, "arguments": [], "success": "yes"}])
 def test_any_answer_and_any_evidence_can_be_checked(answer: str, evidence: list[Any]) -> None:
     checked = verify(answer, answer, evidence=evidence)
     assert 0 <= checked.confidence <= 1
