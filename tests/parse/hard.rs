@@ -206,6 +206,10 @@ fn floods_are_read_in_time_that_grows_with_their_length() {
         "]<]",
         "<function=a><parameter=b>",
         "<tool_call>a<arg_key>",
+        "<tool_call>a<arg_key>x</arg_key><arg_value>",
+        "<invoke name=\"a\"><parameter name=\"b\">",
+        "<|tool_call_start|>[a(x=\"",
+        "[TOOL_CALLS]a{\"x\": \"",
         "<|channel|>",
         "Action: a\n",
     ] {

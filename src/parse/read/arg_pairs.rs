@@ -115,12 +115,16 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
             repairs.add(SyntaxRepair::MissingEndTag);
             key_end
         }
+        // The next call begins inside of the key: this one was cut off.
+        4 => return ArgPair::Cut,
         _ => return ArgPair::NoValue { after: key_end },
     };
     if cx.input.literal(at, &[tags.value.as_str()]).await.is_none() {
         return match cx.input.byte(at).await {
-            Some(_) => ArgPair::NoValue { after: at },
-            None => ArgPair::Cut,
+            Some(_) if cx.input.literal(at, &[tags.open.as_str()]).await.is_none() => {
+                ArgPair::NoValue { after: at }
+            }
+            _ => ArgPair::Cut,
         };
     }
     let from = at + tags.value.len();
@@ -137,6 +141,9 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
     ArgPair::Whole { key, value, after }
 }
 
+/// The search for the end of a value goes past this many calls, so that it does not begin again at each of a flood.
+const CALLS_SEARCHED: usize = 64;
+
 /// The end of a value, and the position after its end tag. An end tag counts only if another tag of the call follows and it
 /// is not that of a pair that began after this value: so a value may quote tags, even whole pairs. Without an end tag, the
 /// next pair or the end of the call ends the value; `None` if there is neither before the next call.
@@ -149,7 +156,7 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
         tags.open.as_str(),
     ];
     let (mut at, mut inner) = (from, 0_usize);
-    let (mut key, mut close, mut next_call) = (None, None, false);
+    let (mut key, mut close, mut next_call, mut calls) = (None, None, false, 0_usize);
     while let Some((found, index)) = cx.input.find(at, &literals).await {
         at = found + literals[index].len();
         let next = cx.input.skip_space(at).await;
@@ -171,7 +178,8 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
             }
             3 => close = close.or(Some(found)),
             4 if close.is_some() => break,
-            4 => next_call = true,
+            4 if calls == CALLS_SEARCHED => break,
+            4 => (next_call, calls) = (true, calls + 1),
             _ => {}
         }
     }

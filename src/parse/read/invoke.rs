@@ -279,12 +279,16 @@ enum ValueEnd {
     Cut(usize),
 }
 
+/// A value may quote this many calls. Behind more of them without an end nothing is a call: the search for the end must not
+/// begin again at each of them.
+const QUOTED_CALLS: usize = 64;
+
 /// Finds the end of a value. Once another call begins inside, it ends only at an end tag that is none of that call's: then
 /// the value quotes a call. Without such a tag the value was cut off, and the other call is real.
 async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> ValueEnd {
     let ends = [style.param_end, style.param, style.call_end, style.call];
     let mut at = from;
-    let (mut next_call, mut inner) = (None, 0_usize);
+    let (mut next_call, mut inner, mut calls) = (None, 0_usize, 0_usize);
     while let Some((found, index)) = cx.input.find(at, &ends).await {
         let after = found + ends[index].len();
         at = after;
@@ -304,10 +308,12 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> ValueEnd 
             }
             3 if matches!(cx.input.byte(after).await, Some(b'=' | b' ')) => {
                 next_call = next_call.or(Some(found));
+                calls += 1;
             }
             _ => {}
         }
     }
+    let next_call = next_call.filter(|_| calls <= QUOTED_CALLS);
     ValueEnd::Cut(next_call.unwrap_or_else(|| cx.input.end_so_far()))
 }
 
