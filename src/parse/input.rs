@@ -103,6 +103,12 @@ impl InputBuffer {
         inner.calls.get(from..).unwrap_or_default().iter().any(|call| call.error.is_some())
     }
 
+    /// True if one of the calls from this index on had to be repaired.
+    pub fn was_repaired(&self, from: usize) -> bool {
+        let inner = self.0.lock();
+        inner.calls.get(from..).unwrap_or_default().iter().any(|call| !call.repairs.is_empty())
+    }
+
     pub fn format(&self) -> Option<&'static str> {
         let inner = self.0.lock();
         inner.hold.start().map_or(inner.format, |start| start.format)

@@ -71,7 +71,7 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
 }
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or
-/// another one begins behind the tag with the marker `again`.
+/// it was repaired and another one begins behind the tag with the marker `again`. In a sound call the tag is part of a value.
 fn swallowed(
     cx: &ReadContext,
     opening: Opening,
@@ -82,10 +82,11 @@ fn swallowed(
     if !cx.input.is_undecided() {
         return None;
     }
-    let failed = cx.input.has_failed(calls);
+    let (failed, repaired) = (cx.input.has_failed(calls), cx.input.was_repaired(calls));
     let end = cx.input.with(opening.start, to, |text| {
         let (_, end) = reasoning::first_closing(text)?;
-        (failed || again.is_some_and(|marker| text[end..].contains(marker))).then_some(end)
+        let runs_on = || repaired && again.is_some_and(|marker| text[end..].contains(marker));
+        (failed || runs_on()).then_some(end)
     });
     end.map(|end| opening.start + end)
 }

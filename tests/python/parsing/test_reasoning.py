@@ -1,6 +1,7 @@
 """Calls that a model only thought of are text, wherever its reasoning began."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -214,3 +215,11 @@ def test_every_way_of_cutting_gives_the_same(text: str, mode: Any, size: int) ->
     found = parse(text, reasoning=mode)
     whole = ([call.to_dict() for call in found.calls], found.text, found.format)
     assert streamed(text, size, reasoning=mode) == whole
+
+
+def test_a_sound_call_may_quote_closing_tags_and_calls() -> None:
+    quoted = {"rows": [{"text": "<tool_call> </think>"}, {"text": "<tool_call> </think>"}]}
+    text = "<tool_call>\n" + json.dumps({"name": "note", "arguments": quoted}) + "\n</tool_call>"
+    for format in ("hermes", "auto"):
+        found = toolhub.parse(text, format)
+        assert [(call.name, call.arguments, call.error) for call in found.calls] == [("note", quoted, None)]
