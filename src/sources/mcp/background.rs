@@ -118,10 +118,10 @@ pub async fn subscribe(connection: Arc<Connection>, callbacks: Arc<ServerCallbac
     false
 }
 
-/// Tells a legacy server in a new session what is subscribed to.
-pub async fn renew_subscriptions(connection: Arc<Connection>, callbacks: Arc<ServerCallbacks>) {
+/// Tells a legacy server in a new session what was subscribed to when it began.
+pub async fn renew_subscriptions(connection: Arc<Connection>, uris: Vec<String>) {
     let is_legacy = connection.server().era == Era::Legacy;
-    for uri in callbacks.subscriptions.uris().into_iter().filter(|_| is_legacy) {
+    for uri in uris.into_iter().filter(|_| is_legacy) {
         let params = Params::new().with("uri", &uri);
         // A resource that is gone is not subscribed to any more.
         let _ = connection.request("resources/subscribe", params, RequestExtras::default()).await;

@@ -381,8 +381,8 @@ impl Server {
         if self.callers.lists_tools() || self.config().options.pin {
             session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
         }
-        let callbacks = self.callbacks().clone();
-        session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), callbacks)));
+        let uris = self.callbacks().subscriptions.uris();
+        session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), uris)));
         let announces =
             connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
