@@ -1,6 +1,7 @@
 """`record` and `replay`: context managers around the tape of the core."""
 
 import os
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -32,17 +33,17 @@ class ReplayError(AssertionError):
         """A sentence for each recording that no call used."""
 
 
-class _Tape:
+class _Tape(ABC):
     def __init__(self, path: str | os.PathLike[str], hub: "ToolHub | None") -> None:
         self.path = os.fspath(path)
         """The file of the cassette."""
         self._hub = None if hub is None else hub._core  # pyright: ignore[reportPrivateUsage]
 
-    def _start(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _start(self) -> None: ...
 
-    def _end(self, is_failing: bool) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _end(self, is_failing: bool) -> None: ...
 
     def __enter__(self) -> Self:
         try:
