@@ -88,10 +88,9 @@ def compare(
     samples: dict[str, dict[str, list[float]]] = {name: {key: [] for key in MEASURES} for name in programs}
     for _ in range(rounds):
         for name, program in programs.items():
-            # The slow ones answer some hundred calls a second.
-            calls = (
-                200 if connections == 1 else 60 if name in ("direct", "toolhub", "mcp-proxy (Rust)") else 6
-            )
+            # The others answer some hundred calls a second at most.
+            fast = name in ("direct", "toolhub", "mcp-proxy (Rust)")
+            calls = (200 if fast else 20) if connections == 1 else (60 if fast else 6)
             found = client.call(program.url, program.tool, connections, calls, legacy)
             for key in MEASURES:
                 samples[name][key].append(found[key])

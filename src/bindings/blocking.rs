@@ -41,24 +41,26 @@ impl BlockingCall {
 
     /// Cancels from the thread that waits. The loop takes what is in its own queue before anything that comes later, so
     /// nothing that is not under way yet starts; its mailbox would be read a turn too late for that.
-    fn cancel_from_here(self: &Arc<Self>, py: Python<'_>, bridge: &Bound<'_, LoopBridge>) {
-        let task = self.task.lock().take();
-        let Some(task) = task else {
+    ///
+    /// asyncio's part of this is Python code, so a second signal may be raised inside it. That error is the caller's, and
+    /// the mailbox then carries the cancellation.
+    fn cancel_from_here(self: &Arc<Self>, py: Python<'_>, bridge: &Bound<'_, LoopBridge>) -> PyResult<()> {
+        let task = self.task.lock().as_ref().map(|task| task.clone_ref(py));
+        let asked = task.map(|task| -> PyResult<()> {
+            let cancel = task.bind(py).getattr(intern!(py, "cancel"))?;
+            let event_loop = bridge.get().event_loop(py);
+            event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (cancel,)).map(drop)
+        });
+        if !matches!(asked, Some(Ok(()))) {
             let call = self.clone();
             let cancel: LoopAction = Box::new(move |bridge| {
                 if let Err(error) = call.cancel(bridge.py()) {
                     error.write_unraisable(bridge.py(), Some(bridge.as_any()));
                 }
             });
-            return bridge.get().mailbox().push(Mail::Run(cancel));
-        };
-        let cancel = task.bind(py).getattr(intern!(py, "cancel"));
-        let event_loop = bridge.get().event_loop(py);
-        let asked =
-            cancel.and_then(|cancel| event_loop.call_method1(intern!(py, "call_soon_threadsafe"), (cancel,)));
-        if let Err(error) = asked {
-            error.write_unraisable(py, Some(bridge.as_any()));
+            bridge.get().mailbox().push(Mail::Run(cancel));
         }
+        asked.unwrap_or(Ok(()))
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
@@ -165,7 +167,7 @@ pub fn run_blocking(
             if interrupted.is_some() {
                 return Err(interrupt);
             }
-            call.cancel_from_here(py, bridge);
+            call.cancel_from_here(py, bridge)?;
             interrupted = Some(interrupt);
         }
     }

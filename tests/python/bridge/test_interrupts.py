@@ -61,3 +61,9 @@ def test_a_second_interrupt_leaves_a_clean_up_that_never_ends() -> None:
     until(process, "stubborn")
     lines = interrupted(process)
     assert lines[0] == "interrupted"
+
+
+def test_a_second_interrupt_while_the_first_is_handled_is_not_lost() -> None:
+    process = script("interrupts", "interrupts_its_cancellation", "call")
+    until(process, "ready")
+    assert "interrupted" in interrupted(process)

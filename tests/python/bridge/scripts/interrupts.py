@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 from bridge.kit import offer
 from toolhub import ToolHub
@@ -40,12 +41,27 @@ async def never_cleans_up() -> None:
             say("stubborn")
 
 
+async def interrupts_its_cancellation() -> None:
+    """Sends the second Ctrl-C while the first one is being handled."""
+    loop = asyncio.get_running_loop()
+    hand_over = loop.call_soon_threadsafe
+
+    def interrupted(*args: Any, **options: Any) -> asyncio.Handle:
+        handle = hand_over(*args, **options)
+        if threading.current_thread() is threading.main_thread():
+            signal.raise_signal(signal.SIGINT)
+        return handle
+
+    loop.call_soon_threadsafe = interrupted
+    await never_cleans_up()
+
+
 def blocks() -> None:
     say("ready")
     threading.Event().wait()
 
 
-for function in (waits, never_cleans_up, blocks):
+for function in (waits, never_cleans_up, interrupts_its_cancellation, blocks):
     hub.register(function)
 offer(hub, "race", waits, blocks)
 
