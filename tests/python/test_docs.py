@@ -122,13 +122,13 @@ def run_page(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*sorted(ROOT.glob("README*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_page(page: Path, tmp_path: Path) -> None:
     if not runnable(page.read_text("utf-8")):
-        assert page != ROOT / "README.md", "README.md has no Python block that runs"
+        assert page.parent != ROOT, f"{page.name} has no Python block that runs"
         return
     done = run_page(page, tmp_path)
     assert done.returncode == 0, f"{page.relative_to(ROOT)}:\n{done.stdout}\n{done.stderr}"
