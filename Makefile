@@ -68,7 +68,7 @@ bench: release $(VENV)/.stamp-bench ## benchmarks: criterion, then Python agains
 	$(call say,cargo bench)
 	cargo bench $(LOCKED) --bench '*'
 	$(call say,Python benchmarks)
-	$(PY) benches/python/run.py $(BENCH_ARGS)
+	$(PY) benches/python/run.py --charts docs/images $(BENCH_ARGS)
 
 eval: release ## how well search finds tools, on the sets under TOOLHUB_DATA or ../shared/data
 	@$(PY) benches/python/retrieval.py

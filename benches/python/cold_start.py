@@ -58,7 +58,7 @@ def _sample(code: str, config: object, store: str | None) -> list[float] | str:
     return (done.stderr.strip().splitlines() or ["no answer"])[-1]
 
 
-def run(rounds: int) -> list[object]:
+def run(rounds: int) -> None:
     program = str(build_server())
     config = {
         "mcpServers": {
@@ -101,4 +101,3 @@ def run(rounds: int) -> list[object]:
         print(
             f"  {name:22} {medians[name] * 1e3:9.1f} ms  {ratio:7.4f}×  {tools:4} tools, {started:2} servers started"
         )
-    return []

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import charts
+from harness import Row
+
 # What one says on the command line, and its module: one called `mcp` would hide the package of that name.
 SUITES = {
     "overhead": "overhead",
@@ -33,12 +36,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a look")
     parser.add_argument("--only", nargs="*", choices=SUITES, default=list(SUITES))
+    parser.add_argument(
+        "--charts", type=Path, metavar="FOLDER", help="also draw the charts of the documentation"
+    )
     given = parser.parse_args()
     print(
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}; medians, interleaved rounds"
     )
+    rows: list[Row] = []
     for suite in given.only:
-        importlib.import_module(SUITES[suite]).run(7 if given.quick else 31)
+        rows += importlib.import_module(SUITES[suite]).run(7 if given.quick else 31) or []
+    if given.charts:
+        for path in charts.write(given.charts, rows):
+            print(path)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def _probe(code: str) -> tuple[float, float] | None:
     return tuple(json.loads(done.stdout)) if done.returncode == 0 else None
 
 
-def run(rounds: int) -> list[object]:
+def run(rounds: int) -> None:
     rounds = max(3, rounds // 5)
     samples: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
@@ -47,4 +47,3 @@ def run(rounds: int) -> list[object]:
         cpu = statistics.median(cpu for cpu, _ in samples[name])
         memory = statistics.median(memory for _, memory in samples[name])
         print(f"  {name:26} {(cpu - base) * 1e3:9.1f} ms {memory:8.1f} MB")
-    return []
