@@ -78,6 +78,11 @@ impl<K> CallStage<K> {
     fn lock(&self) -> MutexGuard<'_, Stage<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Whether it runs although its caller has given up.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(*self.lock(), Stage::Abandoned(_))
+    }
 }
 
 /// How a call ended.

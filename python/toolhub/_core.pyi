@@ -745,6 +745,17 @@ class ThreadCall(Awaitable):
     """
 
 @final
+class ThreadedFunction:
+    """
+    A sync function that runs on a thread of a pool.
+    """
+    @property
+    def is_abandoned(self, /) -> bool:
+        """
+        Whether its caller has given up.
+        """
+
+@final
 class Tokenizer:
     """
     Counts tokens with an encoding that the user has.
@@ -938,6 +949,11 @@ def current_bridge() -> LoopBridge:
 def current_call_scope() -> CallScope | None:
     """
     The call that this code is a part of; None outside of one that came through the gateway or wants progress.
+    """
+
+def current_function() -> ThreadedFunction | None:
+    """
+    The function that this thread runs; None on threads of others.
     """
 
 def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> bool:

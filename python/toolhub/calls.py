@@ -65,8 +65,9 @@ class Answer:
 class CurrentCall:
     """The call that a tool runs for. Outside of one, reports go nowhere and questions are declined."""
 
-    def __init__(self, scope: _core.CallScope | None) -> None:
+    def __init__(self, scope: _core.CallScope | None, function: _core.ThreadedFunction | None = None) -> None:
         self._scope = scope
+        self._function = function
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -111,7 +112,12 @@ class CurrentCall:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the caller of a sync tool has cancelled the call, or waits no more. Async tools are cancelled."""
+        """Whether the caller of a sync tool has cancelled the call, or waits no more. Async tools are cancelled.
+
+        A tool that works for long looks at it between two steps.
+        """
+        if self._function is not None and self._function.is_abandoned:
+            return True
         return self._scope is not None and self._scope.is_cancelled
 
     def supports(self, what: ClientCapability) -> bool:
@@ -274,4 +280,4 @@ def current_call() -> CurrentCall:
     {'progress': 2, 'total': 2}
     2
     """
-    return CurrentCall(_core.current_call_scope())
+    return CurrentCall(_core.current_call_scope(), _core.current_function())

@@ -166,7 +166,7 @@ mod _core {
     #[pymodule_export]
     use super::patterns::PyPatternList;
     #[pymodule_export]
-    use super::pool::{Worker, pool_state, stop_workers};
+    use super::pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers};
     #[pymodule_export]
     use super::prompt::{from_vendor_form, original_name, prompt_text, vendor_tools};
     #[pymodule_export]

@@ -248,6 +248,26 @@ impl Reply {
     }
 }
 
+/// A sync function that runs on a thread of a pool.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct ThreadedFunction(Arc<CallStage<Leftover>>);
+
+#[pymethods]
+impl ThreadedFunction {
+    /// Whether its caller has given up.
+    #[getter]
+    fn is_abandoned(&self) -> bool {
+        self.0.is_abandoned()
+    }
+}
+
+/// The function that this thread runs; None on threads of others.
+#[pyfunction]
+pub fn current_function() -> Option<ThreadedFunction> {
+    let current = CURRENT_CALL.with_borrow(Clone::clone);
+    current.filter(|(pool, _)| pool.is_ours()).map(|(_, stage)| ThreadedFunction(stage))
+}
+
 /// While this lives, the thread does not count as a worker.
 pub struct SteppedAside(Option<CurrentCall>);
 

@@ -1,12 +1,13 @@
 """Cancelling the caller: everything below is cancelled, and has cleaned up before the caller's await ends."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from bridge.kit import CLEAN, Blocked, Hanging, World, offer, quick, tasks_end, turns
-from toolhub import ErrorKind, ToolHub, _core
+from toolhub import ErrorKind, ToolHub, _core, current_call
 
 
 @pytest.fixture
@@ -483,5 +484,33 @@ def test_a_loser_that_gets_over_a_timeout_of_its_own_is_stopped_then(hub: ToolHu
     async def main() -> None:
         assert (await hub.execute("race", strategy="first")).result == "won"
         assert log == ["timeout cleaned up", "stopped"]
+
+    world.run(main())
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancel"])
+def test_a_sync_tool_sees_that_nobody_waits(hub: ToolHub, world: World, how: str) -> None:
+    began, seen = threading.Event(), threading.Event()
+
+    def works() -> None:
+        call = current_call()
+        assert not call.cancelled
+        began.set()
+        while not call.cancelled:
+            threading.Event().wait(0.001)
+        seen.set()
+
+    hub.register(works, read_only=True)
+
+    async def main() -> None:
+        if how == "timeout":
+            while not began.is_set():  # on a busy machine a thread may begin too late
+                assert (await hub.execute("works", timeout=0.05)).kind == ErrorKind.TIMEOUT
+        else:
+            task = asyncio.create_task(hub.execute("works"))
+            await asyncio.to_thread(began.wait)
+            task.cancel()
+            await is_cancelled(task)
+        assert await asyncio.to_thread(seen.wait, 50)
 
     world.run(main())
