@@ -33,6 +33,8 @@ LOCKED := $(if $(CI),--locked,)
 # "3.11", or empty when PYTHON is missing or too old (the recipe of the environment then says so).
 PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; v = sys.version_info; print("%d.%d" % v[:2] if v >= (3, 11) else "")' 2>/dev/null)
 
+RUST_PEERS := .servers/mcp-proxy/bin/mcp-proxy .servers/rmcp/bin/rmcp-bench-server
+
 # What maturin sets for cargo. PyO3's build scripts watch these, so clippy has to set the same values:
 # otherwise every switch between clippy and maturin would compile PyO3 again.
 PYO3_ENV = PYO3_PYTHON="$(abspath $(PY))" PYTHON_SYS_EXECUTABLE="$(abspath $(PY))" \
@@ -64,7 +66,7 @@ test: test-rust test-python ## Rust tests, Python tests, documentation examples
 ci: fmt-check lint clippy develop types stubs-check test ## everything that must hold before a change lands
 	$(call say,ci: all good)
 
-bench: release $(VENV)/.stamp-bench ## benchmarks: criterion, then Python against its peers (release build)
+bench: release $(VENV)/.stamp-bench $(RUST_PEERS) ## benchmarks: criterion, then Python against its peers (release build)
 	$(call say,cargo bench)
 	cargo bench $(LOCKED) --bench '*'
 	$(call say,Python benchmarks)
@@ -158,6 +160,16 @@ $(VENV)/.stamp-dev: requirements/dev.txt $(VENV)/.stamp-python-$(PYTHON_VERSION)
 $(VENV)/.stamp-bench $(VENV)/.stamp-docs: $(VENV)/.stamp-%: requirements/%.txt $(VENV)/.stamp-dev
 	$(call say,pinned packages for $*)
 	$(PIP_LOCK) -r requirements/$*.txt
+	@touch $@
+
+# Peers of the serving benchmarks that are written in Rust; minutes to build, once.
+.servers/mcp-proxy/bin/mcp-proxy:
+	$(call say,mcp-proxy for the benchmarks)
+	cargo install --quiet mcp-proxy@0.6.0 --locked --no-default-features --root .servers/mcp-proxy --target-dir target/peers
+
+.servers/rmcp/bin/rmcp-bench-server: benches/rmcp/Cargo.lock benches/rmcp/src/main.rs
+	$(call say,a server of rmcp for the benchmarks)
+	cargo install --quiet --locked --force --path benches/rmcp --root .servers/rmcp --target-dir target/peers
 	@touch $@
 
 servers: $(VENV)/.stamp-dev ## real MCP servers and skills for the tests, pinned, each in its own environment

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from gateways import FRONTS, NATIVE, STDIO_FRONTS, Running, Start, started
+from gateways import EVENTS, FRONTS, NATIVE, STDIO_FRONTS, Running, Start, started
 from harness import Row
 from mcp_lab import ROOT, build_server, http_server
 
@@ -31,10 +31,13 @@ class Load:
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def call(self, url: str, tool: str, connections: int, calls: int, legacy: bool) -> dict[str, float]:
+    def call(
+        self, url: str, tool: str, connections: int, calls: int, legacy: bool, **more: str | bool
+    ) -> dict[str, float]:
         assert self._process.stdin
         assert self._process.stdout
-        order = {"url": url, "tool": tool, "connections": connections, "calls": calls, "legacy": legacy}
+        order: dict[str, Any] = {"url": url, "tool": tool, "connections": connections, "calls": calls}
+        order |= {"legacy": legacy, **more}
         print(json.dumps(order), file=self._process.stdin, flush=True)
         found: dict[str, Any] = json.loads(self._process.stdout.readline())
         if found.get("error") or found["failed"]:
@@ -153,6 +156,29 @@ def _in_front_of_stdio(client: Load, server: Path, rounds: int) -> list[Row]:
         return _report("in front of a stdio server (direct: over HTTP)", one, many)
 
 
+def _legacy_events(client: Load, server: Path, rounds: int) -> list[Row]:
+    """Answers to legacy clients as event streams, which end with the answer. Without `TCP_NODELAY` they take 40 ms."""
+    with http_server(server) as url, ExitStack() as stack:
+        programs = _all(stack, EVENTS, url)
+        _warm(client, programs)
+        times: dict[str, list[float]] = {name: [] for name in programs}
+        for _ in range(rounds):
+            for name, program in programs.items():
+                # toolhub answers with JSON if it may; rmcp wants a client that takes both, and answers with events.
+                more = {"accept": "text/event-stream"} if name == "toolhub" else {}
+                found = client.call(program.url, program.tool, 1, 100, legacy=True, events=True, **more)
+                times[name].append(found["p50"])
+    title = "a legacy answer as an event stream (toolhub: in front of an HTTP server; rmcp: its own tool)"
+    print(f"\n{title}")
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    for name, median in medians.items():
+        print(f"  {name:22}{median:12,.0f} µs")
+    if "rmcp server" not in medians:
+        print("  rmcp's server is not installed; see benches/python/gateways/__init__.py")
+    _judge(f"< 1 ms: {medians['toolhub']:,.0f} µs", medians["toolhub"] < 1_000)
+    return [Row(title, name, median, median / medians["toolhub"]) for name, median in medians.items()]
+
+
 def _native(client: Load, server: Path, rounds: int) -> list[Row]:
     with http_server(server) as url, ExitStack() as stack:
         programs = _all(stack, NATIVE, "")
@@ -196,5 +222,6 @@ def run(rounds: int) -> list[Row]:
         return [
             *_in_front_of_http(client, server, rounds),
             *_in_front_of_stdio(client, server, max(3, rounds // 3)),
+            *_legacy_events(client, server, max(3, rounds // 3)),
             *_native(client, server, max(3, rounds // 3)),
         ]

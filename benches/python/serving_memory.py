@@ -118,15 +118,30 @@ def _switches(gateway: Running) -> int:
     return total
 
 
-def _listeners(gateway: Running, count: int) -> None:
-    before, place = gateway.memory(), _place(gateway.url)
-    clients = [socket.create_connection(place) for _ in range(count)]
+def _session(gateway: Running) -> str:
+    """The id of a legacy session."""
+    with socket.create_connection(_place(gateway.url)) as client:
+        client.sendall(_request("POST", INITIALIZE))
+        head, _, _ = client.recv(65536).partition(b"\r\n\r\n")
+    fields = (line.partition(": ") for line in head.decode().splitlines())
+    return next(value for name, _, value in fields if name.lower() == "mcp-session-id")
+
+
+def _listeners(gateway: Running, count: int, what: str, request: bytes) -> None:
+    """Clients that wait for changes: each has sent `request`, and got the head of a stream."""
+    place = _place(gateway.url)
+
+    def listen() -> socket.socket:
+        client = socket.create_connection(place, timeout=30)
+        client.sendall(request)
+        assert b"text/event-stream" in client.recv(4096)
+        return client
+
+    # The first one makes what all of them share.
+    listen().close()
+    before = gateway.memory()
+    clients = [listen() for _ in range(count)]
     try:
-        for client in clients:
-            client.sendall(_modern("subscriptions/listen", notifications={"toolsListChanged": True}))
-        for client in clients:
-            client.settimeout(30)
-            client.recv(4096)
         grown = gateway.memory() - before
         switches, seconds = _switches(gateway), 10
         time.sleep(seconds)
@@ -136,7 +151,7 @@ def _listeners(gateway: Running, count: int) -> None:
             client.close()
     met = grown <= 10
     print(
-        f"  {'✓' if met else '✗'} {count:,} idle listeners: {grown:+.1f} MB (goal ≤ 10), {woken:.1f} wake-ups a second"
+        f"  {'✓' if met else '✗'} {count:,} idle listeners ({what}): {grown:+.1f} MB (goal ≤ 10), {woken:.1f} wake-ups a second"
     )
 
 
@@ -189,5 +204,11 @@ def run(rounds: int) -> None:
         _start(server, folder)
         with started(toolhub, url, folder) as gateway:
             _vanished_clients(gateway, 100_000 // scale)
-            _listeners(gateway, 1_000)
             _long_run(gateway, 1_000_000 // scale)
+        # A process of its own for each: the next one would use what the one before has left free.
+        with started(toolhub, url, folder) as gateway:
+            listen = _modern("subscriptions/listen", notifications={"toolsListChanged": True})
+            _listeners(gateway, 1_000, "subscriptions/listen", listen)
+        with started(toolhub, url, folder) as gateway:
+            listen = _request("GET", mcp_session_id=_session(gateway), mcp_protocol_version="2025-11-25")
+            _listeners(gateway, 1_000, "GET", listen)

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! `calls` counts for each connection; times are in microseconds. A legacy client opens a session for each connection.
+//! `accept` is the header of that name; with `"events": true` an answer that is no event stream is a failure.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,16 +30,27 @@ struct Order {
     calls: u64,
     #[serde(default)]
     legacy: bool,
+    #[serde(default = "both")]
+    accept: String,
+    #[serde(default)]
+    events: bool,
+}
+
+fn both() -> String {
+    "application/json, text/event-stream".to_owned()
 }
 
 struct Connection {
     stream: BufReader<TcpStream>,
     host: String,
     path: String,
+    accept: String,
     /// Header lines that every request has.
     headers: String,
     line: String,
     body: Vec<u8>,
+    /// The last reply was an event stream.
+    is_events: bool,
     session: Option<String>,
 }
 
@@ -53,9 +65,11 @@ impl Connection {
             stream: BufReader::new(stream),
             host: host.to_owned(),
             path: format!("/{path}"),
+            accept: order.accept.clone(),
             headers: String::new(),
             line: String::new(),
             body: Vec::new(),
+            is_events: false,
             session: None,
         };
         if order.legacy {
@@ -80,20 +94,23 @@ impl Connection {
     /// Sends a message and reads the whole reply into `body`; returns its status.
     async fn request(&mut self, message: &str) -> io::Result<u16> {
         let head = format!(
-            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{}content-length: {}\r\n\r\n{message}",
+            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: {}\r\n{}content-length: {}\r\n\r\n{message}",
             self.path,
             self.host,
+            self.accept,
             self.headers,
             message.len()
         );
         self.stream.write_all(head.as_bytes()).await?;
         let status = self.line().await?.split(' ').nth(1).and_then(|code| code.parse().ok());
         let (mut length, mut is_chunked) = (0, false);
+        self.is_events = false;
         loop {
             let line = self.line().await?;
             let Some((name, value)) = line.split_once(':') else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().map_err(io::Error::other)?,
+                "content-type" => self.is_events = value.trim().starts_with("text/event-stream"),
                 "transfer-encoding" => is_chunked = value.contains("chunked"),
                 "mcp-session-id" => self.session = Some(value.trim().to_owned()),
                 _ => {}
@@ -142,7 +159,8 @@ impl Connection {
         let sum = format!("\"text\":\"{}\"", number + 1);
         let spaced = format!("\"text\": \"{}\"", number + 1);
         let has = |text: &str| memchr::memmem::find(&self.body, text.as_bytes()).is_some();
-        Ok(status == 200 && (has(&sum) || has(&spaced)))
+        let is_wanted = self.is_events || !order.events;
+        Ok(status == 200 && is_wanted && (has(&sum) || has(&spaced)))
     }
 }
 

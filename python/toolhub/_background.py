@@ -5,14 +5,14 @@ same loop each time: what its tools keep from one call to the next (connections,
 of threads that have ended are used again.
 """
 
-import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 from . import _core
+from ._lazy import asyncio
 
 # How long tools may clean up at interpreter exit; less than `stop` is given, so that it can see the end.
 _GRACE = 0.8
@@ -104,6 +104,23 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
         _release(loop)
 
 
+@contextlib.contextmanager
+def lent_loop() -> Generator[Callable[[], _core.LoopBridge]]:
+    """A function that gives the bridge of the loop of this thread, which is taken at the first call until the block ends."""
+    taken: list[_Loop] = []
+
+    def bridge() -> _core.LoopBridge:
+        if not taken:
+            taken.append(_acquire())
+        return taken[0].bridge
+
+    try:
+        yield bridge
+    finally:
+        for loop in taken:
+            _release(loop)
+
+
 def _acquire() -> _Loop:
     """The loop of this thread, one of a thread that has ended, a new one, or, if there are too many, a shared one."""
     me, nested = threading.current_thread(), _here.loop is not None
@@ -151,7 +168,7 @@ def _refuse() -> None:
     raise SystemExit
 
 
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+def _cancel_all(loop: "asyncio.AbstractEventLoop") -> None:
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

@@ -4,7 +4,6 @@ A small pool of threads answers, so that a user who thinks about one question ho
 a thread of their own. The loops of these threads are Python on purpose, as in `_pool`.
 """
 
-import asyncio
 import inspect
 import logging
 import threading
@@ -13,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _background, _core
+from ._lazy import asyncio
 from ._plain import readable
 from .principal import Principal
 

@@ -1,11 +1,11 @@
 """Questions to models on tape. The core decides whether one is recorded or replayed; see `toolhub.testing`."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, cast
 
 from . import _core
+from ._lazy import asyncio
 from .exceptions import ToolError
 
 _inside: ContextVar[bool] = ContextVar("toolhub_model_on_tape", default=False)

@@ -4,7 +4,6 @@ A plain function runs on a thread of ours. asyncio's own threads are not used: `
 wait for them, so a function that hangs would hold up both.
 """
 
-import asyncio
 import inspect
 import logging
 import threading
@@ -18,6 +17,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from . import _core
+from ._lazy import asyncio
 
 _log = logging.getLogger("toolhub")
 
@@ -135,12 +135,15 @@ def _end_waits(hub: object) -> list[_Wait]:
 
 def end_waits(hub: object) -> None:
     """End the calls of a hub that wait for a function of the user, and wait a bounded time for their end."""
+    ending = _end_waits(hub)
+    if not ending:
+        return
     try:
         here = asyncio.get_running_loop()
     except RuntimeError:
         here = None
     # Calls on the loop of this thread cannot end while it is blocked.
-    wait_for([wait.ended for wait in _end_waits(hub) if wait.loop is not here], timeout=_CLOSING)
+    wait_for([wait.ended for wait in ending if wait.loop is not here], timeout=_CLOSING)
 
 
 async def aend_waits(hub: object) -> None:

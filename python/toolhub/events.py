@@ -16,16 +16,16 @@
 """
 
 import _thread
-import asyncio
 import inspect
 import logging
-import secrets
+import os
 import time
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 from . import _core
+from ._lazy import asyncio
 from ._plain import readable
 
 __all__ = ["Event"]
@@ -52,7 +52,7 @@ _SHORT = 100
 _ABOUT = ("type", "time", "execution_id", "call_id", "tool", "source", "server")
 
 # Unique in this process, and not equal to those of another process whose events end in the same place.
-_PROCESS = secrets.token_hex(4)
+_PROCESS = os.urandom(4).hex()
 _numbers = count(1)
 
 

@@ -1,6 +1,5 @@
 """Which tools may be called: patterns of names, and approval for calls that may change something."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, Literal
 from . import _user_functions
 from ._checks import check_seconds
 from ._core import PatternList, event_error
+from ._lazy import asyncio
 from ._plain import readable
 
 __all__ = ["Approval", "Permissions"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 
 from . import _core
 from ._checks import check_seconds, check_text
+from ._lazy import asyncio
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -5,10 +5,11 @@ use super::errors::tool_error;
 use super::gateway_options::PythonGatewayOptions;
 use super::gateway_principal::{AuthenticateFunction, PythonPrincipalFunction, ServedPlace};
 use super::hub::PyHub;
-use super::loop_bridge;
+use super::loop_bridge::{self, LoopBridge};
 use super::options::seconds;
 use super::runtime;
 use super::served_loops::ServedLoop;
+use super::waiting;
 use crate::catalog::Servers;
 use crate::catalog::upstreams::HubUpstreams;
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -21,7 +22,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::Request;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -86,18 +87,13 @@ impl PyGateway {
     /// Opens the socket; awaits the address that it got, as (host, port).
     fn bind<'py>(&self, py: Python<'py>, host: String, port: u16) -> PyResult<Bound<'py, BridgeFuture>> {
         runtime::check_generation(self.generation)?;
-        let (place, core) = (self.listener.clone(), self.core.clone());
-        bridge::run(py, async move {
-            core.authenticator.load_full().prepare().await?;
-            let failed = |error: std::io::Error| {
-                let text = format!("Cannot listen on {host}:{port}: {error}");
-                HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
-            };
-            let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
-            *place.lock() = Some(listener);
-            Ok((address.ip().to_string(), address.port()))
-        })
+        bridge::run(py, self.bound(host, port))
+    }
+
+    /// `bind`, blocking.
+    fn bind_blocking(&self, py: Python<'_>, host: String, port: u16) -> PyResult<(String, u16)> {
+        runtime::check_generation(self.generation)?;
+        waiting::wait(py, waiting::wakeup()?, self.bound(host, port), |_| Ok(()))
     }
 
     /// A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
@@ -110,26 +106,33 @@ impl PyGateway {
         })
     }
 
-    /// Serves the socket that `bind` has opened, until `drain`. What runs then gets `grace` seconds to end.
-    fn serve_http<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
-        let listener = self.listener.lock().take();
-        let listener = listener.ok_or_else(|| PyRuntimeError::new_err("the gateway has no socket"))?;
-        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
-        bridge::run(py, async move {
-            until_drained(&core, grace, serve_http(core.clone(), listener)).await;
-            Ok(())
-        })
+    /// Serves the socket that `bind` has opened, or else the client that started this process, until its end or `drain`. What
+    /// runs then gets `grace` seconds to end.
+    fn serve<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
+        bridge::run(py, self.served(grace)?)
     }
 
-    /// Serves the client that started this process, until it closes its end or `drain` is called. What runs then gets `grace`
-    /// seconds to end.
-    fn serve_stdio<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
-        bridge::run(py, async move {
-            let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
-            served
-                .unwrap_or(Ok(()))
-                .map_err(|error| HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}")))
+    /// `serve`, blocking. When Python has something to run for the first time, `open_loop` is called on this thread and gives
+    /// the bridge of the event loop for it.
+    fn serve_blocking(&self, py: Python<'_>, grace: f64, open_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        let wakeup = waiting::wakeup()?;
+        let place = ServedLoop::later(py, wakeup.clone())?;
+        self.enter_at(place.clone());
+        waiting::wait(py, wakeup, self.served(grace)?, |py| {
+            if !place.wants_loop() {
+                return Ok(());
+            }
+            let opened = open_loop.call0().and_then(|bridge| Ok(bridge.cast_into::<LoopBridge>()?));
+            match opened {
+                Ok(bridge) => place.open(bridge.get()),
+                // Serving goes on, and the next call tries again.
+                Err(error) if error.is_instance_of::<PyException>(py) => {
+                    error.write_unraisable(py, Some(open_loop));
+                    place.give_up_waiting();
+                }
+                Err(error) => return Err(error),
+            }
+            Ok(())
         })
     }
 
@@ -172,14 +175,10 @@ impl PyGateway {
     /// Python tools run on the running event loop from now on.
     fn enter(&self, py: Python<'_>) -> PyResult<()> {
         let bridge = loop_bridge::current(py)?;
-        let is_here = |place: &(Arc<ServedLoop>, _)| Arc::ptr_eq(place.0.mailbox(), bridge.get().mailbox());
-        if self.place.lock().as_ref().is_some_and(is_here) {
+        if self.place.lock().as_ref().is_some_and(|(place, _)| place.is_behind(bridge.get())) {
             return Ok(());
         }
-        let place = ServedLoop::new(&bridge)?;
-        let guard = self.hub.get().served_on().open(place.clone());
-        let before = self.place.lock().replace((place, guard));
-        drop(before);
+        self.enter_at(ServedLoop::new(&bridge)?);
         Ok(())
     }
 
@@ -239,6 +238,49 @@ impl PyGateway {
     #[getter]
     fn max_body(&self) -> usize {
         self.core.options.max_body
+    }
+}
+
+impl PyGateway {
+    fn enter_at(&self, place: Arc<ServedLoop>) {
+        let guard = self.hub.get().served_on().open(place.clone());
+        let before = self.place.lock().replace((place, guard));
+        drop(before);
+    }
+
+    fn bound(
+        &self,
+        host: String,
+        port: u16,
+    ) -> impl Future<Output = Result<(String, u16), HubError>> + Send + use<> {
+        let (place, core) = (self.listener.clone(), self.core.clone());
+        async move {
+            core.authenticator.load_full().prepare().await?;
+            let failed = |error: std::io::Error| {
+                let text = format!("Cannot listen on {host}:{port}: {error}");
+                HubError::new(ErrorKind::Connect, text).with_outcome(Outcome::NotSent)
+            };
+            let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
+            let address = listener.local_addr().map_err(failed)?;
+            *place.lock() = Some(listener);
+            Ok((address.ip().to_string(), address.port()))
+        }
+    }
+
+    fn served(&self, grace: f64) -> PyResult<impl Future<Output = Result<(), HubError>> + Send + use<>> {
+        runtime::check_generation(self.generation)?;
+        let listener = self.listener.lock().take();
+        let (core, grace) = (self.core.clone(), seconds("grace", Some(grace))?.unwrap_or_default());
+        Ok(async move {
+            let Some(listener) = listener else {
+                let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
+                return served.unwrap_or(Ok(())).map_err(|error| {
+                    HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}"))
+                });
+            };
+            until_drained(&core, grace, serve_http(core.clone(), listener)).await;
+            Ok(())
+        })
     }
 }
 

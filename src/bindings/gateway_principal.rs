@@ -135,7 +135,7 @@ impl PrincipalFunction for PythonPrincipalFunction {
             let task: TaskCell = Arc::default();
             let _guard = TaskGuard { place: place.clone(), task: task.clone() };
             let on = place.clone();
-            place.mailbox().push(Mail::Run(Box::new(move |bridge| {
+            place.push(Mail::Run(Box::new(move |bridge| {
                 let started = start(bridge, &on, &function, (token, headers), answer);
                 match started {
                     Ok(started) => *task.lock() = Some(started),
@@ -160,7 +160,7 @@ struct TaskGuard {
 impl Drop for TaskGuard {
     fn drop(&mut self) {
         let task = self.task.clone();
-        self.place.mailbox().push(Mail::Run(Box::new(move |bridge| {
+        self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
             let task = task.lock().take();
             if let Some(Err(error)) = task.map(|task| task.call_method0(py, intern!(py, "cancel"))) {

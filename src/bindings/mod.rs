@@ -87,6 +87,7 @@ mod user_code;
 mod value;
 mod vendor_forms;
 mod views;
+mod waiting;
 mod wakeup;
 
 use pyo3::prelude::*;

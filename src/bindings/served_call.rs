@@ -66,7 +66,7 @@ pub async fn call(
     let order = CallOrder { tool, args: args.clone(), ctx: ctx.clone(), answer, link: link.clone() };
     let mut guard = CallGuard { place: place.clone(), link, is_over: false };
     let on = place.clone();
-    place.mailbox().push(Mail::Run(Box::new(move |bridge| start(bridge, &on, order))));
+    place.push(Mail::Run(Box::new(move |bridge| start(bridge, &on, order))));
     let ended = tokio::select! {
         biased;
         ended = &mut answered => ended,
@@ -95,7 +95,7 @@ impl CallGuard {
             return;
         }
         let link = self.link.clone();
-        self.place.mailbox().push(Mail::Run(Box::new(move |bridge| {
+        self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
             let task = link.running.lock().as_ref().map(|(task, _)| task.clone_ref(py));
             if let Some(Err(error)) = task.map(|task| task.call_method0(py, intern!(py, "cancel"))) {
@@ -113,7 +113,7 @@ impl Drop for CallGuard {
         self.cancel();
         let link = self.link.clone();
         // It outlived its grace, and counts as abandoned until it ends.
-        self.place.mailbox().push(Mail::Run(Box::new(move |bridge| {
+        self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
             let call = link.running.lock().as_ref().map(|(_, call)| call.clone_ref(py));
             if let Some(call) = call {

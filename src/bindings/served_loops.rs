@@ -1,7 +1,12 @@
 //! The event loops on which the Python tools of a served hub run.
+//!
+//! A program that blocks while it serves has no loop at first, because asyncio takes longer to import than the rest of the
+//! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
-use super::loop_bridge::{LoopBridge, LoopMailbox};
+use super::loop_bridge::{LoopBridge, LoopMailbox, Mail};
+use super::mailbox::Notifier;
 use super::once::intern;
+use super::wakeup::Wakeup;
 use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -9,21 +14,70 @@ use std::sync::Arc;
 
 /// The loop of one program that serves, and the context in which it began to.
 pub struct ServedLoop {
-    mailbox: Arc<LoopMailbox>,
+    way: Mutex<LoopWay>,
     context: Py<PyAny>,
+}
+
+/// The way to a loop.
+enum LoopWay {
+    Open(Arc<LoopMailbox>),
+    /// There is no loop yet. What is for it waits, and the thread that can open one is woken.
+    Later(Vec<Mail>, Arc<Wakeup>),
 }
 
 impl ServedLoop {
     /// The loop behind `bridge`, with a copy of the current context.
     pub fn new(bridge: &Bound<'_, LoopBridge>) -> PyResult<Arc<Self>> {
-        let py = bridge.py();
-        // SAFETY: the GIL is held; the call gives a new reference or an error.
-        let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
-        Ok(Arc::new(ServedLoop { mailbox: bridge.get().mailbox().clone(), context }))
+        Self::of(bridge.py(), LoopWay::Open(bridge.get().mailbox().clone()))
     }
 
-    pub fn mailbox(&self) -> &Arc<LoopMailbox> {
-        &self.mailbox
+    /// A loop that is opened when something is to run there; `wakeup` is notified then.
+    pub fn later(py: Python<'_>, wakeup: Arc<Wakeup>) -> PyResult<Arc<Self>> {
+        Self::of(py, LoopWay::Later(Vec::new(), wakeup))
+    }
+
+    fn of(py: Python<'_>, way: LoopWay) -> PyResult<Arc<Self>> {
+        // SAFETY: the GIL is held; the call gives a new reference or an error.
+        let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
+        Ok(Arc::new(ServedLoop { way: Mutex::new(way), context }))
+    }
+
+    /// Sends something to the loop. Never takes the GIL.
+    pub fn push(&self, mail: Mail) {
+        match &mut *self.way.lock() {
+            LoopWay::Open(mailbox) => mailbox.push(mail),
+            LoopWay::Later(waiting, wakeup) => {
+                waiting.push(mail);
+                wakeup.notify();
+            }
+        }
+    }
+
+    pub fn is_behind(&self, bridge: &LoopBridge) -> bool {
+        matches!(&*self.way.lock(), LoopWay::Open(mailbox) if Arc::ptr_eq(mailbox, bridge.mailbox()))
+    }
+
+    /// Whether something waits for a loop.
+    pub fn wants_loop(&self) -> bool {
+        matches!(&*self.way.lock(), LoopWay::Later(waiting, _) if !waiting.is_empty())
+    }
+
+    /// The loop is there: it gets what has waited, and all that follows.
+    pub fn open(&self, bridge: &LoopBridge) {
+        let mut way = self.way.lock();
+        if let LoopWay::Later(waiting, _) = &mut *way {
+            waiting.drain(..).for_each(|mail| bridge.mailbox().push(mail));
+            *way = LoopWay::Open(bridge.mailbox().clone());
+        }
+    }
+
+    /// No loop could be opened: the calls that wait for one learn it, because what would answer them is dropped.
+    pub fn give_up_waiting(&self) {
+        let given_up = match &mut *self.way.lock() {
+            LoopWay::Later(waiting, _) => std::mem::take(waiting),
+            LoopWay::Open(_) => Vec::new(),
+        };
+        drop(given_up);
     }
 
     /// A context for one call.

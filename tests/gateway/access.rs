@@ -1,10 +1,9 @@
 //! Who may call, what they see, and how much they may ask for.
 
-use crate::world::{PATIENCE, World, initialize, modern, request};
+use crate::world::{KeptLog, PATIENCE, World, initialize, modern, request};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -350,23 +349,9 @@ async fn draining_refuses_new_requests_and_ends_running_ones() {
     assert_eq!(tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap(), 200);
 }
 
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Kept {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn calls_are_audited_and_measured() {
-    let kept = Kept::default();
+    let kept = KeptLog::default();
     let options = GatewayOptions {
         authenticator: tokens(vec![token("ann", None), token("bob", Some("ops"))]),
         views: Some(Views::new(View::everything(), [view("ops", &["sum"])]).unwrap()),
@@ -379,8 +364,7 @@ async fn calls_are_audited_and_measured() {
     post(address, "/mcp", "token-of-ann", &call("sum")).await;
     post(address, "/mcp", "token-of-ann", &call("fail")).await;
     post(address, "/mcp", "token-of-bob", &call("profile")).await;
-    let log = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = kept.lines();
     let shown = |line: &Value| {
         ["principal", "view", "tool", "candidate", "outcome"]
             .map(|key| line[key].as_str().unwrap_or("-").to_owned())

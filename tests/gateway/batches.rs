@@ -1,9 +1,10 @@
 //! Batches of messages, which clients of 2025-03-26 may send.
 
 use crate::client::Http;
-use crate::world::{Pipe, World, initialize, initialize_with, modern, request};
+use crate::world::{KeptLog, Pipe, World, initialize, initialize_with, modern, request};
 use serde_json::{Value, json};
-use toolhub::gateway::{GatewayLimits, GatewayOptions};
+use std::sync::Arc;
+use toolhub::gateway::{AuditLog, GatewayLimits, GatewayOptions};
 
 fn sum(id: u64, a: i64) -> Value {
     request(id, "tools/call", json!({"name": "sum", "arguments": {"a": a, "b": 1}}))
@@ -157,6 +158,85 @@ async fn each_request_of_a_batch_counts_for_the_limit_and_leaving_cancels_all() 
     assert_eq!(world.client().await.post(&sum(3, 1), &own).await.status, 429);
     drop(client);
     assert_eq!([world.act().await, world.act().await], ["cancelled"; 2]);
+}
+
+#[tokio::test]
+async fn a_request_of_a_batch_makes_room_for_another_when_it_ends() {
+    let limits = GatewayLimits { max_in_flight: 2, ..GatewayLimits::default() };
+    let mut world = World::with(GatewayOptions { limits, ..GatewayOptions::default() });
+    let mut client = world.client().await;
+    let session = session(&mut client, "2025-03-26", json!({})).await;
+    let own = [("mcp-session-id", session.as_str())];
+    let batch = json!([request(1, "tools/call", json!({"name": "wait"})), sum(2, 1)]);
+    client.send_post(&batch, &[own[0], ("accept", "text/event-stream")]).await;
+    client.head().await;
+    assert_eq!(client.event().await["id"], 2);
+    assert_eq!(world.act().await, "started");
+    // The other request of the batch still runs.
+    assert_eq!(world.gateway.admission.running(), (1, 0));
+    assert_eq!(world.client().await.post(&sum(3, 1), &own).await.status, 200);
+    drop(client);
+    assert_eq!(world.act().await, "cancelled");
+}
+
+#[tokio::test]
+async fn each_request_of_a_batch_has_its_line_in_the_audit_log() {
+    let kept = KeptLog::default();
+    let audit = Some(Arc::new(AuditLog::writer(kept.clone())));
+    let limits = GatewayLimits { max_in_flight: 6, ..GatewayLimits::default() };
+    let world = World::with(GatewayOptions { audit, limits, ..GatewayOptions::default() });
+    let mut client = world.client().await;
+    let session = session(&mut client, "2025-03-26", json!({})).await;
+    let own = [("mcp-session-id", session.as_str())];
+    let call = |id, name: &str, arguments: Value| {
+        request(id, "tools/call", json!({"name": name, "arguments": arguments}))
+    };
+    let batch = json!([
+        sum(1, 1),
+        sum(2, 1),
+        call(3, "fail", json!({})),
+        call(4, "no_such", json!({})),
+        call(5, "sum", json!([1])),
+        request(6, "tools/describe", json!({"name": "sum"})),
+        notice("notifications/initialized", json!({})),
+    ]);
+    assert_eq!(client.post(&batch, &own).await.status, 200);
+    let rows = || {
+        let row = |line: &Value| {
+            ["type", "tool", "outcome"].map(|key| line[key].as_str().unwrap_or("-").to_owned())
+        };
+        let mut rows: Vec<_> = kept.lines().iter().map(row).collect();
+        rows.sort();
+        rows
+    };
+    let expected = [
+        ["call", "fail", "tool_error"],
+        ["call", "no_such", "not_found"],
+        ["call", "sum", "invalid_arguments"],
+        ["call", "sum", "ok"],
+        ["call", "sum", "ok"],
+        ["describe", "sum", "ok"],
+    ];
+    assert_eq!(rows(), expected);
+    let digests: Vec<_> = kept
+        .lines()
+        .iter()
+        .filter(|line| line["outcome"] == "ok")
+        .map(|line| line["arguments"].clone())
+        .collect();
+    assert!(digests.iter().filter(|digest| digest.is_string()).all(|digest| *digest == digests[0]));
+
+    // None of a batch that is refused runs, and the log says that it was.
+    let refused = Value::from((1..8).map(|id| sum(id, 1)).collect::<Vec<_>>());
+    assert_eq!(client.post(&refused, &own).await.status, 429);
+    let refusal: Vec<_> = kept.lines().into_iter().filter(|line| line["type"] == "refusal").collect();
+    assert_eq!(refusal.iter().map(|line| &line["status"]).collect::<Vec<_>>(), [429]);
+    assert_eq!(kept.lines().len(), expected.len() + 1);
+
+    let mut pipe = Pipe::to(&world);
+    pipe.ask(&initialize("2025-03-26")).await;
+    pipe.ask(&batch).await;
+    assert_eq!(kept.lines().len(), 2 * expected.len() + 1);
 }
 
 #[tokio::test]

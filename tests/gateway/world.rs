@@ -2,8 +2,9 @@
 
 use crate::client::Http;
 use serde_json::{Value, json};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::net::TcpListener;
@@ -16,6 +17,28 @@ use toolhub::registry::Candidate;
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 use toolhub::tool::{CallContext, Tool};
+
+/// An audit log in memory.
+#[derive(Clone, Default)]
+pub struct KeptLog(Arc<Mutex<Vec<u8>>>);
+
+impl KeptLog {
+    pub fn lines(&self) -> Vec<Value> {
+        let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Write for KeptLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// Tests fail rather than hang.
 pub const PATIENCE: Duration = Duration::from_secs(20);

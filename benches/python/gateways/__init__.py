@@ -1,8 +1,8 @@
 """What serves a tool `add` over HTTP: toolhub and its peers, each started as its documentation says.
 
 `FRONTS` stand in front of an HTTP server, `STDIO_FRONTS` in front of a stdio server, `NATIVE` have the tool as a Python
-function. Each entry is a function that starts the program and gives its address and process; peers that are not
-installed are left out, by name.
+function, `EVENTS` answer legacy clients with event streams. Each entry is a function that starts the program and gives its
+address and process; peers that are not installed are left out, by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from mcp_lab import ROOT, python_of
 
 HERE = Path(__file__).parent
 MCP_PROXY = ROOT / ".servers/mcp-proxy/bin/mcp-proxy"
-"""joshrotenberg's, in Rust: `cargo install mcp-proxy@0.6.0 --locked --no-default-features --root .servers/mcp-proxy`."""
+"""joshrotenberg's, in Rust; `make bench` installs it, and the next one."""
+RMCP_SERVER = ROOT / ".servers/rmcp/bin/rmcp-bench-server"
+"""`benches/rmcp`: a server as in the examples of rmcp."""
 
 
 @dataclass
@@ -134,6 +136,11 @@ def sdk_server(_target: str, _folder: Path) -> tuple[list[str], str, str]:
     return _program("sdk_server.py", "")
 
 
+def rmcp_server(_target: str, _folder: Path) -> tuple[list[str], str, str]:
+    port = free_port()
+    return [str(RMCP_SERVER), str(port)], f"http://127.0.0.1:{port}/mcp", "add"
+
+
 def _program(name: str, target: str) -> tuple[list[str], str, str]:
     port = free_port()
     return [sys.executable, str(HERE / name), str(port), target], f"http://127.0.0.1:{port}/mcp", "add"
@@ -148,6 +155,9 @@ FRONTS: dict[str, Start] = {"toolhub": toolhub, "FastMCP proxy": fastmcp_proxy}
 if shutil.which(MCP_PROXY):
     FRONTS["mcp-proxy (Rust)"] = rust_proxy
 STDIO_FRONTS: dict[str, Start] = {"toolhub": toolhub, "mcp-proxy (Python)": python_proxy}
+EVENTS: dict[str, Start] = {"toolhub": toolhub}
+if shutil.which(RMCP_SERVER):
+    EVENTS["rmcp server"] = rmcp_server
 NATIVE: dict[str, Start] = {
     "toolhub": toolhub_native,
     "FastMCP server": fastmcp_server,

@@ -1,6 +1,5 @@
 """The methods of `ToolHub` that call tools by name or capability. The core plans and runs every call."""
 
-import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from .. import _background, _core
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
+from .._lazy import asyncio
 from .._unknown_options import refuse_unknown
 from .._user_functions import ProgressReports
 from ..events import EXECUTE, RESULTS, Events, Watched

@@ -4,7 +4,6 @@ The core is the client, as for every server; this module runs the server's side 
 event loop on which it was added, or, if there is none or that loop has ended, on a thread of its own.
 """
 
-import asyncio
 import contextlib
 import importlib
 import json
@@ -14,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 from .. import _background, _core
+from .._lazy import asyncio
 from .._plain import readable
 
 _log = logging.getLogger("toolhub.servers")

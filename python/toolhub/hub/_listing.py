@@ -1,12 +1,12 @@
 """The tool lists that no server has sent yet, fetched when a program looks at the tools of a hub."""
 
-import asyncio
 import contextlib
 import logging
 import sys
 import warnings
 
 from .. import _background
+from .._lazy import asyncio
 from ..exceptions import ToolError
 from ._servers import ServerManager
 

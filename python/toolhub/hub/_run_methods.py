@@ -1,12 +1,12 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
+from .._lazy import asyncio
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import DispatchOptions, Reasoning, ResultFormat

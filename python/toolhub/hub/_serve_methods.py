@@ -92,7 +92,7 @@ class ServeMethods:
         """
         gateway = self._gateway(path, options)
         with self._reloader(gateway) as reloader, _signals(gateway, reloader):
-            _background.run(self._serve(gateway, reloader, transport, host, port, path, ready, grace))
+            self._serve_blocking(gateway, reloader, transport, host, port, path, ready, grace)
 
     def _serve_configured(
         self,
@@ -112,7 +112,7 @@ class ServeMethods:
         gateway = self._gateway(own["path"], cast("ServeOptions", options))
         configured = ConfiguredOptions(gateway, checked_options, options)
         with self._reloader(gateway, configured) as reloader, _signals(gateway, reloader):
-            _background.run(self._serve(gateway, reloader, transport, ready=ready, **own))
+            self._serve_blocking(gateway, reloader, transport, ready=ready, **own)
 
     async def aserve(
         self,
@@ -160,27 +160,39 @@ class ServeMethods:
         ready: "Callable[[Serving], Any] | None",
         grace: float,
     ) -> None:
-        if transport not in ("stdio", "http"):
-            raise ValueError(f"transport must be 'stdio' or 'http', got {transport!r}")
-        if ready is not None:
-            check_callable("ready", ready)
-        grace = check_seconds("grace", grace)
-        self._gateways.add(gateway)
-        gateway.enter()
-        try:
+        grace = _checked_serving(transport, ready, grace)
+        with self._open(gateway):
+            gateway.enter()
             if transport == "http":
                 opened: Any = gateway.bind(checked("host", host), _checked_port(port))
-                own_host, own_port = await opened
-                if warning := gateway.exposure(own_host, own_port):
-                    _log.warning("%s", warning)
-                serving: Any = gateway.serve_http(grace)
-                if ready is not None:
-                    from ..serving import Serving
+                _announce(gateway, reloader, await opened, path, ready)
+            served: Any = gateway.serve(grace)
+            await served
 
-                    ready(Serving(own_host, own_port, path, gateway, reloader.request))
-            else:
-                serving = gateway.serve_stdio(grace)
-            await serving
+    def _serve_blocking(
+        self,
+        gateway: Gateway,
+        reloader: Reloader,
+        transport: Transport,
+        host: str,
+        port: int,
+        path: str,
+        ready: "Callable[[Serving], Any] | None",
+        grace: float,
+    ) -> None:
+        """Serve without an event loop until Python has something to run: asyncio is slow to import, and servers need none."""
+        grace = _checked_serving(transport, ready, grace)
+        with self._open(gateway), _background.lent_loop() as open_loop:
+            if transport == "http":
+                address = gateway.bind_blocking(checked("host", host), _checked_port(port))
+                _announce(gateway, reloader, address, path, ready)
+            gateway.serve_blocking(grace, open_loop)
+
+    @contextlib.contextmanager
+    def _open(self, gateway: Gateway) -> Generator[None]:
+        self._gateways.add(gateway)
+        try:
+            yield
         finally:
             self._gateways.discard(gateway)
             gateway.stop()
@@ -194,6 +206,30 @@ class ServeMethods:
         given = gateway_options(path, options)
         function = options.get("authenticate")
         return Gateway(self._core, given, None if function is None else asking(function))
+
+
+def _checked_serving(transport: Any, ready: Any, grace: Any) -> float:
+    if transport not in ("stdio", "http"):
+        raise ValueError(f"transport must be 'stdio' or 'http', got {transport!r}")
+    if ready is not None:
+        check_callable("ready", ready)
+    return check_seconds("grace", grace)
+
+
+def _announce(
+    gateway: Gateway,
+    reloader: Reloader,
+    address: tuple[str, int],
+    path: str,
+    ready: "Callable[[Serving], Any] | None",
+) -> None:
+    """The socket is open."""
+    if warning := gateway.exposure(*address):
+        _log.warning("%s", warning)
+    if ready is not None:
+        from ..serving import Serving
+
+        ready(Serving(*address, path, gateway, reloader.request))
 
 
 def _checked_port(port: Any) -> int:

@@ -1,9 +1,9 @@
 """Asking the user's model, whatever it is: a callable, or a client with one of the usual methods."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, cast
 
+from .._lazy import asyncio
 from .._plain import readable
 from .._tape import on_tape
 from .._user_functions import alone, call

@@ -103,11 +103,16 @@ impl EndingCalls {
 #[pyfunction]
 pub fn end_calls(hub: &Bound<'_, PyHub>, blocking: bool) -> PyResult<Option<EndingCalls>> {
     let py = hub.py();
+    let bridges = loop_bridge::all(py);
+    if bridges.is_empty() {
+        // No event loop has ever called, and perhaps none was ever imported.
+        return Ok(None);
+    }
     let here = running_loop(py).ok();
     let task = here.as_ref().map(current_task_of).transpose()?;
     let (signal, ended) = mpsc::channel(1);
     let mut awaited = false;
-    for bridge in loop_bridge::all(py) {
+    for bridge in bridges {
         let target = bridge.get();
         let mut calls = target.suspended::<Execution>(py);
         calls.retain(|call| {

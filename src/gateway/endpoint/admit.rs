@@ -42,31 +42,34 @@ pub struct Admitted {
 pub struct RequestPlace {
     _occupied: OccupiedPlace,
     /// A standing stream does not keep the gateway from stopping.
-    _running: Option<DrainPlace>,
-    /// Those of the other requests of a batch.
-    _others: Vec<OccupiedPlace>,
+    _running: Option<Arc<DrainPlace>>,
 }
 
 impl RequestPlace {
     /// The place of a request whose answer is a standing stream.
     pub fn into_stream(self, gateway: &Gateway, principal: &Principal) -> Result<RequestPlace, TooMany> {
         let occupied = gateway.admission.enter(&principal.id, Occupied::Stream)?;
-        Ok(RequestPlace { _occupied: occupied, _running: None, _others: Vec::new() })
+        Ok(RequestPlace { _occupied: occupied, _running: None })
     }
 
-    /// The place of a message or batch with this many requests; each of them counts.
+    /// A place for each request of a batch; all of them or none.
     pub fn for_requests(
-        mut self,
+        self,
         gateway: &Gateway,
         principal: &Principal,
         requests: usize,
-    ) -> Result<RequestPlace, HttpReply> {
-        let others = (1..requests).map(|_| gateway.admission.enter(&principal.id, Occupied::Request));
-        self._others = others.collect::<Result<_, _>>().map_err(|refused| {
+    ) -> Result<Vec<RequestPlace>, HttpReply> {
+        let running = self._running.clone();
+        let others = (1..requests).map(|_| {
+            let occupied = gateway.admission.enter(&principal.id, Occupied::Request)?;
+            Ok(RequestPlace { _occupied: occupied, _running: running.clone() })
+        });
+        let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| {
             gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(principal));
             too_many(&refused)
         })?;
-        Ok(self)
+        places.push(self);
+        Ok(places)
     }
 }
 
@@ -145,8 +148,7 @@ async fn admission(
     if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
         return Err(HttpReply::too_large());
     }
-    let place =
-        RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get), _others: Vec::new() };
+    let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get).map(Arc::new) };
     Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, is_late })
 }
 

@@ -1,7 +1,8 @@
 //! Batches: several messages in one. Their requests run beside each other, each in a task of its own.
 //!
 //! On HTTP the answers come together as an array of JSON. If something has to be sent before that, they become events,
-//! one for each answer as soon as it is there. Before the first request starts, each has its place (429 for all of them).
+//! one for each answer as soon as it is there. Before the first request starts, each has its place (429 for all of them), which is
+//! free again when that request ends.
 
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace};
@@ -100,10 +101,10 @@ pub async fn post_batch(
     takes_batches(agreed_version(&caller)).map_err(|error| bad_request(None, &error))?;
     let requests = batch.requests();
     let admitted = if requests > 0 { admitted.not_draining(gateway)? } else { admitted };
-    let place = admitted.place.for_requests(gateway, &caller.principal, requests)?;
+    let places = admitted.place.for_requests(gateway, &caller.principal, requests)?;
     let cancel = gateway.abort.child_token();
     let (outlet, messages) = Outlet::open();
-    let answers = HttpBatch { gateway, caller, outlet, cancel: &cancel, place: Arc::new(place) }.start(batch);
+    let answers = HttpBatch { gateway, caller, outlet, cancel: &cancel, places }.start(batch);
     if answers.is_empty() {
         return Ok(HttpReply::empty(StatusCode::ACCEPTED));
     }
@@ -119,11 +120,12 @@ struct HttpBatch<'a> {
     caller: Arc<Caller>,
     outlet: Outlet,
     cancel: &'a CancellationToken,
-    place: Arc<RequestPlace>,
+    /// One for each request that has not started.
+    places: Vec<RequestPlace>,
 }
 
 impl HttpBatch<'_> {
-    fn start(self, batch: ClientPayload) -> BatchAnswers {
+    fn start(mut self, batch: ClientPayload) -> BatchAnswers {
         let mut answers = BatchAnswers::default();
         let ClientPayload::Batch(entries) = batch else { return answers };
         for entry in entries {
@@ -148,16 +150,17 @@ impl HttpBatch<'_> {
     }
 
     fn prepared(
-        &self,
+        &mut self,
         request: RpcRequest,
     ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
+        let place = self.places.pop();
         fits_in_batch(&request)?;
         let session = self.caller.session.as_deref().unwrap_or_default();
         let cancel = self.cancel.child_token();
         let key = in_flight_key(session, &request.id.key());
         let entry = self.gateway.in_flight.enter(key, cancel.clone()).ok_or_else(|| in_use(&request.id))?;
         let exchange = Exchange { caller: self.caller.clone(), outlet: self.outlet.clone(), cancel };
-        let (gateway, place) = (self.gateway.clone(), self.place.clone());
+        let gateway = self.gateway.clone();
         Ok(async move {
             let answered = answer(&gateway, &request, &exchange).await;
             drop((entry, place));

@@ -119,8 +119,9 @@ fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Re
         HttpReply::refused(StatusCode::NOT_FOUND, &error)
     })?;
     let payload = read_payload(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
-    let place = place.for_requests(gateway, &origin.principal, payload.requests())?;
-    match messages.try_send(PostedMessage { payload, place: Box::new(place) }) {
+    // Held until the answers are sent: a client that does not read gets no further places.
+    let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
+    match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {
         Ok(()) => Ok(HttpReply::text(StatusCode::ACCEPTED, "Accepted")),
         Err(TrySendError::Full(_)) => Err(too_many(&TooMany { retry_after: Duration::from_secs(1) })),
         Err(TrySendError::Closed(_)) => Err(HttpReply::empty(StatusCode::NOT_FOUND)),
