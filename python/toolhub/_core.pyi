@@ -271,6 +271,10 @@ class Gateway:
         """
         Opens the socket; awaits the address that it got, as (host, port).
         """
+    def bind_blocking(self, /, host: str, port: int) -> tuple[str, int]:
+        """
+        `bind`, blocking.
+        """
     @property
     def body_timeout(self, /) -> float:
         """
@@ -317,14 +321,15 @@ class Gateway:
         """
         Signs session ids with this key from now on. Those of older keys are accepted for `grace` seconds more.
         """
-    def serve_http(self, /, grace: float) -> BridgeFuture:
+    def serve(self, /, grace: float) -> BridgeFuture:
         """
-        Serves the socket that `bind` has opened, until `drain`. What runs then gets `grace` seconds to end.
+        Serves the socket that `bind` has opened, or else the client that started this process, until its end or `drain`. What
+        runs then gets `grace` seconds to end.
         """
-    def serve_stdio(self, /, grace: float) -> BridgeFuture:
+    def serve_blocking(self, /, grace: float, open_loop: Any) -> None:
         """
-        Serves the client that started this process, until it closes its end or `drain` is called. What runs then gets `grace`
-        seconds to end.
+        `serve`, blocking. When Python has something to run for the first time, `open_loop` is called on this thread and gives
+        the bridge of the event loop for it.
         """
     def stop(self, /) -> None:
         """

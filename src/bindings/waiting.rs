@@ -9,6 +9,7 @@ use super::pool;
 use super::runtime;
 use super::wakeup::{Wakeup, wait_for};
 use crate::error::{ErrorKind, HubError};
+use futures_util::future::abortable;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -53,10 +54,13 @@ pub fn wait<T: Send + 'static>(
 ) -> PyResult<T> {
     let waited = Arc::new(WaitedFuture { answer: Mutex::new(None), is_over: AtomicBool::new(false), wakeup });
     let end = EndOfFuture(waited.clone());
-    let task = runtime::handle()?.spawn(async move {
-        let answer = future.await;
-        *end.0.answer.lock() = Some(answer);
-    });
+    let (future, running) = abortable(future);
+    runtime::spawn(async move {
+        if let Ok(answer) = future.await {
+            *end.0.answer.lock() = Some(answer);
+        }
+        drop(end);
+    })?;
     let _aside = pool::step_aside(py);
     let mut interrupted = None;
     loop {
@@ -78,7 +82,7 @@ pub fn wait<T: Send + 'static>(
             if interrupted.is_some() {
                 return Err(interrupt);
             }
-            task.abort();
+            running.abort();
             interrupted = Some(interrupt);
         }
     }
