@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from support import wire
-from toolhub import ToolHub
+from toolhub import ToolHub, _background
 
 UPSTREAM = str(Path(__file__).parent / "upstream.py")
 
@@ -124,7 +124,8 @@ def test_a_loop_that_cannot_be_opened_fails_the_call_and_the_next_one_tries_agai
 
     with hub, Served(hub) as url:
         with monkeypatch.context() as broken:
-            broken.setattr(asyncio, "new_event_loop", _no_descriptors)
+            # Not `asyncio.new_event_loop`: a loop that an earlier test has left is used again.
+            broken.setattr(_background, "_acquire", _no_descriptors)
             assert "serving has ended" in wire.call(url, "greet")
         assert wire.call(url, "greet") == "hello"
 
