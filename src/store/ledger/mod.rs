@@ -19,7 +19,7 @@ mod runs;
 pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
-pub use owner::new_id;
+pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
 pub use runs::{NOT_SENT, RunCall, RunMemory, Settlement};
@@ -96,7 +96,7 @@ impl Ledger {
 
     /// What the run knows of this call.
     pub fn recall(&self, wanted: RunCall, done: LedgerDone<RunMemory>) {
-        let (path, call) = (self.queue.path.clone(), new_id());
+        let (path, call) = (self.queue.path.clone(), new_row_id());
         self.ask(
             move |connection, owner| runs::recall(connection, path.as_deref(), &wanted, &call, owner),
             done,
