@@ -69,7 +69,10 @@ def run(rounds: int) -> list[Row]:
     samples: dict[str, list[float]] = {}
     made = 0
     with tempfile.TemporaryDirectory() as folder:
-        hubs = {"without a ledger": hub_in(Path(folder), "off"), "with a ledger": hub_in(Path(folder), "required")}
+        hubs = {
+            "without a ledger": hub_in(Path(folder), "off"),
+            "with a ledger": hub_in(Path(folder), "required"),
+        }
         for _ in range(max(3, rounds // 3)):
             made += CALLS
             for tool in ("send", "read"):
@@ -84,8 +87,13 @@ def run(rounds: int) -> list[Row]:
     print(f"\nLedger, {IN_FLIGHT} calls of an async function in flight, {made:,} rows in the end")
     for name, value in medians.items():
         print(f"  {name:42} {value:12.2f} µs")
-    added = {tool: medians[f"{tool}, with a ledger"] - medians[f"{tool}, without a ledger"] for tool in ("send", "read")}
-    print(f"  a call with effects: {added['send']:+.1f} µs (goal: ≤ {GOAL_MICROS:g})  {mark(added['send'] <= GOAL_MICROS)}")
+    added = {
+        tool: medians[f"{tool}, with a ledger"] - medians[f"{tool}, without a ledger"]
+        for tool in ("send", "read")
+    }
+    print(
+        f"  a call with effects: {added['send']:+.1f} µs (goal: ≤ {GOAL_MICROS:g})  {mark(added['send'] <= GOAL_MICROS)}"
+    )
     print(f"  a read: {added['read']:+.2f} µs (goal: 0)  {mark(added['read'] <= NOISE_MICROS)}")
     base = next(iter(medians.values()))
     return [Row("Ledger", name, value, value / base) for name, value in medians.items()]

@@ -66,9 +66,8 @@ class Permissions:
                 raise TypeError(
                     f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
                 )
-        approvers: list[Any] = []
-        if approve is not None:
-            approvers = list(approve) if isinstance(approve, (list, tuple)) else [approve]
+        several: Any = approve if isinstance(approve, (list, tuple)) else (approve,)
+        approvers: list[Any] = [] if approve is None else list(several)
         for approver in approvers:
             if isinstance(approver, str) and approver != "ask":
                 raise ValueError(f"approve must be a function or 'ask', got {approver!r}")

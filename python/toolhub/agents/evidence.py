@@ -111,7 +111,8 @@ def unseen(records: Iterable[Any], rows: Iterable[LedgerRow]) -> list[dict[str, 
     # The newest ones are those that the records tell.
     more = [row for tool, all_of in by_tool.items() for row in all_of[: max(0, len(all_of) - told[tool])]]
     return [
-        {"tool": row.tool, "state": row.state, "result": _given(row.result), "error": row.error} for row in more
+        {"tool": row.tool, "state": row.state, "result": _given(row.result), "error": row.error}
+        for row in more
     ]
 
 

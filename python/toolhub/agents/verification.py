@@ -38,7 +38,7 @@ class VerificationAgent:
     - Logic: numbers are finite and below 1e15, dates and times exist.
     - Evidence, if records are given: numbers, dates, quotations, addresses and deeds ("I sent …") of the result are in them.
 
-    `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too: calls of it
+    `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too: its calls
     that are not among the records that are given, such as those before a pause.
 
     >>> import asyncio
@@ -46,9 +46,7 @@ class VerificationAgent:
     {'verified': False, 'confidence': 0.7, 'issues': ['The date 2023-02-30 does not exist.']}
     """
 
-    def __init__(
-        self, *, lang: Lang = "en", hub: "ToolHub | None" = None, run: str | None = None
-    ) -> None:
+    def __init__(self, *, lang: Lang = "en", hub: "ToolHub | None" = None, run: str | None = None) -> None:
         self._lang: Lang = lang
         self._hub = hub
         self._run = run

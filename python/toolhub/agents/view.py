@@ -151,7 +151,7 @@ class AgentView:
 
     def approval(self) -> list[Approver] | None:
         """`approve` of this view and of all above it; each of them has to say yes."""
-        asked = [one._approve for one in self._levels() if one._approve is not None]
+        asked: list[Approver] = [one._approve for one in self._levels() if one._approve is not None]
         return asked or None
 
     async def call(self, name: str, arguments: Any) -> ToolResult:

@@ -11,7 +11,14 @@ import pytest
 
 from support.agents import call
 from toolhub import ToolHub
-from toolhub.agents import AgentView, Budget, ChatLoop, CoordinationAgent, ExecutionAgent
+from toolhub.agents import (
+    AgentView,
+    Budget,
+    ChatLoop,
+    CoordinationAgent,
+    ExecutionAgent,
+    VerificationAgent,
+)
 from toolhub.permissions import Permissions
 
 PLAN = json.dumps(
@@ -89,7 +96,12 @@ def test_a_chat_pauses_and_goes_on_elsewhere(office: Office, run: str | None) ->
     assert len(asked) == 2
     assert "sent to ann" in asked[1]
     assert "one is enough" in asked[1]
-    told = [event.tool for one in (first, again, end) for event in one["transcript"] if event.type == "call_finished"]
+    told = [
+        event.tool
+        for one in (first, again, end)
+        for event in one["transcript"]
+        if event.type == "call_finished"
+    ]
     assert told == ["look", "send_mail", "send_mail"]
 
 
@@ -180,15 +192,24 @@ def test_a_step_alone_says_that_it_waits(office: Office) -> None:
 
 def test_a_row_that_is_unknown_pauses_the_agent_too(office: Office) -> None:
     done: list[int] = []
-    with ToolHub(store=office.store, timeout=0.05, cancel_grace=0.05) as hub:
+    began = asyncio.Event()
+
+    async def given_up(hub: ToolHub) -> None:
+        sending = asyncio.ensure_future(hub.execute("send_slowly", run="r"))
+        await began.wait()
+        sending.cancel()
+        await asyncio.wait({sending})
+
+    with ToolHub(store=office.store) as hub:
 
         @hub.tool
         async def send_slowly() -> str:
             done.append(1)
+            began.set()
             await asyncio.sleep(60)
             return "sent"
 
-        assert hub.call("send_slowly", run="r").kind == "timeout"
+        asyncio.run(given_up(hub))
         script = iter([call("send_slowly"), "It was sent."])
         loop = ChatLoop(hub, lambda _: next(script), run="r")
         first = asyncio.run(loop.answer("Send it"))
@@ -219,6 +240,43 @@ def test_every_view_above_has_to_approve_and_the_store_is_asked_last(office: Off
         assert asyncio.run(view.call("send_mail", {"to": "ann"})).result == "sent to ann"
     assert asked == ["bob", "ann", "ann"]
     assert office.done == ["ann"]
+
+
+def test_what_an_agent_says_is_looked_up_in_the_ledger_of_its_run(office: Office) -> None:
+    def said(run: str | None, *script: str) -> dict[str, Any]:
+        answers = iter(script)
+        with office.hub() as hub:
+            loop = ChatLoop(hub, lambda _: next(answers), run=run)
+            return dict(asyncio.run(loop.answer("Do it"))["verification"])
+
+    assert said("r", call("send_mail", to="ann"), "I have sent the mail.")["verified"]
+    # In this conversation nothing was called, but in this run it was; in another run it was not.
+    assert said("r", "I have sent the mail.")["verified"]
+    assert said("r", "I have deleted the mail.")["issues"] == [
+        "The answer says 'I have deleted', but no call did that (delete)."
+    ]
+    assert not said("other", "I have sent the mail.")["verified"]
+    assert said("other", "It is 9 degrees in Oslo.")["verified"]  # nothing is known about that
+    assert said(None, "I have sent the mail.")["verified"]  # and nothing at all without a run
+
+
+def test_rows_do_not_count_calls_twice_and_their_digests_prove_nothing(office: Office) -> None:
+    with office.hub() as hub:
+        hub.call("send_mail", {"to": "ann"}, run="r")
+        records = [
+            {"tool": "send_mail", "arguments": {"to": "ann"}, "result": "sent to ann", "success": True}
+        ]
+        digits = [digit for digit in "3456789" if digit in hub.ledger("r")[0].arguments]
+        rows = [row.to_dict() for row in hub.ledger("r")]
+    with office.hub() as hub:
+        verifier = VerificationAgent(hub=hub, run="r")
+        check = verifier.verify_result_sync
+        assert check("I have sent 1 mail.", evidence=records)["verified"]
+        assert not check("I have sent 2 mails.", evidence=records)["verified"]
+        assert not check(f"There were {digits[0]} mails.", evidence=records)["verified"]
+        assert not VerificationAgent().verify_result_sync(f"It took {digits[0]} tries.", evidence=rows)[
+            "verified"
+        ]
 
 
 def test_budgets_get_back_what_was_not_called() -> None:

@@ -43,9 +43,15 @@ PRAGMA user_version = {version};
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_older_version_gets_a_ledger_and_keeps_what_it_has(tmp_path: Path, version: int) -> None:
+def test_a_store_of_an_older_version_gets_a_ledger_and_keeps_what_it_has(
+    tmp_path: Path, version: int
+) -> None:
     path = tmp_path / "store.db"
-    more = {"variant": "variant INTEGER NOT NULL,", "key": ", variant"} if version == 2 else {"variant": "", "key": ""}
+    more = (
+        {"variant": "variant INTEGER NOT NULL,", "key": ", variant"}
+        if version == 2
+        else {"variant": "", "key": ""}
+    )
     old = sqlite3.connect(path)
     old.executescript(FIRST.format(version=version, **more))
     pin = ("files", "read", '{"name": "read"}', "hash", None, None, 1)
@@ -187,7 +193,17 @@ def test_a_call_is_denied_on_the_command_line(tmp_path: Path) -> None:
             return hub.run_sync(message, approve="ask").results[0]
 
     waiting = asked()
-    command = [sys.executable, "-m", "toolhub", "deny", waiting.paused, "--reason", "not on Mondays", "--store", path]
+    command = [
+        sys.executable,
+        "-m",
+        "toolhub",
+        "deny",
+        waiting.paused,
+        "--reason",
+        "not on Mondays",
+        "--store",
+        path,
+    ]
     denied = subprocess.run(command, capture_output=True, text=True, check=True)
     assert waiting.paused in denied.stdout + denied.stderr
     refused = asked()

@@ -53,12 +53,24 @@ def test_the_project_s_own_cases_pass() -> None:
     ("holds", "fails", "says"),
     [
         ("called: [add]", "called: [add, sub]", "Tool 'sub' was not called."),
-        ("order: [add, fail, add]", "order: [fail, fail]", "Tool 'fail' was not called in the order ['fail', 'fail']; the calls were"),
-        ("arguments: {add: {a: 2}}", "arguments: {add: {a: 3}}", "Tool 'add' was called with other arguments: args.a: 3 was expected, 1 was given."),
+        (
+            "order: [add, fail, add]",
+            "order: [fail, fail]",
+            "Tool 'fail' was not called in the order ['fail', 'fail']; the calls were",
+        ),
+        (
+            "arguments: {add: {a: 2}}",
+            "arguments: {add: {a: 3}}",
+            "Tool 'add' was called with other arguments: args.a: 3 was expected, 1 was given.",
+        ),
         ("arguments: {fail: {why: 'no'}}", "arguments: {sub: {a: 1}}", "Tool 'sub' was not called."),
         ("not_called: [sub]", "not_called: [fail]", "Tool 'fail' was called, and must not be."),
         ("at_most: {add: 2}", "at_most: {add: 1}", "Tool 'add' was called 2 times, more than 1."),
-        ("outcome: {fail: tool_error, add: ok}", "outcome: {fail: ok}", "Tool 'fail' ended with tool_error, not ok."),
+        (
+            "outcome: {fail: tool_error, add: ok}",
+            "outcome: {fail: ok}",
+            "Tool 'fail' ended with tool_error, not ok.",
+        ),
         ("tokens: 0", "outcome: {sub: ok}", "Tool 'sub' ended with no call, not ok."),
     ],
 )
