@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import _user_functions
 from ._checks import check_seconds
@@ -66,8 +66,9 @@ class Permissions:
                 raise TypeError(
                     f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
                 )
-        several: Any = approve if isinstance(approve, (list, tuple)) else (approve,)
-        approvers: list[Any] = [] if approve is None else list(several)
+        approvers: list[Any] = [] if approve is None else [approve]
+        if isinstance(approve, (list, tuple)):
+            approvers = list(cast("Sequence[Any]", approve))
         for approver in approvers:
             if isinstance(approver, str) and approver != "ask":
                 raise ValueError(f"approve must be a function or 'ask', got {approver!r}")

@@ -182,7 +182,7 @@ impl Executor for TokioExecutor<'_> {
             let _ = entered.send(slot);
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let entrance = Entrance { gates: gates.clone(), before: before.clone(), hub: *hub };
+        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), hub: *hub };
         let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
@@ -245,7 +245,7 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
 }
 
 /// What an attempt passes before its tool is called.
-struct Entrance {
+struct AttemptEntrance {
     gates: Vec<Arc<Gate>>,
     before: Option<BeforeSend>,
     hub: usize,
@@ -253,7 +253,7 @@ struct Entrance {
 
 async fn attempt(
     candidate: Arc<Candidate>,
-    Entrance { gates, before, hub }: Entrance,
+    AttemptEntrance { gates, before, hub }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),

@@ -62,7 +62,7 @@ class AgentView:
         self._effects: Effects = effects
         self._deadline = deadline
         self._ends: float | None = None
-        self._approve = approve
+        self._approve: Approver | None = approve
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
         self._servers: tuple[str, ...] = ()
