@@ -20,6 +20,11 @@ def call_key(call: ParsedCall) -> str:
     return json.dumps([call.id, call.name, call.arguments], sort_keys=True, default=str)
 
 
+def _plain(result: ToolResult) -> dict[str, Any]:
+    """A result as JSON; what is none is kept as it reads."""
+    return json.loads(json.dumps(result, default=str, skipkeys=True))
+
+
 class HeldResults:
     """The results of calls that were made before a message was held: each takes the place of its call once."""
 
@@ -62,7 +67,7 @@ class ChatState:
     def hold(self, message: Any, outcome: "RunOutcome") -> "list[Waiting]":
         """Keep a message of which some calls wait for a decision; these calls."""
         done = [
-            {"place": place, "key": call_key(call), "result": json.loads(json.dumps(result, default=str))}
+            {"place": place, "key": call_key(call), "result": _plain(result)}
             for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True))
             if result.kind is not ErrorKind.PAUSED
         ]
