@@ -27,7 +27,7 @@ pub use prompt::PromptRequest;
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
-use crate::canonical::json_digest;
+use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, Rules, Run};
 use crate::limit::Gate;
@@ -391,7 +391,7 @@ impl Hub {
     ) -> RunReport {
         // Given as it was asked for: what a candidate makes of it follows from its definition.
         let digest: Arc<str> = match plan.recorder {
-            Some(_) => Arc::from(json_digest(args.as_value())),
+            Some(_) => Arc::from(arguments_digest(args.as_value())),
             None => Arc::from(""),
         };
         let jobs: Vec<Job> = plan
@@ -403,6 +403,7 @@ impl Hub {
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
                 before: self.row_writer(&plan, slot, &digest),
+                hub: std::ptr::from_ref(self) as usize,
             })
             .collect();
         let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;

@@ -29,6 +29,7 @@ SUITES = {
     "serving": "serving",
     "serving_memory": "serving_memory",
     "replay": "replay",
+    "ledger": "ledger",
 }
 
 

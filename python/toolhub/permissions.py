@@ -1,9 +1,9 @@
 """Which tools may be called: patterns of names, and approval for calls that may change something."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from . import _user_functions
 from ._checks import check_seconds
@@ -11,7 +11,7 @@ from ._core import PatternList, event_error
 from ._lazy import asyncio
 from ._plain import readable
 
-__all__ = ["Approval", "Permissions"]
+__all__ = ["Approval", "Approver", "Permissions"]
 
 _log = logging.getLogger("toolhub.route")
 
@@ -32,6 +32,10 @@ class Approval:
     """What the tool says of itself; empty when it is not listed yet."""
 
 
+Approver = Callable[[Approval], Any] | Literal["ask"]
+"""Who approves calls: a function that is called with an `Approval`, or `"ask"`, which keeps the question in the store."""
+
+
 class Permissions:
     """Which tools may be called, and which only after approval.
 
@@ -40,7 +44,7 @@ class Permissions:
     `!` forbids, whatever else allows it. None allows everything, an empty list nothing. `approve` is called with an `Approval`
     before a tool runs that is not known to be harmless, or that no server has listed yet; only `True` within `timeout` seconds
     lets it run. `approve="ask"` keeps the question in the store instead: the call ends as `paused`, and runs when it is made
-    again after `hub.approve`.
+    again after `hub.approve`. Of a list of these, each has to approve; the store is asked last.
 
     >>> permissions = Permissions(["read_*", "files/*", "!*delete*"])
     >>> [permissions.allows(name, server) for name, server in
@@ -51,7 +55,7 @@ class Permissions:
     def __init__(
         self,
         allowed: Iterable[str] | None = None,
-        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
+        approve: Approver | Sequence[Approver] | None = None,
         timeout: float = PATIENCE,
     ) -> None:
         if isinstance(allowed, str):
@@ -62,14 +66,20 @@ class Permissions:
                 raise TypeError(
                     f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
                 )
-        self.asks_later = isinstance(approve, str) and approve == "ask"
+        approvers: list[Any] = [] if approve is None else [approve]
+        if isinstance(approve, (list, tuple)):
+            approvers = list(cast("Sequence[Any]", approve))
+        for approver in approvers:
+            if isinstance(approver, str) and approver != "ask":
+                raise ValueError(f"approve must be a function or 'ask', got {approver!r}")
+            if not isinstance(approver, str) and not callable(approver):
+                raise TypeError(f"approve must be callable, got {type(approver).__name__}")
+        if approve is not None and not approvers:
+            raise ValueError("approve must be a function or 'ask', got an empty list")
+        self.asks_later = any(isinstance(approver, str) for approver in approvers)
         """Whether the question is kept in the store, and the call ends as paused."""
-        if isinstance(approve, str) and not self.asks_later:
-            raise ValueError(f"approve must be a function or 'ask', got {approve!r}")
-        if approve is not None and not self.asks_later and not callable(approve):
-            raise TypeError(f"approve must be callable, got {type(approve).__name__}")
+        self._approve = [approver for approver in approvers if not isinstance(approver, str)]
         self.patterns = PatternList(patterns)
-        self._approve = approve
         self.timeout = check_seconds("timeout", timeout, above_zero=True)
         # One question at a time, in the order of the calls.
         self._asking = asyncio.Lock()
@@ -77,7 +87,7 @@ class Permissions:
     @property
     def asks(self) -> bool:
         """Whether an `approve` callback is set."""
-        return self._approve is not None
+        return bool(self._approve)
 
     @property
     def names_servers(self) -> bool:
@@ -93,14 +103,18 @@ class Permissions:
         return self.patterns.allows(name, server)
 
     async def ask(self, approval: Approval, within: float | None = None) -> Any:
-        """What `approve` answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left."""
-        if self._approve is None:
-            return True
-        if isinstance(self._approve, str):
-            return False  # the core asks the store, never this
+        """What `approve` answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left.
+
+        Of several functions the first answer that is not `True` counts. The store is asked by the core, not by this.
+        """
+        answer: Any = True
         try:
             async with asyncio.timeout(within), self._asking, asyncio.timeout(self.timeout):
-                return await _user_functions.call(self._approve, approval)
+                for approve in self._approve:
+                    answer = await _user_functions.call(approve, approval)
+                    if answer is not True:
+                        break
+                return answer
         except Exception as error:
             if not isinstance(error, TimeoutError):
                 # The author of the callback has to know why; a model must not.

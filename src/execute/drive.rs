@@ -2,6 +2,7 @@
 
 use super::executor::{Executor, advance};
 use super::run::{Action, Run};
+use super::taped::TapedCall;
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
@@ -33,6 +34,8 @@ pub struct Job {
     pub approved: Option<Result<Arc<Arguments>, HubError>>,
     /// What has to be done before anything is sent.
     pub before: Option<BeforeSend>,
+    /// The address of its hub, by which a tape knows whether the call is meant.
+    pub hub: usize,
 }
 
 /// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
@@ -145,7 +148,7 @@ impl Executor for TokioExecutor<'_> {
     }
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates, approved, before } = &self.jobs[slot];
+        let Job { candidate, gates, approved, before, hub } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
         let options = CheckOptions {
             coerce: true,
@@ -179,7 +182,7 @@ impl Executor for TokioExecutor<'_> {
             let _ = entered.send(slot);
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let entrance = (gates.clone(), before.clone());
+        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), hub: *hub };
         let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
@@ -241,20 +244,32 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
     }
 }
 
+/// What an attempt passes before its tool is called.
+struct AttemptEntrance {
+    gates: Vec<Arc<Gate>>,
+    before: Option<BeforeSend>,
+    hub: usize,
+}
+
 async fn attempt(
     candidate: Arc<Candidate>,
-    (gates, before): (Vec<Arc<Gate>>, Option<BeforeSend>),
+    AttemptEntrance { gates, before, hub }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    if let Some(before) = before {
-        tokio::select! {
+    let taped = TapedCall::begin(hub, &candidate, &args);
+    if let Some(before) = before.filter(|_| taped.calls_tool()) {
+        let done = tokio::select! {
             biased;
-            done = before() => done?,
+            done = before() => done,
             () = context.cancel.cancelled() => return Err(gave_up()),
+        };
+        if let Err(error) = done {
+            taped.refuse(&error);
+            return Err(error);
         }
     }
     if now() >= latest_start {
@@ -267,7 +282,7 @@ async fn attempt(
     let weak = Arc::downgrade(&permits);
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-    let output = super::taped::call(&candidate, &args, &context).await?;
+    let output = taped.call(&candidate, &args, &context).await?;
     match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),

@@ -3,57 +3,93 @@
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
-use crate::tape::{self, CallOnTape, LineKind, Tape, TapeStart, TapedAnswer, Taping};
+use crate::tape::{self, CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
 
-/// Calls the tool, unless a recording answers in its place.
-pub async fn call(
-    candidate: &Candidate,
-    args: &Arguments,
-    context: &CallContext,
-) -> Result<ToolOutput, HubError> {
-    match tape::current(None) {
-        None => candidate.tool.call(args, context).await,
-        Some(tape) => on_tape(&tape, candidate, args, context).await,
+/// A call that has passed the limits: what becomes of it is known before its row in the ledger is written, because a call
+/// that a recording answers has no effects.
+pub enum TapedCall {
+    /// There is no tape: the tool is called.
+    Off,
+    /// The tool is called, and its answer written down.
+    Recorded(Box<Taping>),
+    /// This was recorded, and answers.
+    Replayed(Arc<Tape>, Arc<Recording>),
+    /// Nothing that was recorded fits.
+    Missed(Box<HubError>),
+}
+
+impl TapedCall {
+    /// Asks the tape for calls of this hub.
+    pub fn begin(hub: usize, candidate: &Candidate, args: &Arguments) -> Self {
+        let Some(tape) = tape::current(Some(hub)) else { return TapedCall::Off };
+        let (name, label) = (&candidate.spec().name, candidate.label());
+        let arguments = args.as_value().clone();
+        let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
+        match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments, listed }) {
+            TapeStart::Missed(miss) => TapedCall::Missed(Box::new(miss)),
+            TapeStart::Recording(taping) => TapedCall::Recorded(Box::new(taping)),
+            TapeStart::Replayed(recording) => TapedCall::Replayed(tape, recording),
+        }
+    }
+
+    /// Whether the tool is called, so that something may happen.
+    pub fn calls_tool(&self) -> bool {
+        matches!(self, TapedCall::Off | TapedCall::Recorded(_))
+    }
+
+    /// The tool is not called after all, for this reason.
+    pub fn refuse(self, error: &HubError) {
+        if let TapedCall::Recorded(taping) = self {
+            taping.end(&TapedAnswer::error(error.clone()));
+        }
+    }
+
+    /// Calls the tool, unless a recording answers in its place.
+    pub async fn call(
+        self,
+        candidate: &Candidate,
+        args: &Arguments,
+        context: &CallContext,
+    ) -> Result<ToolOutput, HubError> {
+        match self {
+            TapedCall::Off => candidate.tool.call(args, context).await,
+            TapedCall::Missed(miss) => Err(*miss),
+            TapedCall::Recorded(taping) => recorded(*taping, candidate, args, context).await,
+            TapedCall::Replayed(tape, recording) => replayed(&tape, &recording, context).await,
+        }
     }
 }
 
-async fn on_tape(
-    tape: &Arc<Tape>,
+async fn recorded(
+    taping: Taping,
     candidate: &Candidate,
     args: &Arguments,
     context: &CallContext,
 ) -> Result<ToolOutput, HubError> {
-    let (name, label) = (&candidate.spec().name, candidate.label());
-    let arguments = args.as_value().clone();
-    let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
-    match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments, listed }) {
-        TapeStart::Missed(miss) => Err(miss),
-        TapeStart::Recording(taping) => {
-            let taping = Arc::new(taping);
-            let mut context = context.clone();
-            context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
-            let answer = candidate.tool.call(args, &context).await;
-            drop(context);
-            if let Some(taping) = Arc::into_inner(taping) {
-                taping.end(&TapedAnswer::of(&answer));
-            }
-            answer
-        }
-        TapeStart::Replayed(recording) => {
-            if let Some(told) = &context.extras.progress {
-                recording.progress.iter().for_each(|update| told(update));
-            }
-            if let Some(delay) = tape.delay(&recording) {
-                tokio::time::sleep(delay).await;
-            }
-            match &recording.answer {
-                TapedAnswer::Output(output) => Ok((**output).clone()),
-                TapedAnswer::Error(error) => Err((**error).clone()),
-                TapedAnswer::Stopped => std::future::pending().await,
-            }
-        }
+    let taping = Arc::new(taping);
+    let mut context = context.clone();
+    context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
+    let answer = candidate.tool.call(args, &context).await;
+    drop(context);
+    if let Some(taping) = Arc::into_inner(taping) {
+        taping.end(&TapedAnswer::of(&answer));
+    }
+    answer
+}
+
+async fn replayed(tape: &Tape, recording: &Recording, context: &CallContext) -> Result<ToolOutput, HubError> {
+    if let Some(told) = &context.extras.progress {
+        recording.progress.iter().for_each(|update| told(update));
+    }
+    if let Some(delay) = tape.delay(recording) {
+        tokio::time::sleep(delay).await;
+    }
+    match &recording.answer {
+        TapedAnswer::Output(output) => Ok((**output).clone()),
+        TapedAnswer::Error(error) => Err((**error).clone()),
+        TapedAnswer::Stopped => std::future::pending().await,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
 use crate::store::ledger::{
-    EffectEnd, EffectState, Ledger, NOT_SENT, NewEffect, OccurrenceTicket, RunMemory, new_id,
+    EffectEnd, EffectState, Ledger, NOT_SENT, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
 use crate::tool::Tool;
 use parking_lot::Mutex;
@@ -96,7 +96,7 @@ impl EffectRecorder {
             ledger,
             mode,
             principal,
-            call: record.as_ref().map_or_else(new_id, |record| record.call.clone()),
+            call: record.as_ref().map_or_else(new_row_id, |record| record.call.clone()),
             run: record.as_ref().map(|record| record.run.clone()),
             record: Mutex::new(record),
             rows: Mutex::default(),
@@ -120,7 +120,7 @@ impl EffectRecorder {
         arguments: String,
         written: RowWritten,
     ) {
-        let id = new_id();
+        let id = new_row_id();
         self.rows.lock().push((slot, id.clone()));
         let row = NewEffect {
             id,

@@ -6,7 +6,7 @@ use super::{
     is_unchanged, not_approved, question, synthesis_prompt,
 };
 use crate::aside;
-use crate::canonical::json_digest;
+use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
 use crate::kind::ToolKind;
@@ -150,7 +150,7 @@ async fn prepare(
             PlanStep::Recall(request) => {
                 let (answer, answered) = oneshot::channel();
                 let ticket =
-                    request.ask(json_digest(args.as_value()), move |memory| drop(answer.send(memory)));
+                    request.ask(arguments_digest(args.as_value()), move |memory| drop(answer.send(memory)));
                 let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
                 plan.recalled(memory, ticket);
             }

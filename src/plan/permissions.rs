@@ -11,9 +11,10 @@ use std::sync::Arc;
 pub struct Permissions {
     /// The tools that the agent may call.
     pub allowed: Arc<PatternList>,
-    /// Tools that are not known to be harmless need an approval.
+    /// The caller is asked about tools that are not known to be harmless.
     pub asks: bool,
-    /// The question is kept in the store, and the call ends as paused until somebody has answered it.
+    /// The question is kept in the store, and the call ends as paused until somebody has answered it. If the caller is asked
+    /// too, that comes first.
     pub asks_later: bool,
 }
 

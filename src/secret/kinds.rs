@@ -1,78 +1,111 @@
 //! Secrets that are known by their form: the keys and tokens of services, private keys, signed tokens.
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// The kinds and their forms. Of two that fit at the same place, the first one counts.
+/// The kinds: a text of this form, which has one of these parts in it. Of two that fit at the same place, the first one counts.
+///
+/// Almost no text has such a part, so most texts are searched once, for all parts together. One expression for all forms
+/// would be slow: some begin with any letter.
 #[rustfmt::skip]
-const KINDS: &[(&str, &str)] = &[
-    ("private_key", r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)"),
-    ("jwt", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
-    ("github", r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"),
-    ("gitlab", r"gl(?:pat|dt|rt|ptt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}"),
-    ("anthropic", r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-    ("openrouter", r"\bsk-or-[A-Za-z0-9_-]{16,}"),
-    ("openai", r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
-    ("aws_access_key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
-    ("slack", r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"),
-    ("slack_webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/+-]{8,}"),
-    ("stripe", r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,}"),
-    ("google_api_key", r"AIza[A-Za-z0-9_-]{30,}"),
-    ("google_oauth", r"ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{20,}"),
-    ("npm", r"npm_[A-Za-z0-9]{30,}"),
-    ("pypi", r"pypi-[A-Za-z0-9_-]{20,}"),
-    ("huggingface", r"hf_[A-Za-z0-9]{20,}"),
-    ("sendgrid", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("twilio", r"\b(?:SK|AC)[0-9a-f]{32}\b"),
-    ("telegram", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}"),
-    ("discord_webhook", r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{20,}"),
-    ("discord", r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("shopify", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
-    ("square", r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|EAAA[A-Za-z0-9_-]{56,}"),
-    ("digitalocean", r"do[opr]_v1_[0-9a-f]{32,}"),
-    ("databricks", r"\bdapi[0-9a-f]{32}(?:-[0-9])?"),
-    ("linear", r"lin_(?:api|oauth)_[A-Za-z0-9]{20,}"),
-    ("notion", r"ntn_[A-Za-z0-9]{20,}|\bsecret_[A-Za-z0-9]{40,}"),
-    ("new_relic", r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{16,}"),
-    ("mailgun", r"\bkey-[0-9a-f]{32}\b"),
-    ("mailchimp", r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
-    ("azure", r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{20,}={0,2}|\b[A-Za-z0-9]{3}7Q~[A-Za-z0-9_.~-]{31}"),
-    ("docker", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
-    ("atlassian", r"ATATT3[A-Za-z0-9_=-]{20,}"),
-    ("vault", r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}"),
-    ("age", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
-    ("groq", r"gsk_[A-Za-z0-9]{20,}"),
-    ("replicate", r"\br8_[A-Za-z0-9]{30,}"),
-    ("perplexity", r"pplx-[A-Za-z0-9]{30,}"),
-    ("figma", r"fig[dop]_[A-Za-z0-9_-]{20,}"),
-    ("airtable", r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
-    ("doppler", r"\bdp\.(?:pt|st|sa|ct)\.[A-Za-z0-9_.-]{20,}"),
-    ("postman", r"PMAK-[0-9a-f]{24}-[0-9a-f]{30,}"),
-    ("grafana", r"glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/=]{32,}"),
-    ("sentry", r"sntry[su]_[A-Za-z0-9+/=_-]{20,}"),
-    ("terraform", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}"),
+const KINDS: &[(&str, &[&str], &str)] = &[
+    ("private_key", &["-----BEGIN "], r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)"),
+    ("jwt", &["eyJ"], r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*"),
+    ("github", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"], r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"),
+    ("gitlab", &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-"], r"gl(?:pat|dt|rt|ptt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}"),
+    ("anthropic", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
+    ("openrouter", &["sk-or-"], r"\bsk-or-[A-Za-z0-9_-]{16,}"),
+    ("openai", &["sk-"], r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
+    ("aws_access_key", &["AKIA", "ASIA", "ABIA", "ACCA"], r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
+    ("slack", &["xox", "xapp-"], r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"),
+    ("slack_webhook", &["hooks.slack.com/"], r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/+-]{8,}"),
+    ("stripe", &["_live_", "_test_", "whsec_"], r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=]{20,}"),
+    ("google_api_key", &["AIza"], r"AIza[A-Za-z0-9_-]{30,}"),
+    ("google_oauth", &["ya29.", "GOCSPX-", "1//0"], r"ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{20,}"),
+    ("npm", &["npm_"], r"npm_[A-Za-z0-9]{30,}"),
+    ("pypi", &["pypi-"], r"pypi-[A-Za-z0-9_-]{20,}"),
+    ("huggingface", &["hf_"], r"hf_[A-Za-z0-9]{20,}"),
+    ("sendgrid", &["SG."], r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("twilio", &["SK", "AC"], r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    ("telegram", &[":AA"], r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}"),
+    ("discord_webhook", &["/api/webhooks/"], r"https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{20,}"),
+    ("discord", &[], r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
+    ("shopify", &["shpat_", "shpca_", "shppa_", "shpss_"], r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    ("square", &["sq0atp-", "sq0csp-", "EAAA"], r"sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}|EAAA[A-Za-z0-9_-]{56,}"),
+    ("digitalocean", &["doo_v1_", "dop_v1_", "dor_v1_"], r"do[opr]_v1_[0-9a-f]{32,}"),
+    ("databricks", &["dapi"], r"\bdapi[0-9a-f]{32}(?:-[0-9])?"),
+    ("linear", &["lin_api_", "lin_oauth_"], r"lin_(?:api|oauth)_[A-Za-z0-9]{20,}"),
+    ("notion", &["ntn_", "secret_"], r"ntn_[A-Za-z0-9]{20,}|\bsecret_[A-Za-z0-9]{40,}"),
+    ("new_relic", &["NRAK-", "NRJS-", "NRII-"], r"NR(?:AK|JS|II)-[A-Za-z0-9_-]{16,}"),
+    ("mailgun", &["key-"], r"\bkey-[0-9a-f]{32}\b"),
+    ("mailchimp", &["-us"], r"\b[0-9a-f]{32}-us[0-9]{1,2}\b"),
+    ("azure", &["AccountKey=", "SharedAccessKey=", "7Q~"], r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{20,}={0,2}|\b[A-Za-z0-9]{3}7Q~[A-Za-z0-9_.~-]{31}"),
+    ("docker", &["dckr_"], r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
+    ("atlassian", &["ATATT3"], r"ATATT3[A-Za-z0-9_=-]{20,}"),
+    ("vault", &["hvs.", "hvb.", "hvr."], r"\bhv[sbr]\.[A-Za-z0-9_-]{20,}"),
+    ("age", &["AGE-SECRET-KEY-1"], r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+    ("groq", &["gsk_"], r"gsk_[A-Za-z0-9]{20,}"),
+    ("replicate", &["r8_"], r"\br8_[A-Za-z0-9]{30,}"),
+    ("perplexity", &["pplx-"], r"pplx-[A-Za-z0-9]{30,}"),
+    ("figma", &["figd_", "figo_", "figp_"], r"fig[dop]_[A-Za-z0-9_-]{20,}"),
+    ("airtable", &["pat"], r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("doppler", &["dp."], r"\bdp\.(?:pt|st|sa|ct)\.[A-Za-z0-9_.-]{20,}"),
+    ("postman", &["PMAK-"], r"PMAK-[0-9a-f]{24}-[0-9a-f]{30,}"),
+    ("grafana", &["glsa_", "glc_"], r"glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/=]{32,}"),
+    ("sentry", &["sntrys_", "sntryu_"], r"sntry[su]_[A-Za-z0-9+/=_-]{20,}"),
+    ("terraform", &[".atlasv1."], r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}"),
 ];
 
 struct KnownForms {
-    any: Regex,
-    each: Vec<(&'static str, Regex)>,
+    /// Finds the parts of all kinds.
+    parts: AhoCorasick,
+    /// The kind of each part, by its place among the kinds.
+    owners: Vec<usize>,
+    forms: Vec<Regex>,
 }
 
 /// `None` if a form cannot be compiled; a test compiles them all.
 static FORMS: LazyLock<Option<KnownForms>> = LazyLock::new(|| {
-    let all: Vec<String> = KINDS.iter().map(|(_, form)| format!("(?:{form})")).collect();
-    let each = KINDS.iter().map(|(kind, form)| Some((*kind, Regex::new(&format!("^(?:{form})$")).ok()?)));
-    Some(KnownForms { any: Regex::new(&all.join("|")).ok()?, each: each.collect::<Option<_>>()? })
+    let parts =
+        KINDS.iter().enumerate().flat_map(|(at, (_, parts, _))| parts.iter().map(move |part| (at, part)));
+    let (owners, parts): (Vec<usize>, Vec<&&str>) = parts.unzip();
+    // The end of a word is one for ASCII letters. By Unicode's letters the search would be slow in every text that has others.
+    let forms = KINDS.iter().map(|(_, _, form)| Regex::new(&form.replace(r"\b", r"(?-u:\b)")).ok());
+    Some(KnownForms { parts: AhoCorasick::new(parts).ok()?, owners, forms: forms.collect::<Option<_>>()? })
 });
+
+impl KnownForms {
+    /// The places among the kinds of those that can be in this text, in order.
+    fn possible(&self, text: &str) -> Vec<usize> {
+        let mut is_possible: Vec<bool> = KINDS.iter().map(|(_, parts, _)| parts.is_empty()).collect();
+        for found in self.parts.find_overlapping_iter(text) {
+            is_possible[self.owners[found.pattern().as_usize()]] = true;
+        }
+        (0..KINDS.len()).filter(|at| is_possible[*at]).collect()
+    }
+}
 
 /// The places of a text that have the form of a secret, in order, each with its kind.
 pub fn known_secrets(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
-    let Some(forms) = &*FORMS else { return Vec::new() };
-    let kind = |found: &str| {
-        forms.each.iter().find(|(_, form)| form.is_match(found)).map_or("token", |(kind, _)| *kind)
-    };
-    let found = forms.any.find_iter(text).filter(|found| !is_in_a_file(text.as_bytes(), found.start()));
-    found.map(|found| (found.range(), kind(found.as_str()))).collect()
+    let Some(known) = &*FORMS else { return Vec::new() };
+    let next = |kind: usize, at: usize| known.forms[kind].find_at(text, at).map(|found| found.range());
+    let mut places: Vec<(usize, std::ops::Range<usize>)> =
+        known.possible(text).into_iter().filter_map(|kind| Some((kind, next(kind, 0)?))).collect();
+    let mut secrets = Vec::new();
+    // The first one, and of several there the first kind; then those that begin after it.
+    while let Some((kind, found)) = places.iter().min_by_key(|(kind, found)| (found.start, *kind)).cloned() {
+        places = places
+            .into_iter()
+            .filter_map(|(kind, place)| match place.start < found.end {
+                true => Some((kind, next(kind, found.end)?)),
+                false => Some((kind, place)),
+            })
+            .collect();
+        secrets.push((found, KINDS[kind].0));
+    }
+    secrets.retain(|(found, _)| !is_in_a_file(text.as_bytes(), found.start));
+    secrets
 }
 
 /// A run of this many characters of Base64 is an image or another file, in which any form occurs by chance.
@@ -86,11 +119,41 @@ fn is_in_a_file(text: &[u8], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
 
     #[test]
     fn every_form_compiles() {
         assert!(FORMS.is_some());
+    }
+
+    #[test]
+    fn a_text_of_a_form_has_a_part_of_its_kind() {
+        let mut runner = TestRunner::deterministic();
+        for (at, (kind, parts, form)) in KINDS.iter().enumerate() {
+            let plain = form.replace(r"\b", "").replace(r"\z", "");
+            let texts = proptest::string::string_regex(&plain).unwrap();
+            for _ in 0..200 {
+                let text = texts.new_tree(&mut runner).unwrap().current();
+                assert!(parts.is_empty() || parts.iter().any(|part| text.contains(part)), "{kind}: {text}");
+                assert!(FORMS.as_ref().unwrap().possible(&text).contains(&at));
+            }
+        }
+    }
+
+    #[test]
+    fn the_letters_around_a_secret_may_be_of_any_script() {
+        let key = format!("sk-{}", "a1B2".repeat(8));
+        for text in [format!("密钥{key}。"), format!("é{key} é"), format!("key {key}")] {
+            assert_eq!(known_secrets(&text).len(), 1, "{text}");
+        }
+        let two = format!("{key} and AKIA{} and {key}", "ABCD".repeat(4));
+        assert_eq!(
+            known_secrets(&two).iter().map(|(_, kind)| *kind).collect::<Vec<_>>(),
+            ["openai", "aws_access_key", "openai"]
+        );
     }
 
     #[test]

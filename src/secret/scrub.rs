@@ -53,7 +53,8 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
         out.push_str(&text[at..]);
         clean = Cow::Owned(out);
     }
-    if !clean.contains(['=', ':']) && !clean.to_ascii_lowercase().contains("bearer") {
+    let has_bearer = || clean.as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"bearer"));
+    if !clean.contains(['=', ':']) && !has_bearer() {
         return clean;
     }
     let mut placed: Vec<String> = secrets_in(&clean)

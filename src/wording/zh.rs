@@ -27,6 +27,7 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         offers::OFFERS,
         agents::AGENTS,
         cassettes::CASSETTES,
+        cassettes::EVALUATION,
         LAST,
     ];
     own.into_iter().flatten()

@@ -80,6 +80,14 @@ class Budget:
                 budget = budget._parent
         return refusal
 
+    def give_back_call(self, tool: str) -> None:
+        """Count a call less: one that was taken and not made."""
+        self._add("calls", -1)
+        budget: Budget | None = self
+        while budget is not None:
+            budget._used[tool] = max(0, budget._used.get(tool, 0) - 1)
+            budget = budget._parent
+
     def restore(self, spent: Mapping[str, Any]) -> None:
         """Go on from what a paused run had used. What this budget has counted itself is never forgotten."""
         for name, count in self._spent.items():

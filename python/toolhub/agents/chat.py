@@ -6,18 +6,19 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import ParsedCall, kit
+from ..exceptions import ErrorKind
 from ..kit import check_whole
 from ..options import Model
 from ..parsing import spelt_out
-from ..permissions import Approval
+from ..permissions import Approver
 from ..result import ToolResult
 from .answering import AnsweringAgent
-from .chat_state import ChatState
+from .chat_state import ChatState, HeldResults
 from .events import AgentAnswer, CallFinished, Verified
 from .model import AgentModel, Message
 from .profile import AgentProfile
 from .prompts import AgentPrompts
-from .running import AgentRun
+from .running import AgentRun, Waiting
 from .verification import VerificationAgent
 from .view import AgentView, RunStop
 
@@ -59,7 +60,7 @@ class ChatLoop(AnsweringAgent):
         *,
         chat: Callable[[list[Message]], Any] | None = None,
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
         view: AgentView | None = None,
         run: str | None = None,
         prompts: AgentPrompts | None = None,
@@ -73,7 +74,7 @@ class ChatLoop(AnsweringAgent):
         self._models = (llm, chat)
         self._model = AgentModel(self.view, llm, chat)
         self._prompts = AgentPrompts(lang=hub.lang) if prompts is None else prompts
-        self._verifier = verifier or VerificationAgent(lang=hub.lang)
+        self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_repeats = check_whole("max_repeats", max_repeats, 1)
         self.messages: list[Message] = []
 
@@ -81,7 +82,7 @@ class ChatLoop(AnsweringAgent):
         self,
         profile: "AgentProfile | Mapping[str, Any] | str",
         llm: Model | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
     ) -> "ChatLoop":
         """A loop inside this one, by a profile or the name of a view of this agent's profile; never with more than it has."""
         own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)
@@ -97,18 +98,21 @@ class ChatLoop(AnsweringAgent):
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
         talk = ChatState(state)
+        waiting: list[Waiting] = []
         try:
             await self.view.ready()
             if state is None:
                 self._ask(run.question)
             while True:
-                if not await run.may_go_on():
+                if waiting or not await run.may_go_on():
                     kept = {"kind": _KIND, "version": 1, "question": run.question, "messages": self.messages}
-                    return run.paused({**kept, **talk.state()})
-                if talk.rounds >= self.profile.max_rounds:
+                    return run.paused({**kept, **talk.state()}, waiting)
+                if talk.held is None and talk.rounds >= self.profile.max_rounds:
                     raise self.view.stop("rounds", f"There is no answer after {talk.rounds} rounds.")
-                if (text := await self._round(run, talk)) is not None:
+                text = await self._round(run, talk)
+                if isinstance(text, str):
                     return await self._conclude(run, talk, text)
+                waiting = text
         except RunStop as stop:
             return run.end(
                 talk.text or str(stop), False, stop.reason, [str(stop)], str(stop), verification=None
@@ -128,8 +132,10 @@ class ChatLoop(AnsweringAgent):
             self.messages.append({"role": "system", "content": prompt if has_tools else base})
         self.messages.append({"role": "user", "content": question})
 
-    async def _round(self, run: AgentRun, talk: ChatState) -> str | None:
-        """One request to the model and the calls in its answer; the text if it has none."""
+    async def _round(self, run: AgentRun, talk: ChatState) -> "str | list[Waiting]":
+        """One request to the model and the calls in its answer: its text if it has none, or the calls that wait."""
+        if talk.held is not None:
+            return await self._carry_out(run, talk, talk.held["message"])
         message = await self._model.chat(self.messages)
         talk.rounds += 1
         if not isinstance(message, (str, dict)):
@@ -141,45 +147,64 @@ class ChatLoop(AnsweringAgent):
             text = str(content or "")
             self._say(message)
             return text if text.strip() else self._ask_again(talk)
+        return await self._carry_out(run, talk, message)
+
+    async def _carry_out(self, run: AgentRun, talk: ChatState, message: Any) -> "str | list[Waiting]":
+        """The calls of a message. If some wait for a decision, the message is held, and the others are not made again."""
+        before = HeldResults(talk.held)
+        is_new, talk.held = talk.held is None, None
+
+        def admit(call: ParsedCall) -> ToolResult | None:
+            earlier = before.take(call)
+            return self._admit(call, talk, is_new) if earlier is None else earlier
+
         outcome = await self.view.hub.run(
             message,
             allowed=self.view.patterns(),
             approve=self.view.approval(),
-            admit=lambda call: self._admit(call, talk),
+            admit=admit,
             limit=self.profile.max_tool_result_length,
             deadline=self.view.left(),
             run=self.view.run,
         )
-        self._say(message)
         talk.text = outcome.text.strip() or talk.text
+        self._report(run, talk, outcome, before.places)
+        if talk.stop is None and (waiting := talk.hold(message, outcome)):
+            return waiting
+        talk.held = None
+        self._say(message)
         if not outcome:
             return outcome.text if outcome.text.strip() else self._ask_again(talk)
         self.messages += outcome.messages
-        self._report(run, talk, outcome)
         if talk.stop is not None:
             raise talk.stop
-        return None
+        return []
 
-    def _ask_again(self, talk: ChatState) -> None:
+    def _ask_again(self, talk: ChatState) -> "list[Waiting]":
         talk.empty += 1
         if talk.empty > 1:
             raise self.view.stop("empty", "The model answered nothing, twice.")
         self.messages.append({"role": "user", "content": self._prompts.text("empty")})
+        return []
 
     def _say(self, message: Any) -> None:
         said = {"role": "assistant", "content": message} if isinstance(message, str) else message
         self.messages.append(said)
 
-    def _admit(self, call: ParsedCall, talk: ChatState) -> ToolResult | None:
-        """The result of a call that is not made: for lack of time or budget, or because it was made again and again."""
+    def _admit(self, call: ParsedCall, talk: ChatState, is_new: bool) -> ToolResult | None:
+        """The result of a call that is not made: for lack of time or budget, or because it was made again and again.
+
+        A call that has waited is not new: it was counted when the model made it.
+        """
         if call.error is not None:
             return None
         name = self.view.hub.original_name(call.name)
         if (left := self.view.left()) is not None and left <= 0:
             return talk.refuse(name, self.view.stop("deadline", "The deadline of the run has passed."))
         key = f"{name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
-        talk.repeats = talk.repeats + 1 if key == talk.last else 1
-        talk.last = key
+        if is_new:
+            talk.repeats = talk.repeats + 1 if key == talk.last else 1
+            talk.last = key
         if talk.repeats > self._max_repeats + 1:
             why = f"The model made the same call {talk.repeats} times in a row: {name}."
             return talk.refuse(name, self.view.stop("repeated", why))
@@ -193,14 +218,20 @@ class ChatLoop(AnsweringAgent):
             return talk.refuse(name, self.view.stop("budget", refusal))
         return kit.failed_result(name, "limit", self.view.say(refusal))
 
-    def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome") -> None:
-        for call, result in zip(outcome.calls, outcome.results, strict=True):
+    def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome", told: set[int]) -> None:
+        """Report the calls that were made; those in `told` were reported before."""
+        for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True)):
+            if result.kind is ErrorKind.PAUSED:
+                self.view.budget.give_back_call(self.view.hub.original_name(call.name))
+            if result.kind is ErrorKind.PAUSED or place in told:
+                continue
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
             talk.evidence.append({**record, "result": result.text if result.success else None})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
-        evidence = talk.evidence or None
+        # In a run the ledger is evidence too, also that nothing was done.
+        evidence = talk.evidence or (None if self.view.run is None else [])
         known = "\n".join(str(one["content"]) for one in self.messages if one.get("role") == "user")
         checked = await self._verifier.verify_result(text, evidence=evidence, question=known)
         run.emit(Verified(**checked))

@@ -1,11 +1,46 @@
 """What a run of a chat loop counts; a pause keeps it."""
 
+import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from .. import ParsedCall
+from ..exceptions import ErrorKind
 from ..kit import failed_result
 from ..result import ToolResult
+from .running import Waiting, waiting_call
 from .view import RunStop
+
+if TYPE_CHECKING:
+    from ..hub import RunOutcome
+
+
+def call_key(call: ParsedCall) -> str:
+    """What tells the calls of one message apart; equal ones are interchangeable."""
+    return json.dumps([call.id, call.name, call.arguments], sort_keys=True, default=str)
+
+
+def _plain(result: ToolResult) -> dict[str, Any]:
+    """A result as JSON; what is none is kept as it reads."""
+    return json.loads(json.dumps(result, default=str, skipkeys=True))
+
+
+class HeldResults:
+    """The results of calls that were made before a message was held: each takes the place of its call once."""
+
+    def __init__(self, held: Mapping[str, Any] | None) -> None:
+        done: list[dict[str, Any]] = [] if held is None else held["done"]
+        self.places = {one["place"] for one in done}
+        self._results = [(one["key"], ToolResult(one["result"])) for one in done]
+
+    def take(self, call: ParsedCall) -> ToolResult | None:
+        """The result of this call, if it was made."""
+        key = call_key(call)
+        for at, (known, result) in enumerate(self._results):
+            if known == key:
+                del self._results[at]
+                return result
+        return None
 
 
 class ChatState:
@@ -20,12 +55,28 @@ class ChatState:
         self.last: str = kept.get("last", "")
         self.text: str = kept.get("text", "")
         self.evidence: list[dict[str, Any]] = list(kept.get("evidence", ()))
+        self.held: dict[str, Any] | None = kept.get("held")
+        """A message whose calls wait for a decision, with the results of those that do not."""
         self.stop: RunStop | None = None
 
     def refuse(self, name: str, stop: RunStop) -> ToolResult:
         """The result of a call after which the run ends; the other calls of the message still get their results."""
         self.stop = stop
         return failed_result(name, "limit", str(stop))
+
+    def hold(self, message: Any, outcome: "RunOutcome") -> "list[Waiting]":
+        """Keep a message of which some calls wait for a decision; these calls."""
+        done = [
+            {"place": place, "key": call_key(call), "result": _plain(result)}
+            for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True))
+            if result.kind is not ErrorKind.PAUSED
+        ]
+        self.held = {"message": message, "done": done}
+        return [
+            waiting_call(call.name, result)
+            for call, result in zip(outcome.calls, outcome.results, strict=True)
+            if result.kind is ErrorKind.PAUSED
+        ]
 
     def state(self) -> dict[str, Any]:
         """The counts as plain data."""

@@ -1,12 +1,12 @@
 """From a question to an answer: plan, carry out, verify."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from ..kit import check_whole
 from ..options import Model
-from ..permissions import Approval
+from ..permissions import Approver
 from .answering import AnsweringAgent
 from .events import AgentAnswer, PlanMade, StepFinished, StepStarted, Verified
 from .execution import ExecutionAgent
@@ -15,7 +15,7 @@ from .planning import PlanningAgent
 from .plans import Plan, Step, StepResult
 from .profile import AgentProfile
 from .prompts import AgentPrompts
-from .running import AgentRun
+from .running import AgentRun, Waiting, waiting_call
 from .scheduling import Results, carry_out
 from .verification import VerificationAgent
 from .view import AgentView, RunStop
@@ -55,7 +55,7 @@ class CoordinationAgent(AnsweringAgent):
         llm: Model | None = None,
         *,
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
         view: AgentView | None = None,
         run: str | None = None,
         prompts: AgentPrompts | None = None,
@@ -72,14 +72,14 @@ class CoordinationAgent(AnsweringAgent):
         parts: dict[str, Any] = {"profile": self.profile, "view": self.view, "model": self._model}
         self._planner = planner or PlanningAgent(hub, prompts=self._prompts, **parts)
         self._executor = executor or ExecutionAgent(hub, prompts=self._prompts, **parts)
-        self._verifier = verifier or VerificationAgent(lang=hub.lang)
+        self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_parallel = check_whole("max_parallel", max_parallel, 1)
 
     def sub_agent(
         self,
         profile: "AgentProfile | Mapping[str, Any] | str",
         llm: Model | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
     ) -> "CoordinationAgent":
         """An agent inside this one, by a profile or the name of a view of this agent's profile.
 
@@ -109,16 +109,16 @@ class CoordinationAgent(AnsweringAgent):
                 started=lambda step: run.emit(
                     StepStarted(id=step.id, description=step.description, tool=step.tool_type)
                 ),
-                finished=lambda step, result: run.emit(
-                    StepFinished(id=step.id, success=result.success, step=dict(result))
-                ),
+                finished=lambda step, result: _report(run, step, result),
                 goes_on=run.may_go_on,
             )
+            waiting = _take_waiting(plan, results)
             stopped = any(result.stopped for result in results.values())
-            if run.pausing and len(results) < len(plan) and not stopped:
+            if (waiting or run.pausing) and len(results) < len(plan) and not stopped:
                 kept = [dict(result) for result in results.values()]
                 question = {"kind": _KIND, "version": 1, "question": run.question}
-                return run.paused({**question, "plan": [dict(step) for step in plan], "results": kept})
+                steps = [dict(step) for step in plan]
+                return run.paused({**question, "plan": steps, "results": kept}, waiting)
             return await self._conclude(run, plan, results)
         except RunStop as stop:
             return run.end(str(stop), False, stop.reason, [str(stop)], str(stop), steps=[], verification=None)
@@ -155,6 +155,24 @@ class CoordinationAgent(AnsweringAgent):
         return run.end(
             last.result, stop is None, reason, errors, message, steps=steps, verification=dict(checked)
         )
+
+
+def _report(run: AgentRun, step: Step, result: StepResult) -> None:
+    # A step that waits has not ended: it starts again when the run goes on.
+    if result.stopped != "paused":
+        run.emit(StepFinished(id=step.id, success=result.success, step=dict(result)))
+
+
+def _take_waiting(plan: Plan, results: Results) -> list[Waiting]:
+    """The calls of steps that wait for a decision. Their steps have no result yet, and keep the arguments that are shown."""
+    waiting: list[Waiting] = []
+    for step in plan:
+        result = results.get(step.id)
+        if result is not None and result.stopped == "paused" and result.full is not None:
+            waiting.append(waiting_call(str(result.tool), result.full))
+            step["arguments"] = result.arguments
+            del results[step.id]
+    return waiting
 
 
 def _as_record(result: StepResult) -> dict[str, Any]:

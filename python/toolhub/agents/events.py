@@ -104,7 +104,11 @@ class Verified(AgentEvent):
 
 
 class Paused(AgentEvent):
-    """The run has paused. `state` is plain data from which `resume` goes on, in any process."""
+    """The run has paused. `state` is plain data from which `resume` goes on, in any process.
+
+    `state["waiting"]` lists the calls that somebody has to decide about: `tool`, `approval` (the id for `hub.approve`) and
+    `error`.
+    """
 
     kind = "paused"
     state: dict[str, Any]

@@ -4,10 +4,12 @@ import contextlib
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from ..kit import readable
+from ..ledger import LedgerRow
 from .deeds import undone
 from .facts import Date, dates_of, numbers_of, quotations_of, references_of, times_of
 
@@ -96,10 +98,37 @@ class Evidence:
         return any(precision or abs(one - number) <= 0.01 * abs(number) for one in made)
 
 
+def unseen(records: Iterable[Any], rows: Iterable[LedgerRow]) -> list[dict[str, Any]]:
+    """Records of the rows of a ledger that are not among the records of the same calls: more calls of a tool than these tell.
+
+    >>> unseen([], [])
+    []
+    """
+    told = Counter(str(_record(one).get("tool")) for one in records)
+    by_tool: dict[str, list[LedgerRow]] = {}
+    for row in rows:
+        by_tool.setdefault(row.tool, []).append(row)
+    # The newest ones are those that the records tell.
+    more = [row for tool, all_of in by_tool.items() for row in all_of[: max(0, len(all_of) - told[tool])]]
+    return [
+        {"tool": row.tool, "state": row.state, "result": _given(row.result), "error": row.error}
+        for row in more
+    ]
+
+
+def _given(kept: Any) -> Any:
+    """The value in what a run has kept of a call."""
+    return cast("Mapping[str, Any]", kept).get("result") if isinstance(kept, Mapping) else None
+
+
 def _record(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         return {"result": given, "success": True}
     record = dict(cast("Mapping[str, Any]", given))
+    arguments: Any = record.get("arguments")
+    if isinstance(arguments, str) and arguments.startswith("sha256:"):
+        # A row of the ledger has a digest, whose digits prove nothing.
+        record["arguments"] = None
     meta: Any = record.get("_meta")
     if isinstance(meta, Mapping) and "tool" not in record:
         record["tool"] = cast("Mapping[str, Any]", meta).get("tool")

@@ -1,14 +1,14 @@
 """Carrying out the steps of a plan."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import ToolInfo, kit
 from ..exceptions import ErrorKind
 from ..kit import check_whole
 from ..options import Model
-from ..permissions import Approval
+from ..permissions import Approver
 from ..result import ToolResult
 from .inputs import NoExpressionError, arguments_for, by_schema, with_results
 from .model import AgentModel
@@ -48,7 +48,7 @@ class ExecutionAgent:
         llm: Model | None = None,
         *,
         profile: AgentProfile | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
         view: AgentView | None = None,
         model: AgentModel | None = None,
         prompts: AgentPrompts | None = None,
@@ -117,6 +117,10 @@ class _Attempt:
         if result.success:
             return result
         full = cast("ToolResult", result.full)
+        if full.kind is ErrorKind.PAUSED:
+            # Somebody has to decide first; nothing else may take its place.
+            result["stopped"] = "paused"
+            return result
         refused = full.kind is ErrorKind.NOT_ALLOWED
         unclear = (
             full.meta.get("error", {}).get("outcome") == "unknown" and self._view.safety(tool) != "harmless"

@@ -80,7 +80,8 @@ class StepResult(Record):
     """What a step came to.
 
     `result` is the text for prompts, cut by the kind of the tool; `method` how it was got: `tool`, `capability` or
-    `reasoning`. `attempts` list what failed on the way. `stopped` names the limit of the run that ended the step.
+    `reasoning`. `attempts` list what failed on the way. `stopped` names the limit of the run that ended the step,
+    or is `paused` if its call waits for a decision.
     """
 
     id: int | str

@@ -3,10 +3,24 @@
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
+from ..result import ToolResult
 from .events import AgentAnswer, AgentEvent, Answered, Paused, RunStarted, Stopped
 from .view import AgentView
+
+
+class Waiting(TypedDict):
+    """A call that waits: for `hub.approve` with the id in `approval`, or, without one, for what `error` says."""
+
+    tool: str
+    approval: str | None
+    error: str
+
+
+def waiting_call(tool: str, result: ToolResult) -> Waiting:
+    """A call that ended as paused."""
+    return {"tool": tool, "approval": result.paused, "error": str(result.error)}
 
 
 class AgentRun:
@@ -52,19 +66,21 @@ class AgentRun:
         answer["transcript"] = self.transcript
         return answer
 
-    def paused(self, state: dict[str, Any]) -> AgentAnswer:
-        """The end of a run that goes on later."""
+    def paused(self, state: dict[str, Any], waiting: "list[Waiting] | None" = None) -> AgentAnswer:
+        """The end of a run that goes on later; `waiting` are the calls that somebody has to decide about first."""
         left = self._view.left()
-        whole = {**state, "run": self.id, "spent": self._view.budget.spent, "seconds_left": left}
+        spent = self._view.budget.spent
+        calls = waiting or []
+        whole = {**state, "run": self.id, "spent": spent, "seconds_left": left, "waiting": calls}
         self.emit(Paused(state=whole))
         return AgentAnswer(
             answer="",
             success=False,
             reason="paused",
-            errors=[],
+            errors=[call["error"] for call in calls],
             run=self.id,
             state=whole,
-            spent=self._view.budget.spent,
+            spent=spent,
             transcript=self.transcript,
         )
 

@@ -1,15 +1,19 @@
 """Whether a result can be believed: consistent with what came before, possible, and supported by what happened."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import kit, truncate
 from ..kit import readable, similarity
 from ..options import Lang
 from ..result import ToolResult
 from ._record import Record
-from .evidence import Evidence
+from .deeds import undone
+from .evidence import Evidence, unseen
 from .facts import impossible, numbers_of
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
 
 _SAME_TOPIC = 0.6
 """From this similarity on two texts are about the same, and different numbers in them a contradiction."""
@@ -34,15 +38,18 @@ class VerificationAgent:
     - Logic: numbers are finite and below 1e15, dates and times exist.
     - Evidence, if records are given: numbers, dates, quotations, addresses and deeds ("I sent …") of the result are in them.
 
-    `lang` is the language of the issues.
+    `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too: its calls
+    that are not among the records that are given, such as those before a pause.
 
     >>> import asyncio
     >>> asyncio.run(VerificationAgent().verify_result("It happened on 2023-02-30."))
     {'verified': False, 'confidence': 0.7, 'issues': ['The date 2023-02-30 does not exist.']}
     """
 
-    def __init__(self, *, lang: Lang = "en") -> None:
+    def __init__(self, *, lang: Lang = "en", hub: "ToolHub | None" = None, run: str | None = None) -> None:
         self._lang: Lang = lang
+        self._hub = hub
+        self._run = run
 
     async def verify_result(
         self,
@@ -57,7 +64,18 @@ class VerificationAgent:
         `earlier` are results before it. `evidence` are the records of what happened, such as results of calls, steps, or rows
         of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
         """
-        return self.verify(result, earlier, evidence=evidence, question=question)
+        if evidence is None or self._hub is None or self._run is None:
+            return self.verify(result, earlier, evidence=evidence, question=question)
+        records = list(evidence)
+        # On a thread, because it waits for the store.
+        records += unseen(records, await kit.call(self._hub.ledger, self._run))
+        checked = self.verify(result, earlier, evidence=records or None, question=question)
+        return checked if records else self._without_records(checked, result)
+
+    def _without_records(self, checked: Verification, result: Any) -> Verification:
+        """Nothing was called in the run, so only what the result says that was done is wrong."""
+        issues = [kit.in_language(issue, self._lang) for issue in dict.fromkeys(undone(_read(result)[0], []))]
+        return _verification([*checked.issues, *issues]) if issues else checked
 
     def verify_result_sync(
         self,
@@ -85,13 +103,17 @@ class VerificationAgent:
         issues += dict.fromkeys(_contradictions(text, about, before))
         if evidence is not None:
             issues += dict.fromkeys(Evidence(evidence, question).unsupported(text))
-        issues = [kit.in_language(issue, self._lang) for issue in issues]
-        confidence = max(0.0, 1.0 - _COST * len(issues))
+        checked = _verification([kit.in_language(issue, self._lang) for issue in issues])
         if not issues and before:
             # Nothing in common with what came before is no mistake, but no support either.
             nearest = max(similarity(_plain(text), _plain(other)) for other, _ in before)
-            confidence = 0.8 + 0.2 * nearest
-        return Verification(verified=not issues, confidence=round(confidence, 3), issues=issues)
+            checked["confidence"] = round(0.8 + 0.2 * nearest, 3)
+        return checked
+
+
+def _verification(issues: list[str]) -> Verification:
+    confidence = max(0.0, 1.0 - _COST * len(issues))
+    return Verification(verified=not issues, confidence=round(confidence, 3), issues=issues)
 
 
 def _read(result: Any) -> tuple[str, str, str | None]:

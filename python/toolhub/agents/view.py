@@ -3,12 +3,13 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import Candidate
+from ..exceptions import ErrorKind
 from ..kit import call, in_language
-from ..permissions import Approval, Permissions
+from ..permissions import Approver, Permissions
 from ..result import ToolResult
 from .budget import Budget
 from .profile import AgentProfile, Effects
@@ -47,7 +48,7 @@ class AgentView:
         effects: Effects = "all",
         budget: Budget | None = None,
         deadline: float | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
         *,
         parent: "AgentView | None" = None,
         run: str | None = None,
@@ -61,7 +62,7 @@ class AgentView:
         self._effects: Effects = effects
         self._deadline = deadline
         self._ends: float | None = None
-        self._approve = approve
+        self._approve: Approver | None = approve
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
         self._servers: tuple[str, ...] = ()
@@ -71,7 +72,7 @@ class AgentView:
         cls,
         hub: "ToolHub",
         profile: AgentProfile,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
         parent: "AgentView | None" = None,
         run: str | None = None,
     ) -> "AgentView":
@@ -92,7 +93,7 @@ class AgentView:
         *,
         budget: Budget | None = None,
         deadline: float | None = None,
-        approve: Callable[[Approval], Any] | None = None,
+        approve: Approver | None = None,
     ) -> "AgentView":
         """A view inside this one. What is not given is inherited; `approve` is asked before the one of this view."""
         inner = self.budget.child() if budget is None else budget
@@ -148,25 +149,25 @@ class AgentView:
         held = [one for tool in self.hub.tools() for one in tool.candidates if self._holds(one)]
         return [f"{one.server or 'native'}/{_literal(one.name)}" for one in held]
 
-    def approval(self) -> Callable[[Approval], Any] | None:
+    def approval(self) -> list[Approver] | None:
         """`approve` of this view and of all above it; each of them has to say yes."""
-        asked = [one._approve for one in self._levels() if one._approve is not None]
-        if len(asked) < 2:
-            return asked[0] if asked else None
-
-        async def approve(question: Approval) -> bool:
-            for ask in asked:
-                if await Permissions(None, ask).ask(question) is not True:
-                    return False
-            return True
-
-        return approve
+        asked: list[Approver] = [one._approve for one in self._levels() if one._approve is not None]
+        return asked or None
 
     async def call(self, name: str, arguments: Any) -> ToolResult:
-        """Call a tool of the view by its name; `RunStop` if there is no time or budget left."""
+        """Call a tool of the view by its name; `RunStop` if there is no time or budget left.
+
+        A call that waits for a decision was not made, so it costs nothing of the budget.
+        """
         self.check_time()
         if refusal := self.budget.take_call(name):
             raise self.stop("budget", refusal)
+        result = await self._call(name, arguments)
+        if result.kind is ErrorKind.PAUSED:
+            self.budget.give_back_call(name)
+        return result
+
+    async def _call(self, name: str, arguments: Any) -> ToolResult:
         if self.patterns() is None and self.approval() is None:
             return await self.hub.execute(name, arguments, deadline=self.left(), run=self.run)
         function = {"name": name, "arguments": json.dumps(arguments, default=str)}

@@ -41,7 +41,7 @@ from ..options import (
     Shadow,
     StrategyName,
 )
-from ..permissions import PATIENCE, Approval
+from ..permissions import PATIENCE, Approver
 from ..result import ToolResult
 from ._embedding import Embed
 from ._folders import FolderLoader, each
@@ -291,7 +291,7 @@ class ToolHub(
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
+        approve: Approver | Sequence[Approver] | None = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",

@@ -1,8 +1,8 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
@@ -11,7 +11,7 @@ from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import DispatchOptions, Reasoning, ResultFormat
 from ..parsing import spelt_out
-from ..permissions import PATIENCE, Approval, Permissions
+from ..permissions import PATIENCE, Approver, Permissions
 from ..result import ToolResult
 from ._call_methods import settled
 from ._dispatch_methods import DispatchMethods
@@ -50,7 +50,7 @@ class RunMethods(DispatchMethods):
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: "Callable[[Approval], Any] | Literal['ask'] | None" = None,
+        approve: Approver | Sequence[Approver] | None = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import _core
+from ..options import Lang
 from ..text import truncate
 from .showing import events_of
 
@@ -37,45 +38,49 @@ class CasesError(ValueError):
     """A file of cases is wrong; the text says where."""
 
 
-def evaluate(path: Path) -> list[CaseResult]:
-    """Check each case of a file. A cassette that is missing or wrong fails its case."""
-    return [_evaluated(case, path.parent) for case in read_cases(path)]
+def evaluate(path: Path, *, lang: Lang = "en") -> list[CaseResult]:
+    """Check each case of a file. A cassette that is missing or wrong fails its case. `lang` is the language of the failures."""
+    return [_evaluated(case, path.parent, lang) for case in read_cases(path, lang=lang)]
 
 
-def read_cases(path: Path) -> list[dict[str, Any]]:
+def _wrong(sentence: str, lang: Lang) -> CasesError:
+    return CasesError(_core.in_language(sentence, lang))
+
+
+def read_cases(path: Path, *, lang: Lang = "en") -> list[dict[str, Any]]:
     """The cases of a file, each with a name of its own and no unknown word."""
     try:
         given: Any = _core.read_yaml(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise CasesError(f"The cases in '{path}' cannot be read: {error}") from None
+        raise _wrong(f"The cases in '{path}' cannot be read: {error}", lang) from None
     cases: Any = given.get("cases")
     if not isinstance(cases, list) or not cases:
-        raise CasesError(f"'{path}' must have a list 'cases' with at least one case")
+        raise _wrong(f"'{path}' must have a list 'cases' with at least one case.", lang)
     names = set[str]()
     for number, case in enumerate(cast("list[Any]", cases), 1):
         where = f"Case {number} in '{path}'"
         if not isinstance(case, dict):
-            raise CasesError(f"{where} must be a mapping")
+            raise _wrong(f"{where} must be a mapping.", lang)
         entries = cast("dict[str, Any]", case)
         for word in ("name", "cassette"):
             if not isinstance(entries.get(word), str):
-                raise CasesError(f"{where} must have a text '{word}'")
+                raise _wrong(f"{where} must have a text '{word}'.", lang)
         if entries["name"] in names:
-            raise CasesError(f"{where} has the name of another case: {entries['name']!r}")
+            raise _wrong(f"{where} has the name of another case: {entries['name']!r}.", lang)
         names.add(entries["name"])
         for word, value in entries.items():
             if word not in ("name", "cassette") and word not in _CHECKS:
-                raise CasesError(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}")
+                raise _wrong(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}.", lang)
             if word in _CHECKS and not isinstance(value, _CHECKS[word][0]):
-                raise CasesError(f"{where}: {word!r} must be a {_CHECKS[word][0].__name__}")
+                raise _wrong(f"{where} is wrong: {word!r} must be a {_CHECKS[word][0].__name__}.", lang)
         if len(entries) == 2:
-            raise CasesError(f"{where} checks nothing; it may have {', '.join(_CHECKS)}")
+            raise _wrong(f"{where} checks nothing; it may have {', '.join(_CHECKS)}.", lang)
     return cast("list[dict[str, Any]]", cases)
 
 
-def _evaluated(case: Mapping[str, Any], folder: Path) -> CaseResult:
+def _evaluated(case: Mapping[str, Any], folder: Path, lang: Lang) -> CaseResult:
     try:
-        events = events_of(str(folder / case["cassette"]))
+        events = events_of(str(folder / case["cassette"]), lang=lang)
     except ValueError as error:
         return CaseResult(case["name"], [str(error)])
     # A candidate that was given up has done nothing that counts.
@@ -83,7 +88,7 @@ def _evaluated(case: Mapping[str, Any], folder: Path) -> CaseResult:
     calls.sort(key=lambda event: event["began"])
     tokens = sum(_tokens(event) for event in events if event["type"] == "model")
     failures = [
-        failure
+        _core.in_language(failure, lang)
         for word, (_, check) in _CHECKS.items()
         if word in case
         for failure in check(case[word], calls, tokens)
@@ -96,16 +101,16 @@ Calls = list[dict[str, Any]]
 
 def _called(wanted: list[str], calls: Calls, tokens: int) -> list[str]:
     made = {call["tool"] for call in calls}
-    return [f"{tool} was not called" for tool in wanted if tool not in made]
+    return [f"Tool '{tool}' was not called." for tool in wanted if tool not in made]
 
 
 def _order(wanted: list[str], calls: Calls, tokens: int) -> list[str]:
     made = [call["tool"] for call in calls]
     rest = iter(made)
     missing = next((tool for tool in wanted if tool not in rest), None)
-    return (
-        [] if missing is None else [f"{missing} was not called in the order {wanted}; the calls were {made}"]
-    )
+    if missing is None:
+        return []
+    return [f"Tool '{missing}' was not called in the order {wanted}; the calls were {made}."]
 
 
 def _arguments(wanted: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
@@ -113,8 +118,10 @@ def _arguments(wanted: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
     for tool, expected in wanted.items():
         given = [call["arguments"] for call in calls if call["tool"] == tool]
         differences = [_difference(expected, one) for one in given]
-        if None not in differences:
-            failures.append(f"{tool}: {differences[0]}" if differences else f"{tool} was not called")
+        if not differences:
+            failures.append(f"Tool '{tool}' was not called.")
+        elif None not in differences:
+            failures.append(f"Tool '{tool}' was called with other arguments: {differences[0]}.")
     return failures
 
 
@@ -128,13 +135,13 @@ def _difference(expected: Any, given: Any) -> str | None:
 
 def _not_called(unwanted: list[str], calls: Calls, tokens: int) -> list[str]:
     made = {call["tool"] for call in calls}
-    return [f"{tool} was called" for tool in unwanted if tool in made]
+    return [f"Tool '{tool}' was called, and must not be." for tool in unwanted if tool in made]
 
 
 def _at_most(limits: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
     counts = {tool: sum(call["tool"] == tool for call in calls) for tool in limits}
     return [
-        f"{tool} was called {counts[tool]} times, more than {most}"
+        f"Tool '{tool}' was called {counts[tool]} times, more than {most}."
         for tool, most in limits.items()
         if counts[tool] > most
     ]
@@ -143,14 +150,14 @@ def _at_most(limits: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
 def _outcome(wanted: dict[str, Any], calls: Calls, tokens: int) -> list[str]:
     last = {call["tool"]: call["outcome"] for call in calls}
     return [
-        f"{tool} ended with {last.get(tool, 'no call')}, not {outcome}"
+        f"Tool '{tool}' ended with {last.get(tool, 'no call')}, not {outcome}."
         for tool, outcome in wanted.items()
         if last.get(tool) != outcome
     ]
 
 
 def _most_tokens(most: int, calls: Calls, tokens: int) -> list[str]:
-    return [f"{tokens} tokens were used, more than {most}"] if tokens > most else []
+    return [f"{tokens} tokens were used, more than {most}."] if tokens > most else []
 
 
 _CHECKS: dict[str, tuple[type, Callable[[Any, Calls, int], list[str]]]] = {
@@ -196,13 +203,13 @@ def as_json(results: list[CaseResult]) -> str:
     return json.dumps({"cases": rows}, indent=1, ensure_ascii=False)
 
 
-def compared(before: str, results: list[CaseResult]) -> tuple[list[str], bool]:
+def compared(before: str, results: list[CaseResult], *, lang: Lang = "en") -> tuple[list[str], bool]:
     """A line for each case that differs from an earlier run (the text of `as_json`), and whether one has become worse."""
     try:
         earlier = {row["name"]: row for row in json.loads(before)["cases"]}
     except (ValueError, KeyError, TypeError):
-        raise CasesError(
-            "The run to compare with is not one that `toolhub eval --save` has written"
+        raise _wrong(
+            "The run to compare with is not one that `toolhub eval --save` has written.", lang
         ) from None
     lines: list[str] = []
     is_worse = False

@@ -91,8 +91,8 @@ impl CallDriver {
             Some(Err(error)) => return self.refuse(py, &error).map(Next::Finish),
             None => return Err(PyRuntimeError::new_err("the checked arguments were taken twice")),
         }
-        let is_later = self.plan.lock().request().permissions.as_ref().is_some_and(|one| one.asks_later);
-        if is_later { self.ask_later(py) } else { self.ask_about_form(py) }
+        let asks_now = self.plan.lock().request().permissions.as_ref().is_none_or(|one| one.asks);
+        if asks_now { self.ask_about_form(py) } else { self.ask_later(py) }
     }
 
     /// Asks about the form whose turn it is, within the deadline of the call.
@@ -166,7 +166,15 @@ impl CallDriver {
                 false => Verdict::Approved,
             }
         };
-        self.plan.lock().approval_answered(verdict);
+        let mut plan = self.plan.lock();
+        // Who is asked later comes last, so that no approval is used up by a call that is then refused.
+        if verdict == Verdict::Approved
+            && plan.request().permissions.as_ref().is_some_and(|one| one.asks_later)
+        {
+            drop(plan);
+            return self.ask_later(py);
+        }
+        plan.approval_answered(verdict);
         Ok(Next::Plan)
     }
 

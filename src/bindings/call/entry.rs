@@ -1,6 +1,6 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
 
-use super::canonical::canonical;
+use super::share_key::share_key;
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::call_scope;
@@ -78,12 +78,12 @@ impl Surroundings {
             return None;
         }
         let py = args.py();
-        let mut arguments = canonical(args)?;
+        let mut arguments = share_key(args)?;
         if let Some(passed_on) = &self.passed_on {
-            arguments.push_str(&canonical(passed_on.bind(py))?);
+            arguments.push_str(&share_key(passed_on.bind(py))?);
         }
         let meta = match &self.meta {
-            Some(meta) => Some(canonical(meta.bind(py))?),
+            Some(meta) => Some(share_key(meta.bind(py))?),
             None => None,
         };
         Some(SharingRequest {

@@ -6,7 +6,7 @@ use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::result::{refused, succeeded};
-use crate::canonical::json_digest;
+use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::plan::RecallRequest;
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ impl CallDriver {
     pub(super) fn recall<'py>(slf: &Bound<'py, Self>, request: &RecallRequest) -> PyResult<Next<'py>> {
         let (py, this) = (slf.py(), slf.get());
         let arguments = match json::from_python(this.args.bind(py)) {
-            Ok(value) => json_digest(&value),
+            Ok(value) => arguments_digest(&value),
             Err(reason) => {
                 let name = this.plan.lock().request().target.name().clone();
                 let error = not_json(&name, &request.run, &reason);

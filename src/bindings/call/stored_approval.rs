@@ -6,7 +6,7 @@ use super::steps::Next;
 use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
-use crate::canonical::{digest_of, json_digest};
+use crate::canonical::{arguments_digest, digest_of};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::error_line;
 use crate::plan::Verdict;
@@ -51,8 +51,8 @@ impl CallDriver {
             let Some(asked) = &state.approvals else {
                 return Ok(Err(HubError::new(ErrorKind::NotAllowed, "There is nothing to approve.")));
             };
-            let forms: Vec<_> =
-                asked.forms.iter().map(|form| (form.args.bound(py), form.candidates.clone())).collect();
+            let open = asked.forms.iter().filter(|form| form.refusal.is_none());
+            let forms: Vec<_> = open.map(|form| (form.args.bound(py), form.candidates.clone())).collect();
             (forms, asked.request.name.clone(), asked.request.servers.clone())
         };
         let mut parts =
@@ -71,7 +71,7 @@ impl CallDriver {
                 }
             };
             parts.push(hub.definitions_hash(candidates));
-            parts.push(json_digest(&value));
+            parts.push(arguments_digest(&value));
             shown.push(value.to_string());
         }
         let place = match servers.is_empty() {

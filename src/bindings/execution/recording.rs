@@ -8,7 +8,7 @@ use crate::bindings::json;
 use crate::bindings::loop_bridge::Mail;
 use crate::bindings::once::intern;
 use crate::bindings::value;
-use crate::canonical::{digest_of, json_digest};
+use crate::canonical::{arguments_digest, digest_of};
 use crate::error::HubError;
 use crate::hub::{EffectRecorder, EndedRows};
 use crate::kill_point::kill_point;
@@ -57,7 +57,7 @@ impl Execution {
 /// The digest of arguments; what is no JSON is named by how it reads.
 pub fn argument_digest(given: &Bound<'_, PyAny>) -> String {
     match json::from_python(given) {
-        Ok(value) => json_digest(&value),
+        Ok(value) => arguments_digest(&value),
         Err(_) => digest_of(&["text", &value::readable(given).unwrap_or_default()]),
     }
 }

@@ -48,7 +48,7 @@ pub struct PendingApproval {
 /// Uses an approval up, or asks for one.
 pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
     let known: Option<(String, String, Option<String>)> = connection
-        .prepare(
+        .prepare_cached(
             "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state <> 'used' AND expires_at > ?2
              ORDER BY asked_at LIMIT 1",
         )?

@@ -19,7 +19,7 @@ mod runs;
 pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
-pub use owner::new_id;
+pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
 pub use runs::{NOT_SENT, RunCall, RunMemory, Settlement};
@@ -73,11 +73,11 @@ impl Ledger {
             rows::insert(connection, &new, owner)?;
             if prunes { rows::prune(connection, MOST_ROWS) } else { Ok(()) }
         };
-        self.put(work, done);
+        self.put(LedgerTask { work: Box::new(work), done, may_be_late: false });
     }
 
     /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
-    /// written, the rows say that it may have happened.
+    /// written, the rows say that it may have happened. It is tried again with what is written next.
     pub fn finish(&self, ends: Vec<EffectEnd>, call: Option<(String, Option<String>)>) {
         if ends.is_empty() && call.is_none() {
             return;
@@ -86,7 +86,7 @@ impl Ledger {
             ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
             call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
         };
-        self.put(work, Box::new(drop));
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), may_be_late: true });
     }
 
     /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
@@ -96,7 +96,7 @@ impl Ledger {
 
     /// What the run knows of this call.
     pub fn recall(&self, wanted: RunCall, done: LedgerDone<RunMemory>) {
-        let (path, call) = (self.queue.path.clone(), new_id());
+        let (path, call) = (self.queue.path.clone(), new_row_id());
         self.ask(
             move |connection, owner| runs::recall(connection, path.as_deref(), &wanted, &call, owner),
             done,
@@ -191,18 +191,14 @@ impl Ledger {
             let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
             done(written.and(answer));
         };
-        self.put(work, Box::new(done));
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), may_be_late: false });
     }
 
-    fn put(
-        &self,
-        work: impl FnMut(&Connection, &str) -> rusqlite::Result<()> + Send + 'static,
-        done: LedgerDone<()>,
-    ) {
+    fn put(&self, task: LedgerTask) {
         if self.process != std::process::id() {
-            return done(Err("it belongs to the parent of this process".to_owned()));
+            return (task.done)(Err("it belongs to the parent of this process".to_owned()));
         }
-        self.queue.put(LedgerTask { work: Box::new(work), done });
+        self.queue.put(task);
     }
 }
 

@@ -2,6 +2,7 @@
 //! so other processes know whose rows are left behind. A number of a process would be reused, and is not the same in
 //! another container.
 
+use crate::store::time::now;
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
@@ -103,10 +104,20 @@ fn mark(store: &Path, id: &str) -> PathBuf {
 
 /// Random, because several processes make ids for one file.
 pub fn new_id() -> String {
+    format!("{:016x}", random())
+}
+
+/// An id of a row or a call: later ones sort after earlier ones. So rows are added at the end of their table and its indexes;
+/// at random places each would change pages of its own, which all have to be written.
+pub fn new_row_id() -> String {
+    format!("{:014x}{:010x}", now(), random() >> 24)
+}
+
+fn random() -> u64 {
     use ring::rand::{SecureRandom, SystemRandom};
     let mut bytes = [0_u8; 8];
     match SystemRandom::new().fill(&mut bytes) {
-        Ok(()) => format!("{:016x}", u64::from_le_bytes(bytes)),
-        Err(_) => format!("{:016x}", fastrand::u64(..)),
+        Ok(()) => u64::from_le_bytes(bytes),
+        Err(_) => fastrand::u64(..),
     }
 }

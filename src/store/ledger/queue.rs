@@ -1,7 +1,8 @@
 //! The thread that writes a ledger: what has queued while one commit was under way shares the next one.
 //!
 //! A call with effects waits for its commit, so the queue is never waited for to fill. Work is done in the order in which
-//! it was queued: the start of a later call is never committed without the end of an earlier one.
+//! it was queued: the start of a later call is never committed without the end of an earlier one. The end of a call that
+//! cannot be written, because the disk is full or the file locked, is written with what comes next.
 
 use super::owner::LedgerOwner;
 use crate::kill_point::kill_point;
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// The most that share a commit.
 const MOST: usize = 1_024;
+/// The most that is kept to be tried again; the oldest is given up.
+const MOST_LATE: usize = 10_000;
 
 /// Why the ledger could not be written, as the rest of a sentence.
 pub type LedgerFailure = String;
@@ -29,6 +32,15 @@ pub struct LedgerTask {
     pub work: LedgerWork,
     /// Called on the thread of the ledger, after the commit.
     pub done: Box<dyn FnOnce(Result<(), LedgerFailure>) + Send>,
+    /// Nobody waits for it: if the file cannot be written, it is tried again later.
+    pub may_be_late: bool,
+}
+
+/// Why a commit failed.
+struct CommitFailure {
+    why: LedgerFailure,
+    /// One of the tasks may be at fault. Otherwise it is the file, and each of them would fail.
+    is_of_one: bool,
 }
 
 /// The queue, the open file and the thread.
@@ -91,28 +103,12 @@ impl LedgerQueue {
 
     /// The loop of the thread.
     fn run_writer(&self) {
-        loop {
-            let mut batch = {
-                let mut state = self.state.lock();
-                while state.tasks.is_empty() && !state.stop {
-                    self.changed.wait(&mut state);
-                }
-                if state.tasks.is_empty() {
-                    break;
-                }
-                let most = state.tasks.len().min(MOST);
-                state.tasks.drain(..most).collect::<Vec<_>>()
-            };
-            match self.commit(&mut batch) {
-                Ok(()) => batch.into_iter().for_each(|task| (task.done)(Ok(()))),
-                // One of them may be at fault: each for itself.
-                Err(_) if batch.len() > 1 => batch.into_iter().for_each(|task| {
-                    let mut alone = [task];
-                    let written = self.commit(&mut alone);
-                    alone.into_iter().for_each(|task| (task.done)(written.clone()));
-                }),
-                Err(failure) => batch.into_iter().for_each(|task| (task.done)(Err(failure.clone()))),
-            }
+        let (mut late, mut is_last) = (Vec::new(), false);
+        while !is_last {
+            let batch;
+            (batch, is_last) = self.next_batch(late);
+            late = self.write(batch);
+            late.drain(..late.len().saturating_sub(MOST_LATE));
         }
         {
             let _gate = fork::pass();
@@ -122,10 +118,45 @@ impl LedgerQueue {
         self.changed.notify_all();
     }
 
-    fn commit(&self, batch: &mut [LedgerTask]) -> Result<(), LedgerFailure> {
+    /// What is to be written next, after what is late; and whether it is the last.
+    fn next_batch(&self, mut batch: Vec<LedgerTask>) -> (Vec<LedgerTask>, bool) {
+        let mut state = self.state.lock();
+        while state.tasks.is_empty() && !state.stop {
+            self.changed.wait(&mut state);
+        }
+        let is_last = state.tasks.is_empty();
+        let most = state.tasks.len().min(MOST);
+        batch.extend(state.tasks.drain(..most));
+        (batch, is_last)
+    }
+
+    /// Writes a batch, and gives back what is to be tried again.
+    fn write(&self, mut batch: Vec<LedgerTask>) -> Vec<LedgerTask> {
+        if batch.is_empty() {
+            return batch;
+        }
+        match self.commit(&mut batch) {
+            Ok(()) => {
+                batch.into_iter().for_each(|task| (task.done)(Ok(())));
+                Vec::new()
+            }
+            Err(failure) if failure.is_of_one && batch.len() > 1 => {
+                batch.into_iter().flat_map(|task| self.write(vec![task])).collect()
+            }
+            Err(failure) => {
+                let is_late = |task: &LedgerTask| task.may_be_late && !failure.is_of_one;
+                let (late, failed): (Vec<_>, Vec<_>) = batch.into_iter().partition(is_late);
+                failed.into_iter().for_each(|task| (task.done)(Err(failure.why.clone())));
+                late
+            }
+        }
+    }
+
+    fn commit(&self, batch: &mut [LedgerTask]) -> Result<(), CommitFailure> {
         let _gate = fork::pass();
         let mut file = self.file.lock();
-        let mut connection = self.connection(&mut file)?;
+        let of_file = |why| CommitFailure { why, is_of_one: false };
+        let mut connection = self.connection(&mut file).map_err(of_file)?;
         let owner = file.owner.as_ref().map_or("", |owner| &owner.id);
         let mut write = || {
             kill_point();
@@ -139,7 +170,8 @@ impl LedgerQueue {
             committed
         };
         let written = write().map_err(|error| match FileProblem::of(&error) {
-            FileProblem::Bad(_, why) | FileProblem::Unusable(why) => why,
+            FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true },
+            FileProblem::Unusable(why) => CommitFailure { is_of_one: !is_of_file(&error), why },
         });
         file.open = Some(connection);
         written
@@ -169,6 +201,14 @@ impl LedgerQueue {
         file.known = Some(FileId::of(path));
         Ok(connection)
     }
+}
+
+fn is_of_file(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure,
+    };
+    let of_file = [CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure];
+    error.sqlite_error_code().is_some_and(|code| of_file.contains(&code))
 }
 
 fn in_memory() -> Result<Connection, LedgerFailure> {

@@ -93,7 +93,7 @@ pub struct LedgerFilter {
 
 pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite::Result<()> {
     connection
-        .prepare(
+        .prepare_cached(
             "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, arguments, state, owner,
              started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'started', ?10, ?11)",
         )?
@@ -115,7 +115,7 @@ pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite
 
 pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
     connection
-        .prepare("UPDATE ledger SET state = ?2, error = ?3, ended_at = ?4 WHERE id = ?1")?
+        .prepare_cached("UPDATE ledger SET state = ?2, error = ?3, ended_at = ?4 WHERE id = ?1")?
         .execute(params![ended.id, ended.state.name(), ended.error, now()])
         .map(drop)
 }
@@ -123,8 +123,8 @@ pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
 /// What processes that have ended left behind may have happened.
 pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite::Result<()> {
     let Some(path) = path else { return Ok(()) };
-    let mut owners =
-        connection.prepare("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
+    let mut owners = connection
+        .prepare_cached("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
     let owners: Vec<String> = owners.query_map([own], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for gone in owners.iter().filter(|owner| !is_alive(path, owner)) {
         connection.execute(

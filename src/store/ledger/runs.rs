@@ -46,7 +46,7 @@ pub fn claim(
     own: &str,
 ) -> rusqlite::Result<bool> {
     let owner: Option<String> = connection
-        .prepare("SELECT owner FROM runs WHERE principal = ?1 AND run = ?2")?
+        .prepare_cached("SELECT owner FROM runs WHERE principal = ?1 AND run = ?2")?
         .query_row([principal, run], |row| row.get(0))
         .optional()?;
     match owner {
@@ -57,7 +57,9 @@ pub fn claim(
         _ => {}
     }
     connection
-        .prepare("INSERT OR REPLACE INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)")?
+        .prepare_cached(
+            "INSERT OR REPLACE INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)",
+        )?
         .execute(params![principal, run, own, now()])?;
     rows::reap(connection, path, own).map(|()| true)
 }
@@ -80,7 +82,7 @@ pub fn recall(
     }
     let key = params![wanted.principal, wanted.run, wanted.tool, wanted.arguments, wanted.occurrence];
     let known: Option<(String, String, Option<String>)> = connection
-        .prepare(
+        .prepare_cached(
             "SELECT call, definition, result FROM run_calls
              WHERE principal = ?1 AND run = ?2 AND tool = ?3 AND arguments = ?4 AND occurrence = ?5",
         )?
@@ -88,7 +90,7 @@ pub fn recall(
         .optional()?;
     let Some((call, definition, result)) = known else {
         connection
-            .prepare(
+            .prepare_cached(
                 "INSERT INTO run_calls (principal, run, tool, arguments, occurrence, definition, call, state, changed_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started', ?8)",
             )?
@@ -127,7 +129,7 @@ type KnownAttempt = (String, EffectState, Option<String>);
 
 fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
     connection
-        .prepare("SELECT id, state, error FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
+        .prepare_cached("SELECT id, state, error FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
         .query_map([call], |row| {
             let state: String = row.get(1)?;
             Ok((row.get(0)?, EffectState::parse(&state).unwrap_or(EffectState::Unknown), row.get(2)?))
@@ -139,7 +141,7 @@ fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAt
 pub fn keep(connection: &Connection, call: &str, result: Option<&str>) -> rusqlite::Result<()> {
     let state = if result.is_some() { "over" } else { "started" };
     connection
-        .prepare("UPDATE run_calls SET result = ?2, state = ?3, changed_at = ?4 WHERE call = ?1")?
+        .prepare_cached("UPDATE run_calls SET result = ?2, state = ?3, changed_at = ?4 WHERE call = ?1")?
         .execute(params![call, result, state, now()])
         .map(drop)
 }
@@ -176,7 +178,7 @@ pub fn settle(
 ) -> rusqlite::Result<bool> {
     rows::reap(connection, path, own)?;
     let found: Option<(String, String, String)> = connection
-        .prepare("SELECT call, state, principal FROM ledger WHERE id = ?1")?
+        .prepare_cached("SELECT call, state, principal FROM ledger WHERE id = ?1")?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     let Some((call, state, owner)) = found else { return Ok(false) };

@@ -52,14 +52,26 @@ def test_the_project_s_own_cases_pass() -> None:
 @pytest.mark.parametrize(
     ("holds", "fails", "says"),
     [
-        ("called: [add]", "called: [add, sub]", "sub was not called"),
-        ("order: [add, fail, add]", "order: [fail, fail]", "fail was not called in the order"),
-        ("arguments: {add: {a: 2}}", "arguments: {add: {a: 3}}", "add: args.a: 3 was expected, 1 was given"),
-        ("arguments: {fail: {why: 'no'}}", "arguments: {sub: {a: 1}}", "sub was not called"),
-        ("not_called: [sub]", "not_called: [fail]", "fail was called"),
-        ("at_most: {add: 2}", "at_most: {add: 1}", "add was called 2 times, more than 1"),
-        ("outcome: {fail: tool_error, add: ok}", "outcome: {fail: ok}", "fail ended with tool_error, not ok"),
-        ("tokens: 0", "outcome: {sub: ok}", "sub ended with no call, not ok"),
+        ("called: [add]", "called: [add, sub]", "Tool 'sub' was not called."),
+        (
+            "order: [add, fail, add]",
+            "order: [fail, fail]",
+            "Tool 'fail' was not called in the order ['fail', 'fail']; the calls were",
+        ),
+        (
+            "arguments: {add: {a: 2}}",
+            "arguments: {add: {a: 3}}",
+            "Tool 'add' was called with other arguments: args.a: 3 was expected, 1 was given.",
+        ),
+        ("arguments: {fail: {why: 'no'}}", "arguments: {sub: {a: 1}}", "Tool 'sub' was not called."),
+        ("not_called: [sub]", "not_called: [fail]", "Tool 'fail' was called, and must not be."),
+        ("at_most: {add: 2}", "at_most: {add: 1}", "Tool 'add' was called 2 times, more than 1."),
+        (
+            "outcome: {fail: tool_error, add: ok}",
+            "outcome: {fail: ok}",
+            "Tool 'fail' ended with tool_error, not ok.",
+        ),
+        ("tokens: 0", "outcome: {sub: ok}", "Tool 'sub' ended with no call, not ok."),
     ],
 )
 def test_each_check_holds_and_fails(folder: Path, holds: str, fails: str, says: str) -> None:
@@ -67,6 +79,8 @@ def test_each_check_holds_and_fails(folder: Path, holds: str, fails: str, says: 
     assert (good.passed, good.calls) == (True, 3)
     (failure,) = bad.failures
     assert says in failure
+    (chinese,) = evaluate(folder / "cases.yaml", lang="zh")[1].failures
+    assert chinese.startswith("工具 '")
 
 
 def test_the_command_reports_compares_and_exits(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +94,7 @@ def test_the_command_reports_compares_and_exits(folder: Path, capsys: pytest.Cap
     cases(folder, "called: [add]", "called: [sub]")
     assert main(["eval", str(path), "--compare", str(saved), "--junit", str(xml)]) == 1
     shown = capsys.readouterr().out
-    assert "FAILED case 1\n       sub was not called\nbroken: case 1\n" in shown
+    assert "FAILED case 1\n       Tool 'sub' was not called.\nbroken: case 1\n" in shown
     suite = ET.fromstring(xml.read_text())
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["case 1"]
@@ -107,9 +121,13 @@ def test_wrong_cases(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "cases.yaml").write_text(text)
     with pytest.raises(CasesError, match=says):
         evaluate(tmp_path / "cases.yaml")
+    with pytest.raises(CasesError, match="用例"):
+        evaluate(tmp_path / "cases.yaml", lang="zh")
     assert main(["eval", str(tmp_path / "cases.yaml")]) == 2
 
 
 def test_a_cassette_that_is_missing_fails_its_case(tmp_path: Path) -> None:
     (result,) = evaluate(cases(tmp_path, "called: [add]"))
     assert "There is no cassette" in result.failures[0]
+    (chinese,) = evaluate(tmp_path / "cases.yaml", lang="zh")
+    assert chinese.failures[0].startswith("没有录制文件 '")
