@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "apertus",
     opens: &[],
     closes: &["<|tools_suffix|>"],
-    stops: &["<|tools_suffix|>", "<|tools_prefix|>"],
+    ends: &[],
+    next: &["<|tools_prefix|>"],
     shape: CallShape::Keyed,
 };
 

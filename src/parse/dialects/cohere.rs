@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "cohere",
     opens: &[],
     closes: &["<|END_ACTION|>"],
-    stops: &["<|END_ACTION|>", "<|START_ACTION|>"],
+    ends: &[],
+    next: &["<|START_ACTION|>"],
     shape: CallShape::Marked,
 };
 

@@ -20,7 +20,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "dots",
     opens: &["<dots_function_call>"],
     closes: &["</dots_function_call>"],
-    stops: &["</dots_function_call>", "<dots_function_call>"],
+    ends: &[],
+    next: &["<dots_function_call>"],
     shape: CallShape::Marked,
 };
 

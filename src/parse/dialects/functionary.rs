@@ -3,12 +3,12 @@
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
-use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 
 pub(super) const FUNCTIONARY_V32: CallDialect =
     CallDialect { name: "functionary_v32", markers: &[Marker::new(">>>", read)] };
 
-const STOPS: &[&str] = &[">>>", "<|eot_id|>"];
+const STOPS: CallStops<'_> = CallStops { ends: &["<|eot_id|>"], next: &[">>>"] };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {

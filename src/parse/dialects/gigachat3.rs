@@ -18,7 +18,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "gigachat3",
     opens: &[],
     closes: &[],
-    stops: &["<|message_sep|>", "<|function_call|>", "function call<|role_sep|>"],
+    ends: &["<|message_sep|>"],
+    next: &["<|function_call|>", "function call<|role_sep|>"],
     shape: CallShape::Marked,
 };
 

@@ -15,7 +15,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "granite",
     opens: &[],
     closes: &[],
-    stops: &["<|tool_call|>"],
+    ends: &[],
+    next: &["<|tool_call|>"],
     shape: CallShape::Marked,
 };
 
@@ -23,8 +24,12 @@ const BLOCK: JsonBlock = JsonBlock {
 pub(super) const GRANITE_20B_FC: CallDialect =
     CallDialect { name: "granite_20b_fc", markers: &[Marker::new("<function_call>", function_call)] };
 
-const FUNCTION_CALL: JsonBlock =
-    JsonBlock { format: "granite_20b_fc", stops: &["<function_call>", "</function_call>"], ..BLOCK };
+const FUNCTION_CALL: JsonBlock = JsonBlock {
+    format: "granite_20b_fc",
+    ends: &["</function_call>"],
+    next: &["<function_call>"],
+    ..BLOCK
+};
 
 fn function_call(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     json_body::reading(cx, opening, &FUNCTION_CALL)

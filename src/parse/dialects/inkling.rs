@@ -22,7 +22,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "inkling",
     opens: &[],
     closes: &["<|end_message|>"],
-    stops: &["<|end_message|>", "<|message_model|>", INVOKE],
+    ends: &[],
+    next: &["<|message_model|>", INVOKE],
     shape: CallShape::Marked,
 };
 

@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "internlm",
     opens: &["<|plugin|>"],
     closes: &["<|action_end|>"],
-    stops: &["<|action_end|>", "<|action_start|>"],
+    ends: &[],
+    next: &["<|action_start|>"],
     shape: CallShape::Marked,
 };
 

@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "jamba",
     opens: &["<tool_calls>"],
     closes: &["</tool_calls>"],
-    stops: &["</tool_calls>", "<tool_calls>"],
+    ends: &[],
+    next: &["<tool_calls>"],
     shape: CallShape::Marked,
 };
 

@@ -15,7 +15,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "lfm2",
     opens: &[],
     closes: CLOSES,
-    stops: &["<|tool_call_end|>", "<|tool_call_start|>"],
+    ends: &[],
+    next: &["<|tool_call_start|>"],
     shape: CallShape::Marked,
 };
 

@@ -21,7 +21,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "llama3_json",
     opens: &[],
     closes: &[],
-    stops: &["<|python_tag|>", "<|eom_id|>", "<|eot_id|>"],
+    ends: &["<|eom_id|>", "<|eot_id|>"],
+    next: &["<|python_tag|>"],
     shape: CallShape::Marked,
 };
 

@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "longcat",
     opens: &["<longcat_tool_call>"],
     closes: &["</longcat_tool_call>"],
-    stops: &["</longcat_tool_call>", "<longcat_tool_call>"],
+    ends: &[],
+    next: &["<longcat_tool_call>"],
     shape: CallShape::Marked,
 };
 

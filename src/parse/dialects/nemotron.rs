@@ -12,7 +12,8 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "nemotron",
     opens: &["<TOOLCALL>"],
     closes: &["</TOOLCALL>"],
-    stops: &["</TOOLCALL>", "<TOOLCALL>"],
+    ends: &[],
+    next: &["<TOOLCALL>"],
     shape: CallShape::Marked,
 };
 

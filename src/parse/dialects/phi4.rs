@@ -11,8 +11,14 @@ pub(super) const PHI4: CallDialect = CallDialect {
     markers: &[Marker::new("functools[", read), Marker::new("<|tool_call|>", granite::read)],
 };
 
-const BLOCK: JsonBlock =
-    JsonBlock { format: "phi4", opens: &[], closes: &[], stops: &["functools["], shape: CallShape::Marked };
+const BLOCK: JsonBlock = JsonBlock {
+    format: "phi4",
+    opens: &[],
+    closes: &[],
+    ends: &[],
+    next: &["functools["],
+    shape: CallShape::Marked,
+};
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     // The bracket belongs to the list.

@@ -10,19 +10,20 @@ use crate::parse::notation::Notation;
 use crate::parse::repair::{Repairs, SyntaxRepair};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
-/// them. `stops` end a call of this dialect.
-pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&str]) -> usize {
+/// them.
+pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
     let mut repairs = Repairs::default();
-    let (at, fenced) = skip_fence(cx, cx.input.skip_space(at).await).await;
-    if fenced && !call.fences {
+    let (at, fence) = skip_fence(cx, cx.input.skip_space(at).await).await;
+    if fence.is_some() && !call.fences {
         repairs.add(SyntaxRepair::Fence);
     }
     let (arguments, end) = if cx.input.byte(at).await == Some(b'{') {
-        object(cx, at, call.notation, &with_fence(stops, fenced), &mut repairs).await
+        object(cx, at, call.notation, stops, fence, &mut repairs).await
     } else {
-        let end = cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+        let end =
+            cx.input.find(at, &stops.all(None)).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
         let blank = cx.input.with(at, end, |text| text.trim().is_empty());
-        let stopped = !stops.is_empty() && cx.input.literal(end, stops).await.is_some();
+        let stopped = cx.input.literal(end, stops.ends).await.is_some();
         let quoted = cx.input.with(at, end, |text| serde_json::from_str::<String>(text).ok());
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
@@ -33,14 +34,30 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&st
     let mut draft = Draft::new(call.name, arguments, repairs);
     draft.id = call.id;
     cx.emit(vec![draft], end, call.format);
-    if fenced {
+    if let Some(fence) = fence {
         let close = cx.input.skip_space(end).await;
-        if cx.input.literal(close, &["```"]).await.is_some() {
-            cx.input.extend(close + 3, None);
-            return close + 3;
+        if cx.input.literal(close, &[fence]).await.is_some() {
+            cx.input.extend(close + fence.len(), None);
+            return close + fence.len();
         }
     }
     end
+}
+
+/// What stops a call whose brackets are open.
+#[derive(Clone, Copy)]
+pub struct CallStops<'a> {
+    /// Ends the call: only its brackets are missing.
+    pub ends: &'a [&'a str],
+    /// Begins the next call: this one was cut off.
+    pub next: &'a [&'a str],
+}
+
+impl<'a> CallStops<'a> {
+    /// All of them, and the end of the fence that the call is in.
+    pub fn all(self, fence: Option<&'a str>) -> Vec<&'a str> {
+        self.ends.iter().chain(self.next).copied().chain(fence).collect()
+    }
 }
 
 /// What is known about a call before its arguments.
@@ -64,21 +81,26 @@ async fn object(
     cx: &ReadContext,
     at: usize,
     notation: Notation,
-    stops: &[&str],
+    stops: CallStops<'_>,
+    fence: Option<&str>,
     repairs: &mut Repairs,
 ) -> (Result<Value, String>, usize) {
-    let (end, missing) = match cx.extent(at, notation, stops).await {
+    let cut = || Err("the text ends before they do".to_owned());
+    let (end, missing) = match cx.extent(at, notation, &stops.all(fence)).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        ValueExtent::Cut { .. } => {
-            let end = give_up(cx, at, stops).await;
-            return (Err("the text ends before they do".to_owned()), end);
+        ValueExtent::Stopped(end) if cx.input.literal(end, stops.next).await.is_some() => {
+            return (cut(), end);
         }
+        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
+        ValueExtent::Cut { .. } => return (cut(), give_up(cx, at, &stops.all(fence)).await),
     };
     let read = cx.input.with(at, end, |text| lenient::read(text, notation, missing));
-    let value = read.map(|reading| {
+    let value = read.and_then(|reading| {
+        if reading.dangling > 0 {
+            return cut();
+        }
         repairs.join(reading.repairs);
-        reading.value
+        Ok(reading.value)
     });
     (value, end)
 }
@@ -91,16 +113,13 @@ pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     }
 }
 
-/// Adds the end of a fence to the stops.
-pub fn with_fence<'a>(stops: &[&'a str], fenced: bool) -> Vec<&'a str> {
-    stops.iter().copied().chain(fenced.then_some("```")).collect()
-}
+/// The marks of code fences.
+pub const FENCES: &[&str] = &["```", "~~~"];
 
-/// Skips the opening of a code fence, if there is one.
-pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, bool) {
-    if cx.input.literal(at, &["```"]).await.is_none() {
-        return (at, false);
-    }
-    let word = cx.input.skip(at + 3, |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
-    (cx.input.skip_space(word).await, true)
+/// Skips the opening of a code fence, and returns its mark, if there is one.
+pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, Option<&'static str>) {
+    let Some(index) = cx.input.literal(at, FENCES).await else { return (at, None) };
+    let word =
+        cx.input.skip(at + FENCES[index].len(), |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
+    (cx.input.skip_space(word).await, Some(FENCES[index]))
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::arguments::{self, NamedCall};
+use super::arguments::{self, CallStops, NamedCall};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
@@ -114,9 +114,10 @@ async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
 }
 
 async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
-    let mut stops = vec![style.call_end];
-    stops.extend(style.closes);
-    let end = arguments::read(cx, at, NamedCall::new(name, style.format), &stops).await;
+    let mut ends = vec![style.call_end];
+    ends.extend(style.closes);
+    let stops = CallStops { ends: &ends, next: &[] };
+    let end = arguments::read(cx, at, NamedCall::new(name, style.format), stops).await;
     let tag = cx.input.skip_space(end).await;
     match cx.input.literal(tag, &[style.call_end]).await {
         Some(_) => {

@@ -1,6 +1,6 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi).
 
-use super::arguments::{self, NamedCall};
+use super::arguments::{self, CallStops, NamedCall};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
@@ -70,9 +70,10 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
 async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
-    let stops = [section.call_end, section.closes, section.call];
-    let ends = [section.separator, section.call_end, section.closes, section.call];
-    let (separator, index) = cx.input.find(at, &ends).await?;
+    let ends = [section.call_end, section.closes];
+    let stops = CallStops { ends: &ends, next: &[section.call] };
+    let tokens = [section.separator, section.call_end, section.closes, section.call];
+    let (separator, index) = cx.input.find(at, &tokens).await?;
     if index != 0 {
         cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
         return Some(separator);
@@ -81,13 +82,13 @@ async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
     match cx.input.with(at, separator, section.header) {
         SectionHeader::Name { name, id, format } => {
             let named = NamedCall { id, ..NamedCall::new(&name, format) };
-            Some(arguments::read(cx, after, named, &stops).await)
+            Some(arguments::read(cx, after, named, stops).await)
         }
         SectionHeader::NameFollows { format } => {
             let (end, _) = cx.input.find(after, &["\n", "```", "{", "<"]).await?;
             let name = cx.input.slice(after, end).trim().to_owned();
             let named = NamedCall { fences: true, ..NamedCall::new(&name, format) };
-            Some(arguments::read(cx, end, named, &stops).await)
+            Some(arguments::read(cx, end, named, stops).await)
         }
     }
 }
