@@ -267,7 +267,15 @@ impl PyStreamParser {
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
-            let text = all_of(text)?;
+            let given = text;
+            let text = all_of(given)?;
+            // A borrowed text is that of the object, character by character.
+            if matches!(text, Cow::Borrowed(_))
+                && given.is_exact_instance_of::<PyString>()
+                && self.stream.lock().pass(&text)
+            {
+                return PyList::new(py, [text_event(py, given)?]);
+            }
             released(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
             let bytes = bytes.as_bytes();
@@ -337,6 +345,13 @@ fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
         None => json::from_python(tool),
     };
     value.map_err(PyValueError::new_err)
+}
+
+fn text_event<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
+    dict.set_item(intern!(py, "text"), text)?;
+    Ok(dict)
 }
 
 /// Events as plain dicts.

@@ -84,6 +84,10 @@ fn object(
     shape: CallShape,
     tools: &dyn ToolSchemas,
 ) -> Option<Vec<Draft>> {
+    // The API has already executed it.
+    if shape == CallShape::Bare && map.get("type").is_some_and(|kind| kind == "server_tool_use") {
+        return None;
+    }
     let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
     if !named {
         if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {

@@ -66,11 +66,23 @@ pub(super) struct LenientReader<'a> {
     depth: usize,
     cut: Option<CutList>,
     dangling: usize,
+    /// Strings may have their own quotes inside, without a backslash.
+    pub has_inner_quotes: bool,
 }
 
 impl<'a> LenientReader<'a> {
     pub fn new(text: &'a str, notation: Notation, missing: MissingClosers) -> Self {
-        Self { text, at: 0, notation, repairs: Repairs::default(), missing, depth: 0, cut: None, dangling: 0 }
+        Self {
+            text,
+            at: 0,
+            notation,
+            repairs: Repairs::default(),
+            missing,
+            depth: 0,
+            cut: None,
+            dangling: 0,
+            has_inner_quotes: false,
+        }
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -122,7 +134,8 @@ impl<'a> LenientReader<'a> {
     }
 
     fn string(&mut self) -> Result<String, String> {
-        let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
+        let read = if self.has_inner_quotes { strings::read_loosely } else { strings::read };
+        let (string, after) = read(self.rest(), self.notation, &mut self.repairs)?;
         self.at = self.text.len() - after.len();
         Ok(string)
     }

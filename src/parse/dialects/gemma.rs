@@ -11,14 +11,7 @@ pub(super) const GEMMA4: CallDialect =
     CallDialect { name: "gemma4", markers: &[Marker::new("<|tool_call>", gemma4)] };
 
 fn function_gemma(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(read(
-        cx,
-        opening,
-        "functiongemma",
-        "<escape>",
-        "<end_function_call>",
-        "<start_function_call>",
-    ))
+    Box::pin(read(cx, opening, "functiongemma", "<escape>", "<end_function_call>", "<start_function_call>"))
 }
 
 fn gemma4(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

@@ -4,6 +4,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const HERMES: CallDialect =
@@ -16,6 +17,7 @@ const BLOCK: JsonBlock = JsonBlock {
     ends: &[],
     next: &["<tool_call>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 /// Ends a block that no dialect can read.

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
 use crate::parse::read::common;
@@ -25,6 +26,7 @@ const BLOCK: JsonBlock = JsonBlock {
     ends: STOPS.ends,
     next: STOPS.next,
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn list(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

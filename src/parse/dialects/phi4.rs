@@ -4,6 +4,7 @@ use super::granite;
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const PHI4: CallDialect = CallDialect {
@@ -18,6 +19,7 @@ const BLOCK: JsonBlock = JsonBlock {
     ends: &[],
     next: &["functools["],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

@@ -1,6 +1,6 @@
 //! The JSON object after a name, for dialects that write the name outside of it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
@@ -8,6 +8,7 @@ use crate::parse::extent::ValueExtent;
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repairs, SyntaxRepair};
+use crate::parse::{schemas, typed};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
 /// them.
@@ -31,7 +32,20 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
             None => (Err("there is no JSON object".to_owned()), end),
         }
     };
-    let mut draft = Draft::new(call.name, arguments, repairs);
+    let inferred = match &arguments {
+        Ok(given) if call.is_nameless => schemas::only_tool_for(&*cx.tools, given),
+        _ => None,
+    };
+    if inferred.is_some() {
+        repairs.add(SyntaxRepair::MissingName);
+    }
+    let name = inferred.as_deref().unwrap_or(call.name);
+    let arguments = arguments.map(|given| match call.notation {
+        // Its strings are often written without their quotes, and other values with them.
+        Notation::Quoted(_) => by_schema(given, name, cx),
+        _ => given,
+    });
+    let mut draft = Draft::new(name, arguments, repairs);
     draft.id = call.id;
     cx.emit(vec![draft], end, call.format);
     if let Some(fence) = fence {
@@ -42,6 +56,16 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
         }
     }
     end
+}
+
+/// Arguments with the types of their schema.
+fn by_schema(given: Value, tool: &str, cx: &ReadContext) -> Value {
+    let Value::Object(map) = given else { return given };
+    let typed = map.into_iter().map(|(key, value)| {
+        let schema = schemas::parameter(&*cx.tools, tool, &key);
+        (key, typed::by_schema(value, schema))
+    });
+    typed.collect::<Map<_, _>>().into()
 }
 
 /// What stops a call whose brackets are open.
@@ -68,11 +92,13 @@ pub struct NamedCall<'a> {
     pub notation: Notation,
     /// The dialect itself writes a fence around the arguments.
     pub fences: bool,
+    /// The model left the name out: the arguments may tell it.
+    pub is_nameless: bool,
 }
 
 impl<'a> NamedCall<'a> {
     pub fn new(name: &'a str, format: &'static str) -> Self {
-        Self { name, id: None, format, notation: Notation::Json, fences: false }
+        Self { name, id: None, format, notation: Notation::Json, fences: false, is_nameless: false }
     }
 }
 

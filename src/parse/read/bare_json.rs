@@ -54,7 +54,8 @@ pub async fn value(cx: &ReadContext, at: usize, fence: Option<&str>, format: &'s
     });
     let drafts = drafts.or_else(|| {
         // Between fences, a call of a known tool that cannot be read is not taken for data.
-        let broken = fence.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
+        let broken =
+            fence.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
         broken.flatten()
     });
     match drafts {
@@ -106,6 +107,11 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
+    begins_with(cx, at, FIRST_KEYS).await
+}
+
+/// True if the first key of the object at the bracket, or of the first one in a list, is one of these.
+pub async fn begins_with(cx: &ReadContext, at: usize, keys: &[&str]) -> bool {
     let mut at = at;
     if cx.input.byte(at).await == Some(b'[') {
         at = cx.input.skip_space(at + 1).await;
@@ -115,8 +121,8 @@ async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
     }
     let at = cx.input.skip_space(at + 1).await;
     let Some(quote @ (b'"' | b'\'')) = cx.input.byte(at).await else { return false };
-    match cx.input.literal(at + 1, FIRST_KEYS).await {
-        Some(key) => cx.input.byte(at + 1 + FIRST_KEYS[key].len()).await == Some(quote),
+    match cx.input.literal(at + 1, keys).await {
+        Some(key) => cx.input.byte(at + 1 + keys[key].len()).await == Some(quote),
         None => false,
     }
 }

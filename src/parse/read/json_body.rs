@@ -25,6 +25,7 @@ pub struct JsonBlock {
     /// Begins the next block.
     pub next: &'static [&'static str],
     pub shape: CallShape,
+    pub notation: Notation,
 }
 
 impl JsonBlock {
@@ -128,7 +129,7 @@ async fn value(
         cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
         return (at + length, false);
     }
-    let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
+    let (end, missing) = match cx.extent(at, body.notation, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Stopped(end) if cx.input.literal(end, body.next).await.is_some() => {
@@ -154,7 +155,7 @@ fn drafts(
     mut repairs: Repairs,
     cx: &ReadContext,
 ) -> Vec<Draft> {
-    let mut reading = match lenient::read(text, Notation::Json, missing) {
+    let mut reading = match lenient::read(text, body.notation, missing) {
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
     };
