@@ -98,6 +98,9 @@ fn swallowed(
         return None;
     }
     let (failed, repaired) = (cx.input.has_failed(calls), cx.input.was_repaired(calls));
+    if !failed && !repaired {
+        return None;
+    }
     let end = cx.input.with(opening.start, to, |text| {
         let (_, end) = reasoning::first_closing(text)?;
         let runs_on = || repaired && again.is_some_and(|marker| text[end..].contains(marker));

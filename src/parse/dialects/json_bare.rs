@@ -15,7 +15,7 @@ pub(super) const LIST: Marker =
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         match message::read(cx, opening.start).await {
-            ReadOutcome::No => bare_json::read(cx, opening, "json_bare").await,
+            ReadOutcome::No => bare_json::read(cx, opening, None, "json_bare").await,
             read => read,
         }
     })

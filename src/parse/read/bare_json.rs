@@ -1,5 +1,6 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
+use super::arguments::FENCES;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
@@ -10,9 +11,14 @@ use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::schemas::ToolSchemas;
 
-/// Reads the value at the bracket of the opening.
-pub async fn read(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
-    match value(cx, opening.start, None, format).await {
+/// Reads the value at the bracket of the opening, which ends before `stop`.
+pub async fn read(
+    cx: &ReadContext,
+    opening: Opening,
+    stop: Option<&str>,
+    format: &'static str,
+) -> ReadOutcome {
+    match value(cx, opening.start, stop, format).await {
         BareJson::Calls(end) => ReadOutcome::Block(end),
         BareJson::Data(end) => ReadOutcome::Text(end),
         BareJson::No => ReadOutcome::No,
@@ -28,14 +34,15 @@ pub enum BareJson {
     Calls(usize),
 }
 
-/// Reads the value at the bracket, which may be in a fence. Its first key decides early, so other data is not held back.
-pub async fn value(cx: &ReadContext, at: usize, fence: Option<&str>, format: &'static str) -> BareJson {
+/// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
+/// decides early, so other data is not held back.
+pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> BareJson {
     if !may_be_call(cx, at).await {
         return BareJson::No;
     }
-    let (end, missing) = match cx.extent(at, Notation::Json, fence.as_slice()).await {
+    let (end, missing) = match cx.extent(at, Notation::Json, stop.as_slice()).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) if ends_fence(cx, end, fence).await => (end, MissingClosers::ALL),
+        ValueExtent::Stopped(end) if ends_fence(cx, end, stop).await => (end, MissingClosers::ALL),
         ValueExtent::Stopped(end) => (end, MissingClosers::OUTERMOST),
         // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Cut { .. } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
@@ -55,7 +62,7 @@ pub async fn value(cx: &ReadContext, at: usize, fence: Option<&str>, format: &'s
     let drafts = drafts.or_else(|| {
         // Between fences, a call of a known tool that cannot be read is not taken for data.
         let broken =
-            fence.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
+            stop.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
         broken.flatten()
     });
     match drafts {
@@ -71,7 +78,7 @@ pub async fn value(cx: &ReadContext, at: usize, fence: Option<&str>, format: &'s
 
 /// True if the mark at `at` ends a fence. With a word behind it, it opens the next one.
 pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
-    let Some(fence) = fence else { return false };
+    let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
     cx.input.literal(at, &[fence]).await.is_some()
         && !cx.input.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
