@@ -15,6 +15,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
 // The fields that every caller reads are Python objects, which the interpreter returns without a call into Rust.
@@ -267,7 +268,11 @@ impl PyStreamParser {
     fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = delta.py();
         let made = if let Ok(text) = delta.cast::<PyString>() {
-            let text = all_of(text)?;
+            let given = text;
+            let text = all_of(given)?;
+            if is_same(given, &text) && self.stream.lock().pass(&text) {
+                return PyList::new(py, [text_event(py, given)?]);
+            }
             released(py, text.len(), || self.stream.lock().feed(&text))
         } else if let Ok(bytes) = delta.cast::<PyBytes>() {
             let bytes = bytes.as_bytes();
@@ -337,6 +342,22 @@ fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
         None => json::from_python(tool),
     };
     value.map_err(PyValueError::new_err)
+}
+
+/// Longer deltas are read without the GIL.
+const LONGEST_PASSED: usize = 1_000;
+
+/// Whether a short text can stand for what was read of it: ASCII was read where Python keeps it.
+fn is_same(given: &Bound<'_, PyString>, read: &Cow<'_, str>) -> bool {
+    matches!(read, Cow::Borrowed(text) if text.len() <= LONGEST_PASSED)
+        && given.is_exact_instance_of::<PyString>()
+}
+
+fn text_event<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
+    dict.set_item(intern!(py, "text"), text)?;
+    Ok(dict)
 }
 
 /// Events as plain dicts.

@@ -16,8 +16,8 @@ const MAX_RESCANS: usize = 24;
 pub(super) struct ReadContext {
     pub input: InputBuffer,
     pub tools: Arc<dyn ToolSchemas>,
-    /// Calls of Kimi K2 are read.
-    pub reads_kimi: bool,
+    /// The requested dialect.
+    pub asked: Option<&'static str>,
     /// A call with a strong marker was found.
     strong: AtomicBool,
     rescans_left: AtomicUsize,
@@ -26,17 +26,21 @@ pub(super) struct ReadContext {
 }
 
 impl ReadContext {
-    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>, asked: Option<&str>) -> Self {
+    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>, asked: Option<&'static str>) -> Self {
         let rescans_left = AtomicUsize::new(MAX_RESCANS);
-        let reads_kimi = asked.is_none_or(|format| format == "kimi_k2");
         Self {
             input,
             tools,
-            reads_kimi,
+            asked,
             strong: AtomicBool::new(false),
             rescans_left,
             stopped: AtomicBool::new(false),
         }
+    }
+
+    /// True if calls of this dialect are read.
+    pub fn reads(&self, dialect: &str) -> bool {
+        self.asked.is_none_or(|asked| asked == dialect)
     }
 
     /// Where the value ends whose opening bracket is at `at`.

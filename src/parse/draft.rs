@@ -6,6 +6,9 @@ use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 
+/// The error of a call whose arguments go on behind the end of its text.
+pub(super) const CUT: &str = "The arguments cannot be read: the text ends before they do.";
+
 /// A call, or the reason why it cannot be read.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Draft {
@@ -45,6 +48,7 @@ impl Draft {
         }
         // The string ends where the model ended it, like a value before its end tag: brackets may be missing.
         match lenient::read(text.trim(), Notation::Json, MissingClosers::ALL) {
+            Ok(reading) if reading.dangling > 0 => self.error = Some(CUT.to_owned()),
             Ok(reading) if reading.value.is_object() && reading.whole => {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(SyntaxRepair::ArgumentsAsString);

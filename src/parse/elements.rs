@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::schemas::{ToolSchemas, property};
+use super::schemas::{SchemaView, ToolSchemas};
 use super::typed::typed;
 
 /// The reader is recursive, so deeper elements are text.
@@ -30,7 +30,7 @@ pub(super) fn call(
     {
         rest = element.content;
     }
-    let schema = tools.parameters(&name);
+    let schema = tools.parameters(&name).map(SchemaView::new);
     match value(rest, mark, schema, 0) {
         Value::Object(map) => Ok((name, Value::Object(map))),
         _ if rest.trim().is_empty() => Ok((name, Value::Null)),
@@ -66,7 +66,7 @@ fn next<'a>(text: &'a str, mark: &str) -> Option<Element<'a>> {
     }
 }
 
-fn value(text: &str, mark: &str, schema: Option<&Value>, depth: usize) -> Value {
+fn value(text: &str, mark: &str, schema: Option<SchemaView<'_>>, depth: usize) -> Value {
     let mut elements = Vec::new();
     let mut rest = text;
     while let Some(element) = next(rest, mark).filter(|_| depth < DEEPEST) {
@@ -74,18 +74,49 @@ fn value(text: &str, mark: &str, schema: Option<&Value>, depth: usize) -> Value 
         elements.push(element);
     }
     if elements.is_empty() || !rest.trim().is_empty() {
-        return typed(text, schema);
+        return leaf(text, schema);
     }
-    let is_list = schema.and_then(|schema| schema.get("type")).is_some_and(|kind| kind == "array");
-    if elements.iter().all(|element| element.name == "item") && (is_list || schema.is_none()) {
-        let items = schema.and_then(|schema| schema.get("items"));
+    if elements.iter().all(|element| element.name == "item") && is_list(schema, elements.len()) {
+        let items = schema.and_then(SchemaView::items);
         let read = elements.iter().map(|element| value(element.content, mark, items, depth + 1));
         return Value::Array(read.collect());
     }
-    let mut map = Map::new();
+    let mut map: Map<String, Value> = Map::new();
+    let mut repeated: Vec<&str> = Vec::new();
     for element in elements {
-        let schema = schema.and_then(|schema| property(schema, element.name));
-        map.insert(element.name.to_owned(), value(element.content, mark, schema, depth + 1));
+        let schema = schema.and_then(|schema| schema.property(element.name));
+        let read = value(element.content, mark, schema, depth + 1);
+        // A name given again is one more item of a list.
+        match map.get_mut(element.name) {
+            None => {
+                map.insert(element.name.to_owned(), read);
+            }
+            Some(Value::Array(items)) if repeated.contains(&element.name) => items.push(read),
+            Some(first) => {
+                *first = Value::Array(vec![first.take(), read]);
+                repeated.push(element.name);
+            }
+        }
     }
     Value::Object(map)
+}
+
+/// Whether elements named `item` are a list, and not an object with that property.
+fn is_list(schema: Option<SchemaView<'_>>, count: usize) -> bool {
+    let Some(schema) = schema else { return true };
+    let types = schema.types();
+    types.contains(&"array") || !types.contains(&"object") || (count > 1 && !schema.names("item"))
+}
+
+/// A value without elements inside. An empty list or object has no text.
+fn leaf(text: &str, schema: Option<SchemaView<'_>>) -> Value {
+    if text.trim().is_empty() {
+        let types = schema.map(SchemaView::types).unwrap_or_default();
+        match types.iter().find(|kind| matches!(**kind, "array" | "object" | "string")) {
+            Some(&"array") => return Value::Array(Vec::new()),
+            Some(&"object") => return Value::Object(Map::new()),
+            _ => {}
+        }
+    }
+    typed(text, schema)
 }

@@ -52,6 +52,10 @@ impl Hold {
     /// Takes the events that may be shown.
     pub fn take_events(&mut self, events: &mut Vec<Event>) -> Vec<Event> {
         let Some(start) = self.start() else { return std::mem::take(events) };
+        // Most deltas add to what is held back, however long that is.
+        if start.events == 0 {
+            return Vec::new();
+        }
         let kept = events.split_off(start.events);
         for checkpoint in self.first.iter_mut().chain(self.since_expected.iter_mut()) {
             checkpoint.events -= start.events;

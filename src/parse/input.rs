@@ -47,6 +47,8 @@ struct BufferState {
     keeps_ids: bool,
     format: Option<&'static str>,
     hold: Hold,
+    /// All of the text was released, and the machine waits for an opening.
+    is_idle: bool,
 }
 
 impl InputBuffer {
@@ -62,6 +64,23 @@ impl InputBuffer {
             inner.base += read;
         }
         inner.text.push_str(delta);
+        inner.is_idle = false;
+    }
+
+    /// Lets a delta pass that is text to its end, if the machine waits for an opening: the caller releases it.
+    pub fn pass(&self, delta: &str, is_text: impl FnOnce(&[u8]) -> bool) -> bool {
+        let inner = &mut *self.0.lock();
+        // White space at the start may be before a value that is all of the text.
+        let is_begun = inner.base > 0 || !delta.trim_ascii().is_empty();
+        let passes = inner.is_idle && is_begun && inner.events.is_empty() && is_text(delta.as_bytes());
+        if passes {
+            inner.text.clear();
+            inner.head += delta.len();
+            inner.head_chars += delta.chars().count();
+            inner.base = inner.head;
+            inner.last = delta.as_bytes().last().copied().or(inner.last);
+        }
+        passes
     }
 
     pub fn end(&self) {
@@ -179,6 +198,25 @@ impl InputBuffer {
         .await
     }
 
+    /// As [`wait_releasing`](Self::wait_releasing), for the machine that waits for an opening: the text may begin later at the next
+    /// look, because deltas [passed](Self::pass).
+    pub async fn wait_for_opening<T>(
+        &self,
+        mut look: impl FnMut(InputView<'_>, ByteBefore) -> (usize, Option<T>),
+    ) -> T {
+        poll_fn(move |_| {
+            let inner = &mut *self.0.lock();
+            let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last });
+            inner.release(release);
+            inner.is_idle = seen.is_none() && release == inner.view().end() && !inner.ended;
+            match seen {
+                Some(seen) => Poll::Ready(seen),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
     /// The byte at `at`; `None` at the end of the text.
     pub async fn byte(&self, at: usize) -> Option<u8> {
         self.wait(|view| match view.from(at).first() {
@@ -286,6 +324,13 @@ impl InputBuffer {
         inner.keeps_ids = true;
         inner.ids.extend(drafts.iter().filter_map(|draft| draft.id.clone()));
         inner.emit(drafts, Some(""), 0, format);
+    }
+
+    /// Adds text that does not stand in the input as it is.
+    pub fn say(&self, text: &str) {
+        if !text.is_empty() {
+            self.0.lock().events.push(Event::Text { text: text.to_owned() });
+        }
     }
 
     /// Adds calls that span from the head to `to`.

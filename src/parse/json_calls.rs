@@ -30,6 +30,29 @@ pub(super) fn ends_early(value: &Value, shape: CallShape) -> bool {
     !complete
 }
 
+/// Takes the call out of a value that goes on behind the end of its text: a bracket at the depth `dangling` was left open
+/// where another member should come. The value is then the list of the calls before it, or an empty list.
+pub(super) fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> Option<Value> {
+    let (last, depth) = match &*value {
+        Value::Array(items) => (items.last()?, 2),
+        last => (last, 1),
+    };
+    let is_cut = dangling > depth || (dangling == depth && ends_early(last, shape));
+    match value {
+        Value::Array(items) if is_cut => items.pop(),
+        value => is_cut.then(|| std::mem::replace(value, Value::Array(Vec::new()))),
+    }
+}
+
+/// True if a bare call was cut before its arguments, so that the call behind it stands in their place.
+pub(super) fn swallows_next(value: &Value) -> bool {
+    let is_call = |value: &Value| {
+        NAME_KEYS.iter().any(|key| value.get(*key).is_some_and(Value::is_string))
+            && ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some())
+    };
+    ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some_and(is_call))
+}
+
 /// The calls that a value holds, or `None` for a bare value that is not a call.
 pub(super) fn calls(
     value: Value,
@@ -61,6 +84,10 @@ fn object(
     shape: CallShape,
     tools: &dyn ToolSchemas,
 ) -> Option<Vec<Draft>> {
+    // The API has already executed it.
+    if shape == CallShape::Bare && map.get("type").is_some_and(|kind| kind == "server_tool_use") {
+        return None;
+    }
     let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
     if !named {
         if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {

@@ -32,6 +32,9 @@ pub(super) struct LenientValue {
     pub whole: bool,
     /// Set when the outermost list was cut off.
     pub cut: Option<CutList>,
+    /// How deep the bracket is that was left open where another member should come: after it, or after a comma. Zero if there
+    /// is none. An outermost list is not counted: its members are complete.
+    pub dangling: usize,
 }
 
 /// A list whose last element cannot be read.
@@ -46,12 +49,12 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str::<Value>(text)
     {
-        return Ok(LenientValue { value, repairs: Repairs::default(), whole: true, cut: None });
+        return Ok(LenientValue { value, repairs: Repairs::default(), whole: true, cut: None, dangling: 0 });
     }
     let mut reader = LenientReader::new(text, notation, missing);
     let value = reader.value()?;
     let whole = reader.rest().trim().is_empty();
-    Ok(LenientValue { value, repairs: reader.repairs, whole, cut: reader.cut })
+    Ok(LenientValue { value, repairs: reader.repairs, whole, cut: reader.cut, dangling: reader.dangling })
 }
 
 pub(super) struct LenientReader<'a> {
@@ -62,11 +65,24 @@ pub(super) struct LenientReader<'a> {
     missing: MissingClosers,
     depth: usize,
     cut: Option<CutList>,
+    dangling: usize,
+    /// Strings may have their own quotes inside, without a backslash.
+    pub has_inner_quotes: bool,
 }
 
 impl<'a> LenientReader<'a> {
     pub fn new(text: &'a str, notation: Notation, missing: MissingClosers) -> Self {
-        Self { text, at: 0, notation, repairs: Repairs::default(), missing, depth: 0, cut: None }
+        Self {
+            text,
+            at: 0,
+            notation,
+            repairs: Repairs::default(),
+            missing,
+            depth: 0,
+            cut: None,
+            dangling: 0,
+            has_inner_quotes: false,
+        }
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -118,7 +134,8 @@ impl<'a> LenientReader<'a> {
     }
 
     fn string(&mut self) -> Result<String, String> {
-        let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
+        let read = if self.has_inner_quotes { strings::read_loosely } else { strings::read };
+        let (string, after) = read(self.rest(), self.notation, &mut self.repairs)?;
         self.at = self.text.len() - after.len();
         Ok(string)
     }
@@ -140,7 +157,10 @@ impl<'a> LenientReader<'a> {
         loop {
             self.skip_space();
             match self.peek() {
-                None => return self.missing(Value::Object(map)),
+                None => {
+                    self.dangling = if comma { self.depth } else { self.dangling };
+                    return self.missing(Value::Object(map));
+                }
                 Some(b'}') => {
                     self.at += 1;
                     if comma && !map.is_empty() {
@@ -212,7 +232,10 @@ impl<'a> LenientReader<'a> {
         loop {
             self.skip_space();
             match self.peek() {
-                None => return self.missing(Value::Array(items)),
+                None => {
+                    self.dangling = if comma && self.depth > 1 { self.depth } else { self.dangling };
+                    return self.missing(Value::Array(items));
+                }
                 Some(byte) if byte == closing => {
                     self.at += 1;
                     if comma && !items.is_empty() && self.notation == Notation::Json {

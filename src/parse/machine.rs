@@ -22,6 +22,7 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
             None => return,
         },
     }
+    from = beginning(cx, openings, from).await;
     while let Some((at, entry)) = next_opening(cx, openings, from).await {
         from = block(cx, openings, at, entry).await;
         if cx.is_stopped() {
@@ -38,6 +39,20 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
             }
         }
     }
+}
+
+/// Lets the readers try that need no marker at the start of a text, and returns the position to go on from.
+async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
+    for read in openings.first() {
+        if let ReadOutcome::Block(to) = read(cx, Opening { start: from, after: from }).await {
+            cx.input.drop_to(to);
+            if cx.input.count_calls() > 0 {
+                cx.set_strong();
+            }
+            return to;
+        }
+    }
+    from
 }
 
 /// Lets the readers of a marker try, and returns the position to go on from.
@@ -83,6 +98,9 @@ fn swallowed(
         return None;
     }
     let (failed, repaired) = (cx.input.has_failed(calls), cx.input.was_repaired(calls));
+    if !failed && !repaired {
+        return None;
+    }
     let end = cx.input.with(opening.start, to, |text| {
         let (_, end) = reasoning::first_closing(text)?;
         let runs_on = || repaired && again.is_some_and(|marker| text[end..].contains(marker));
@@ -100,7 +118,8 @@ async fn next_opening(
     let strong = openings.guessing() && cx.is_strong();
     let mut next = from;
     cx.input
-        .wait_releasing(|view, before| {
+        .wait_for_opening(|view, before| {
+            next = next.max(view.base);
             loop {
                 let rest = view.from(next);
                 let Some(skipped) = openings.may_begin(rest) else {

@@ -34,6 +34,7 @@
 //! assert_eq!(parsed.calls[0].repairs, ["single quotes"]);
 //! ```
 
+mod api_message;
 mod context;
 mod dialects;
 mod document;

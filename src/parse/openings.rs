@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, TOOL_CALL};
-use super::marker::{CallDialect, Marker};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, FIRST, TOOL_CALL};
+use super::marker::{CallDialect, Marker, ReadFn};
 
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
 pub(super) struct Openings {
@@ -76,6 +76,11 @@ impl Openings {
                 }
             }
         }
+    }
+
+    /// The readers that look at the start of the text.
+    pub fn first(&self) -> impl Iterator<Item = ReadFn> {
+        FIRST.iter().filter(|(name, _)| self.asked.is_none_or(|asked| asked == *name)).map(|(_, read)| *read)
     }
 
     /// True if no dialect was requested.

@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::lenient::{LenientReader, MissingClosers};
 use super::notation::Notation;
 use super::repair::SyntaxRepair;
-use super::schemas::ToolSchemas;
+use super::schemas::{SchemaView, ToolSchemas};
 
 /// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
@@ -15,7 +15,26 @@ pub(super) fn names(byte: u8) -> bool {
 
 /// The calls of a list, or one call without brackets. The closing bracket may be missing.
 pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
+    read(LenientReader::new(text, Notation::Python, MissingClosers::NONE), tools)
+}
+
+/// As [`calls`], if strings have their own quotes inside.
+pub(super) fn calls_with_inner_quotes(text: &str, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
     let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
+    reader.has_inner_quotes = true;
+    let drafts = read(reader, tools)?;
+    // A name that the tool does not have is part of a string.
+    let is_known = |draft: &Draft| match tools.parameters(&draft.name).map(SchemaView::new) {
+        Some(schema) => draft.arguments.keys().all(|name| schema.property(name).is_some()),
+        None => true,
+    };
+    match drafts.iter().all(is_known) {
+        true => Ok(drafts),
+        false => Err("the quotes inside of a string cannot be told from those around it".into()),
+    }
+}
+
+fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
     reader.at += usize::from(listed);

@@ -70,6 +70,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("◁think▷", "◁/think▷"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
 ];
 
 /// The closing tags.

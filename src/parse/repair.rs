@@ -34,6 +34,9 @@ repairs! {
     BareString = "a string without quotes",
     UsedId = "the id was used before",
     KeyWithoutValue = "a key without a value",
+    MissingName = "a missing name",
+    WrappedArguments = "arguments in a wrapper",
+    InnerQuotes = "quotes inside a string",
 }
 
 impl SyntaxRepair {

@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use super::context::ReadContext;
 use super::input::InputBuffer;
 use super::machine;
+use super::openings::Openings;
 use super::options::ParseOptions;
 use super::parsed::{Event, ParsedCall};
 
@@ -21,7 +22,7 @@ pub struct StreamParser {
     input: InputBuffer,
     /// Done when the text has ended.
     machine: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    asked: Option<&'static str>,
+    openings: &'static Openings,
     /// The first bytes of a character that is not complete yet.
     partial: Vec<u8>,
 }
@@ -32,13 +33,23 @@ impl StreamParser {
         let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
         let machine: Pin<Box<dyn Future<Output = ()> + Send>> =
             Box::pin(machine::run(cx, options.openings, options.reasoning()));
-        Self { input, machine: Some(machine), asked: options.openings.asked, partial: Vec::new() }
+        Self { input, machine: Some(machine), openings: options.openings, partial: Vec::new() }
     }
 
     /// Takes the next delta.
     pub fn feed(&mut self, delta: &str) -> Vec<Event> {
+        if self.pass(delta) {
+            return vec![Event::Text { text: delta.to_owned() }];
+        }
         self.replace_partial();
         self.take(delta)
+    }
+
+    /// Takes the next delta if it is text to its end and nothing was held back, as most are: its only event is its text. Otherwise
+    /// it has to be [fed](Self::feed).
+    pub fn pass(&mut self, delta: &str) -> bool {
+        let is_text = |bytes: &[u8]| self.openings.may_begin(bytes).is_none();
+        !delta.is_empty() && self.partial.is_empty() && self.input.pass(delta, is_text)
     }
 
     /// Takes the next delta as bytes. A character may be split anywhere; invalid UTF-8 becomes `�`.
@@ -88,7 +99,7 @@ impl StreamParser {
 
     /// The dialect of the first call so far, or the requested one.
     pub fn format(&self) -> Option<String> {
-        self.input.format().or(self.asked).map(str::to_owned)
+        self.input.format().or(self.openings.asked).map(str::to_owned)
     }
 
     /// The number of bytes kept: those of the call being read, and a little more.

@@ -44,6 +44,53 @@ pub(super) fn read<'a>(
     }
 }
 
+/// As [`read`], for a string that has its own quotes inside, in pairs or as apostrophes: it ends at the first other quote
+/// behind which the value ends.
+pub(super) fn read_loosely<'a>(
+    text: &'a str,
+    notation: Notation,
+    repairs: &mut Repairs,
+) -> Result<(String, &'a str), String> {
+    let quote = &text[..1];
+    if text.starts_with(&quote.repeat(3)) && !ends_value(&text[2..]) {
+        return read(text, notation, repairs);
+    }
+    let mut out = String::new();
+    let mut rest = &text[1..];
+    let mut is_open = false;
+    loop {
+        let plain = rest.find([quote.as_bytes()[0] as char, '\\']).ok_or("the text ends inside a string")?;
+        out.push_str(&rest[..plain]);
+        rest = &rest[plain..];
+        if let Some(escaped) = rest.strip_prefix('\\') {
+            rest = escape(escaped, notation, repairs, &mut out)?;
+            continue;
+        }
+        rest = &rest[1..];
+        if !is_open && ends_value(rest) {
+            return Ok((out, rest));
+        }
+        let is_apostrophe =
+            out.ends_with(char::is_alphanumeric) && rest.starts_with(char::is_alphanumeric) && quote == "'";
+        is_open ^= !is_apostrophe;
+        repairs.add(SyntaxRepair::InnerQuotes);
+        out.push_str(quote);
+    }
+}
+
+/// True if a value can end before this text: the next argument or item follows, or nothing but brackets.
+fn ends_value(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    if let Some(next) = rest.strip_prefix(',') {
+        let next = next.trim_start();
+        let name = next.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_').trim_start();
+        let is_named = name.len() < next.len() && name.starts_with('=') && !name.starts_with("==");
+        return is_named || next.starts_with(['"', '\'', '[', '{', '(']);
+    }
+    let behind = rest.trim_start_matches(|c: char| matches!(c, ')' | ']' | '}') || c.is_whitespace());
+    behind.is_empty() || (behind.len() < rest.len() && behind.starts_with(',')) || rest.starts_with(':')
+}
+
 /// Reads what follows a backslash; returns the text after it.
 fn escape<'a>(
     text: &'a str,

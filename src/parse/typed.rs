@@ -7,14 +7,20 @@ use serde_json::{Number, Value};
 
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
+use super::schemas::SchemaView;
 
 /// The value of a text by its schema.
-pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
-    let Some(types) = schema.map(types).filter(|types| !types.is_empty()) else {
+pub(super) fn typed(text: &str, schema: Option<SchemaView<'_>>) -> Value {
+    let Some(types) = schema.map(SchemaView::types).filter(|types| !types.is_empty()) else {
         return structure(text).unwrap_or_else(|| text.into());
     };
+    fitting(text, &types).unwrap_or_else(|| text.into())
+}
+
+/// The value of a text by the first of the types that it fits. Every text fits the type string, so it comes last.
+fn fitting(text: &str, types: &[&str]) -> Option<Value> {
     let plain = text.trim();
-    let fits = |kind: &&str| match standard(&kind.to_ascii_lowercase()) {
+    types.iter().find_map(|kind| match *kind {
         "null" => matches!(plain, "null" | "None" | "nil").then_some(Value::Null),
         "boolean" => match plain.to_ascii_lowercase().as_str() {
             "true" => Some(Value::Bool(true)),
@@ -23,31 +29,54 @@ pub(super) fn typed(text: &str, schema: Option<&Value>) -> Value {
         },
         "integer" => plain.parse::<Number>().ok().filter(|n| !n.is_f64()).map(Value::Number),
         "number" => plain.parse::<Number>().ok().map(Value::Number),
-        "object" => structure(text).filter(Value::is_object),
-        "array" => structure(text).filter(Value::is_array),
+        "object" => container(text).filter(Value::is_object),
+        "array" => container(text).filter(Value::is_array),
         _ => None,
-    };
-    // Every text fits the type string, so it comes last.
-    types.iter().find_map(fits).unwrap_or_else(|| text.into())
+    })
 }
 
-/// The name of a type in JSON Schema. Gemini writes types in capitals, and tools name those of programming languages.
-fn standard(kind: &str) -> &str {
-    match kind {
-        "bool" => "boolean",
-        "float" | "double" | "decimal" => "number",
-        "dict" | "map" | "mapping" => "object",
-        "list" | "tuple" | "set" => "array",
-        "none" | "nonetype" => "null",
-        "int" | "long" | "short" | "int8" | "int16" | "int32" | "int64" | "uint" | "uint8" | "uint16"
-        | "uint32" | "uint64" => "integer",
-        other => other,
+/// The value of a text that its own tag declares to be a string or JSON, and of which a schema may know better.
+pub(super) fn declared(text: &str, is_text: bool, schema: Option<SchemaView<'_>>) -> Value {
+    let value = if is_text { text.into() } else { json(text) };
+    match schema {
+        // `5` where a string is due: as it was written.
+        Some(schema) if is_scalar(&value) && schema.types() == ["string"] => text.trim().into(),
+        _ => by_schema(value, schema),
     }
 }
 
+/// A value whose quotes contradict the schema: `"5"` where a number is due, `5` where a string is due.
+pub(super) fn by_schema(value: Value, schema: Option<SchemaView<'_>>) -> Value {
+    let types = schema.map(SchemaView::types).unwrap_or_default();
+    match value {
+        Value::String(text) if !types.iter().any(|kind| matches!(*kind, "string" | "any")) => {
+            fitting(&text, &types).unwrap_or(Value::String(text))
+        }
+        value if is_scalar(&value) && types == ["string"] => value.to_string().into(),
+        value => value,
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::Number(_) | Value::Bool(_))
+}
+
 /// A value that the dialect itself says is JSON.
-pub(super) fn json(text: &str) -> Value {
+fn json(text: &str) -> Value {
     whole(text.trim()).unwrap_or_else(|| text.into())
+}
+
+/// An object or a list where the schema wants one: its quotes may be escaped, or all of it may be in a string.
+fn container(text: &str) -> Option<Value> {
+    let text = text.trim();
+    structure(text).or_else(|| {
+        let inside = match text.starts_with('"') {
+            true => serde_json::from_str::<String>(text).ok()?,
+            false if text.contains("\\\"") => serde_json::from_str::<String>(&format!("\"{text}\"")).ok()?,
+            false => return None,
+        };
+        structure(&inside)
+    })
 }
 
 fn structure(text: &str) -> Option<Value> {
@@ -62,32 +91,6 @@ fn structure(text: &str) -> Option<Value> {
 fn whole(text: &str) -> Option<Value> {
     let reading = lenient::read(text, Notation::Json, MissingClosers::NONE).ok()?;
     reading.whole.then_some(reading.value)
-}
-
-/// The types that a schema allows; empty if it does not restrict them.
-fn types(schema: &Value) -> Vec<&str> {
-    let mut found: Vec<&str> = match schema.get("type") {
-        Some(Value::String(kind)) => vec![kind],
-        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    for key in ["anyOf", "oneOf", "allOf"] {
-        for option in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
-            found.extend(types(option));
-        }
-    }
-    if found.is_empty() {
-        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
-        found.extend(values.chain(schema.get("const")).map(|value| match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        }));
-    }
-    found
 }
 
 #[cfg(test)]
@@ -113,9 +116,13 @@ mod tests {
             ("2", json!({"type": "int"}), json!(2)),
             ("{\"a\": 1}", json!({"type": "dict"}), json!({"a": 1})),
             ("2", json!({"type": "str"}), json!("2")),
+            ("{\\\"a\\\": 1}", json!({"type": "object"}), json!({"a": 1})),
+            ("\"[1]\"", json!({"type": "array"}), json!([1])),
+            ("2", json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}), json!(2)),
+            ("2", json!({"$ref": "#"}), json!("2")),
         ];
         for (text, schema, value) in cases {
-            assert_eq!(typed(text, Some(&schema)), value, "{text} by {schema}");
+            assert_eq!(typed(text, Some(SchemaView::new(&schema))), value, "{text} by {schema}");
         }
         assert_eq!(typed("5", None), json!("5"));
         assert_eq!(typed(r#"{"a": 5}"#, None), json!({"a": 5}));

@@ -52,6 +52,18 @@ impl ToolSchemas for HubSchemas {
     fn parameters(&self, tool: &str) -> Option<&Value> {
         self.entry(tool)?.primary().map(|candidate| &*candidate.spec().parameters)
     }
+
+    fn is_empty(&self) -> bool {
+        self.0.entries().next().is_none()
+    }
+
+    fn each(&self, show: &mut dyn FnMut(&str, &Value)) {
+        for (name, entry) in self.0.entries() {
+            if let Some(candidate) = entry.primary() {
+                show(name, &candidate.spec().parameters);
+            }
+        }
+    }
 }
 
 /// Calls that may act run alone, in their place among the others; all others run together with their neighbours.

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const APERTUS: CallDialect =
@@ -12,8 +13,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "apertus",
     opens: &[],
     closes: &["<|tools_suffix|>"],
-    stops: &["<|tools_suffix|>", "<|tools_prefix|>"],
+    ends: &[],
+    next: &["<|tools_prefix|>"],
     shape: CallShape::Keyed,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

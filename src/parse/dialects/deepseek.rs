@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::read::section::{self, Section, SectionHeader};
+use crate::parse::schemas::ToolSchemas;
 
 const MARKERS: &[Marker] =
     &[Marker::new("<｜tool▁calls▁begin｜>", read), Marker::new("<｜tool▁call▁begin｜>", read)];
@@ -12,11 +13,11 @@ pub(super) const DEEPSEEK_V31: CallDialect = CallDialect { name: "deepseek_v31",
 
 const SECTION: Section = Section {
     format: "deepseek_v31",
-    opens: "<｜tool▁calls▁begin｜>",
+    opens: &["<｜tool▁calls▁begin｜>"],
     call: "<｜tool▁call▁begin｜>",
     separator: "<｜tool▁sep｜>",
     call_end: "<｜tool▁call▁end｜>",
-    closes: "<｜tool▁calls▁end｜>",
+    closes: &["<｜tool▁calls▁end｜>"],
     header,
 };
 
@@ -24,7 +25,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(section::read(cx, opening, &SECTION))
 }
 
-fn header(text: &str) -> SectionHeader {
+fn header(text: &str, _: &dyn ToolSchemas) -> SectionHeader {
     match text.trim() {
         "function" => SectionHeader::NameFollows { format: "deepseek_v3" },
         name => SectionHeader::Name { name: name.to_owned(), id: None, format: "deepseek_v31" },

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 use crate::parse::read::json_body::{self, JsonBlock};
 
@@ -20,8 +21,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "dots",
     opens: &["<dots_function_call>"],
     closes: &["</dots_function_call>"],
-    stops: &["</dots_function_call>", "<dots_function_call>"],
+    ends: &[],
+    next: &["<dots_function_call>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

@@ -1,32 +1,62 @@
-//! Functionary 3.2: `>>>name` and a JSON object on the next line; `>>>all` is before text.
+//! Functionary 3.2: `>>>name` and a JSON object on the next line; `>>>all` is before text. The prompt ends with the first `>>>`.
+
+use serde_json::json;
 
 use crate::parse::context::ReadContext;
+use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
-use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 
 pub(super) const FUNCTIONARY_V32: CallDialect =
-    CallDialect { name: "functionary_v32", markers: &[Marker::new(">>>", read)] };
+    CallDialect { name: FORMAT, markers: &[Marker::new(">>>", read)] };
 
-const STOPS: &[&str] = &[">>>", "<|eot_id|>"];
+const FORMAT: &str = "functionary_v32";
+const STOPS: CallStops<'_> = CallStops { ends: &["<|eot_id|>"], next: &[">>>"] };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(message(cx, opening.after))
+}
+
+/// The start of a text. Among all formats, only the name of a known tool is a name.
+pub(super) fn first(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let to = cx.input.skip(opening.after, python::names).await;
-        let name = cx.input.slice(opening.after, to);
-        if name.is_empty() || cx.input.literal(to, &["\n"]).await.is_none() {
+        let is_asked = cx.asked == Some(FORMAT);
+        // Without tools nothing is a name, and the first word need not wait for its end.
+        if !is_asked && cx.tools.is_empty() {
             return ReadOutcome::No;
         }
-        if name == "all" {
-            return ReadOutcome::Block(to + 1);
-        }
-        let at = cx.input.skip_space(to).await;
-        match cx.input.byte(at).await {
-            Some(b'{') => {
-                let named = NamedCall::new(&name, "functionary_v32");
-                ReadOutcome::Block(arguments::read(cx, at, named, STOPS).await)
-            }
-            _ => ReadOutcome::No,
+        let from = cx.input.skip_space(opening.after).await;
+        let to = cx.input.skip(from, python::names).await;
+        let name = cx.input.slice(from, to);
+        let is_known = cx.tools.parameters(&name).is_some() && name != "all";
+        match is_known || is_asked {
+            true => message(cx, from).await,
+            false => ReadOutcome::No,
         }
     })
+}
+
+async fn message(cx: &ReadContext, from: usize) -> ReadOutcome {
+    let to = cx.input.skip(from, python::names).await;
+    let name = cx.input.slice(from, to);
+    if name.is_empty() || cx.input.literal(to, &["\n"]).await.is_none() {
+        return ReadOutcome::No;
+    }
+    if name == "all" {
+        return ReadOutcome::Block(to + 1);
+    }
+    let at = cx.input.skip_space(to).await;
+    match cx.input.byte(at).await {
+        Some(b'{') => ReadOutcome::Block(arguments::read(cx, at, NamedCall::new(&name, FORMAT), STOPS).await),
+        // The built-in interpreter takes code as it is.
+        Some(_) if name == "python" => {
+            let found = cx.input.find(at, &STOPS.all(None)).await;
+            let end = found.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+            let code = json!({"code": cx.input.slice(to + 1, end)});
+            cx.emit(vec![Draft::new(&name, Ok(code), Default::default())], end, FORMAT);
+            ReadOutcome::Block(end)
+        }
+        _ => ReadOutcome::No,
+    }
 }

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const GIGACHAT3: CallDialect = CallDialect {
@@ -18,8 +19,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "gigachat3",
     opens: &[],
     closes: &[],
-    stops: &["<|message_sep|>", "<|function_call|>", "function call<|role_sep|>"],
+    ends: &[],
+    next: &["<|message_sep|>", "<|function_call|>", "function call<|role_sep|>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

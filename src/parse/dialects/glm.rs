@@ -21,7 +21,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let from = cx.input.skip_space(opening.after).await;
         let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
-        let at = cx.input.skip_space(to).await;
+        let at = arg_pairs::skip_gap(cx, to).await;
         // Without arguments it may be a word between tags that are only mentioned.
         let is_prose = hermes::is_quoted(cx, opening)
             || cx.input.byte(opening.after).await == Some(b' ')

@@ -4,6 +4,7 @@ use super::hermes;
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const GRANITE: CallDialect = CallDialect {
@@ -15,8 +16,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "granite",
     opens: &[],
     closes: &[],
-    stops: &["<|tool_call|>"],
+    ends: &[],
+    next: &["<|tool_call|>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 /// Granite 20B FC: `<function_call> {…}`, once for each call.
@@ -24,7 +27,7 @@ pub(super) const GRANITE_20B_FC: CallDialect =
     CallDialect { name: "granite_20b_fc", markers: &[Marker::new("<function_call>", function_call)] };
 
 const FUNCTION_CALL: JsonBlock =
-    JsonBlock { format: "granite_20b_fc", stops: &["<function_call>", "</function_call>"], ..BLOCK };
+    JsonBlock { format: "granite_20b_fc", ends: &["</function_call>"], next: &["<function_call>"], ..BLOCK };
 
 fn function_call(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     json_body::reading(cx, opening, &FUNCTION_CALL)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 
 pub(super) const HARMONY: CallDialect = CallDialect {
     name: "harmony",
@@ -23,6 +23,10 @@ pub(super) const HARMONY: CallDialect = CallDialect {
 
 const MESSAGE: &str = "<|message|>";
 const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
+const STOPS: CallStops<'_> = CallStops {
+    ends: &["<|call|>", "<|end|>", "<|return|>", "<|eom|>"],
+    next: &["<|start|>", "<|channel|>"],
+};
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
@@ -115,7 +119,7 @@ async fn call(cx: &ReadContext, body: usize, name: &str) -> usize {
         cx.emit(vec![Draft::new(name, Ok(code), Default::default())], end, "harmony");
         end
     } else {
-        arguments::read(cx, at, NamedCall::new(name, "harmony"), ENDS).await
+        arguments::read(cx, at, NamedCall::new(name, "harmony"), STOPS).await
     };
     let close = cx.input.skip_space(end).await;
     match cx.input.literal(close, &["<|call|>", "<|end|>", "<|return|>"]).await {

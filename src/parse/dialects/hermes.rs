@@ -4,6 +4,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const HERMES: CallDialect =
@@ -13,11 +14,15 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "hermes",
     opens: &["<tool_call>"],
     closes: &["</tool_call>"],
-    stops: &["</tool_call>", "<tool_call>"],
+    ends: &[],
+    next: &["<tool_call>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
-/// Ends a block that started in the middle of a line.
+/// Ends a block that no dialect can read.
+const AT_LINE: &[&str] = &["</tool_call>", "<tool_call>"];
+/// The same for one that started in the middle of a line.
 const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 
 pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
@@ -32,7 +37,7 @@ pub(super) fn unreadable(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if !begins_line && (is_quoted(cx, opening) || cx.input.byte(opening.after).await == Some(b' ')) {
             return ReadOutcome::No;
         }
-        let stops = if begins_line { BLOCK.stops } else { IN_LINE };
+        let stops = if begins_line { AT_LINE } else { IN_LINE };
         let Some((to, 0)) = cx.input.find(opening.after, stops).await else { return ReadOutcome::No };
         if !cx.input.with(opening.after, to, |text| match begins_line {
             true => !text.trim().is_empty(),

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::python;
 use crate::parse::read::common;
 use crate::parse::read::json_body::{self, JsonBlock};
@@ -22,8 +23,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "inkling",
     opens: &[],
     closes: &["<|end_message|>"],
-    stops: &["<|end_message|>", "<|message_model|>", INVOKE],
+    ends: &[],
+    next: &["<|message_model|>", INVOKE],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

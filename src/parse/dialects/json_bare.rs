@@ -1,8 +1,9 @@
-//! JSON without a marker: `{"name": …, "arguments": {…}}`, a list of them, or `{"tool_calls": […]}`.
+//! JSON without a marker: `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole
+//! message of a chat API.
 
 use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::bare_json;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::read::{bare_json, message};
 
 pub(super) const JSON_BARE: CallDialect = CallDialect { name: "json_bare", markers: &[OBJECT, LIST] };
 
@@ -12,5 +13,10 @@ pub(super) const LIST: Marker =
     Marker::new("[", read).weak().before(|byte| byte.is_ascii_whitespace() || byte == b'{');
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(bare_json::read(cx, opening, "json_bare"))
+    Box::pin(async move {
+        match message::read(cx, opening.start).await {
+            ReadOutcome::No => bare_json::read(cx, opening, None, "json_bare").await,
+            read => read,
+        }
+    })
 }

@@ -1,21 +1,29 @@
 //! Kimi K2: `<|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`.
+//!
+//! The header is the id of the call too. After a conversation whose ids another API issued, the model imitates those and leaves
+//! the name out: `3`, `call_3`, `toolu_01A`. The arguments may then tell which tool is meant.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::read::section::{self, Section, SectionHeader};
+use crate::parse::schemas::ToolSchemas;
 
 pub(super) const KIMI_K2: CallDialect = CallDialect {
     name: "kimi_k2",
-    markers: &[Marker::new("<|tool_calls_section_begin|>", read), Marker::new("<|tool_call_begin|>", read)],
+    markers: &[
+        Marker::new("<|tool_calls_section_begin|>", read),
+        Marker::new("<|tool_call_section_begin|>", read),
+        Marker::new("<|tool_call_begin|>", read),
+    ],
 };
 
 const SECTION: Section = Section {
     format: "kimi_k2",
-    opens: "<|tool_calls_section_begin|>",
+    opens: &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
     call: "<|tool_call_begin|>",
     separator: "<|tool_call_argument_begin|>",
     call_end: "<|tool_call_end|>",
-    closes: "<|tool_calls_section_end|>",
+    closes: &["<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
     header,
 };
 
@@ -23,13 +31,38 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(section::read(cx, opening, &SECTION))
 }
 
-/// `functions.name:0` is the id of the call too.
-fn header(text: &str) -> SectionHeader {
+fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
     let id = text.trim();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = id.strip_prefix("functions.").unwrap_or(id);
     let name = match name.rsplit_once(':') {
-        Some((name, index)) if index.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        Some((name, index)) if is_number(index) => name,
         _ => name,
     };
-    SectionHeader::Name { name: name.to_owned(), id: Some(id.to_owned()), format: "kimi_k2" }
+    let named = |name: &str| SectionHeader::Name {
+        name: name.to_owned(),
+        id: Some(id.to_owned()),
+        format: "kimi_k2",
+    };
+    if tools.parameters(name).is_some() {
+        return named(name);
+    }
+    // `functionsname5`: the model lost the marks between the parts.
+    let bare = name.strip_prefix("functions").map(|rest| rest.trim_end_matches(|c: char| c.is_ascii_digit()));
+    if let Some(bare) = bare.filter(|bare| tools.parameters(bare).is_some()) {
+        return named(bare);
+    }
+    match name.is_empty() || is_number(name) || (name == id && is_issued(id)) {
+        true => SectionHeader::Nameless { id: id.to_owned(), format: "kimi_k2" },
+        false => named(name),
+    }
+}
+
+/// True for an id as the chat APIs issue them.
+fn is_issued(id: &str) -> bool {
+    let issued = |prefix: &str| {
+        let rest = id.strip_prefix(prefix)?.trim_start_matches(['_', '-']);
+        Some(rest.bytes().any(|byte| byte.is_ascii_digit()) && !rest.contains(['.', ':']))
+    };
+    ["call", "toolu", "chatcmpl-tool"].iter().find_map(|prefix| issued(prefix)).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::functions;
 use crate::parse::read::json_body::{self, JsonBlock};
 
@@ -15,8 +16,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "lfm2",
     opens: &[],
     closes: CLOSES,
-    stops: &["<|tool_call_end|>", "<|tool_call_start|>"],
+    ends: &[],
+    next: &["<|tool_call_start|>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

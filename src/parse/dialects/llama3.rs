@@ -4,6 +4,7 @@ use super::{json_bare, qwen3_coder};
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::read::functions;
 use crate::parse::read::json_body::{self, JsonBlock};
 
@@ -21,8 +22,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "llama3_json",
     opens: &[],
     closes: &[],
-    stops: &["<|python_tag|>", "<|eom_id|>", "<|eot_id|>"],
+    ends: &["<|eom_id|>", "<|eot_id|>"],
+    next: &["<|python_tag|>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

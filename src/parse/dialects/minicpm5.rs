@@ -14,6 +14,7 @@ const STYLE: TagStyle = TagStyle {
     param: "<param",
     param_end: "</param>",
     xml: true,
+    entities: true,
     ..PLAIN
 };
 

@@ -3,8 +3,9 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
 use crate::parse::python;
-use crate::parse::read::arguments::{self, NamedCall};
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 use crate::parse::read::common;
 use crate::parse::read::json_body::{self, JsonBlock};
 
@@ -17,9 +18,16 @@ const MARKERS: &[Marker] = &[
 pub(super) const MISTRAL_JSON: CallDialect = CallDialect { name: "mistral_json", markers: MARKERS };
 pub(super) const MISTRAL_ARGS: CallDialect = CallDialect { name: "mistral_args", markers: MARKERS };
 
-const STOPS: &[&str] = &["[TOOL_CALLS]", "[/TOOL_CALLS]"];
-const BLOCK: JsonBlock =
-    JsonBlock { format: "mistral_json", opens: &[], closes: &[], stops: STOPS, shape: CallShape::Marked };
+const STOPS: CallStops<'_> = CallStops { ends: &["[/TOOL_CALLS]"], next: &["[TOOL_CALLS]"] };
+const BLOCK: JsonBlock = JsonBlock {
+    format: "mistral_json",
+    opens: &[],
+    closes: &[],
+    ends: STOPS.ends,
+    next: STOPS.next,
+    shape: CallShape::Marked,
+    notation: Notation::Json,
+};
 
 fn list(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {

@@ -34,10 +34,11 @@ mod phi4;
 mod pythonic;
 mod qwen3_coder;
 mod react;
+mod sarashina;
 mod seed_oss;
 mod step3;
 
-use super::marker::{CallDialect, Marker};
+use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
@@ -82,11 +83,15 @@ pub(super) const ALL: &[CallDialect] = &[
     olmo3::OLMO3,
     functionary::FUNCTIONARY_V32,
     phi4::PHI4,
+    sarashina::SARASHINA,
     json_fence::JSON_FENCE,
     json_bare::JSON_BARE,
     pythonic::PYTHONIC,
     react::REACT,
 ];
+
+/// Readers of a text whose first mark stands in the prompt, by the name of their dialect. They get the start of the text.
+pub(super) const FIRST: &[(&str, ReadFn)] = &[("functionary_v32", functionary::first)];
 
 /// Markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
@@ -103,6 +108,7 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|begin_of_thought|>", common::reasoning_block).at_line(),
     Marker::new("<|inner_prefix|>", common::reasoning_block).at_line(),
     Marker::new("◁think▷", common::reasoning_block).at_line(),
+    Marker::new("<|open|>think<|sep|>", common::reasoning_block).at_line(),
     Marker::new("<think>", common::mid_line),
     Marker::new("<thinking>", common::mid_line),
     Marker::new("<thought>", common::mid_line),
@@ -116,6 +122,7 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|begin_of_thought|>", common::mid_line),
     Marker::new("<|inner_prefix|>", common::mid_line),
     Marker::new("◁think▷", common::mid_line),
+    Marker::new("<|open|>think<|sep|>", common::mid_line),
     Marker::new("</think>", common::reasoning_end),
     Marker::new("</thinking>", common::reasoning_end),
     Marker::new("</thought>", common::reasoning_end),
@@ -129,6 +136,7 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|end_of_thought|>", common::reasoning_end),
     Marker::new("<|inner_suffix|>", common::reasoning_end),
     Marker::new("◁/think▷", common::reasoning_end),
+    Marker::new("<|close|>think<|sep|>", common::reasoning_end),
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),

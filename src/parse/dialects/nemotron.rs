@@ -3,6 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const NEMOTRON: CallDialect =
@@ -12,8 +13,10 @@ const BLOCK: JsonBlock = JsonBlock {
     format: "nemotron",
     opens: &["<TOOLCALL>"],
     closes: &["</TOOLCALL>"],
-    stops: &["</TOOLCALL>", "<TOOLCALL>"],
+    ends: &[],
+    next: &["<TOOLCALL>"],
     shape: CallShape::Marked,
+    notation: Notation::Json,
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {

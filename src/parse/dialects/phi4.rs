@@ -4,6 +4,7 @@ use super::granite;
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
 pub(super) const PHI4: CallDialect = CallDialect {
@@ -11,8 +12,15 @@ pub(super) const PHI4: CallDialect = CallDialect {
     markers: &[Marker::new("functools[", read), Marker::new("<|tool_call|>", granite::read)],
 };
 
-const BLOCK: JsonBlock =
-    JsonBlock { format: "phi4", opens: &[], closes: &[], stops: &["functools["], shape: CallShape::Marked };
+const BLOCK: JsonBlock = JsonBlock {
+    format: "phi4",
+    opens: &[],
+    closes: &[],
+    ends: &[],
+    next: &["functools["],
+    shape: CallShape::Marked,
+    notation: Notation::Json,
+};
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     // The bracket belongs to the list.

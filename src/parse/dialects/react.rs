@@ -8,7 +8,7 @@ use crate::parse::draft::Draft;
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
-use crate::parse::read::arguments::{self, NamedCall, skip_fence};
+use crate::parse::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::parse::read::bare_json::{self, BareJson};
 use crate::parse::repair::Repairs;
 use crate::parse::schemas::ToolSchemas;
@@ -18,14 +18,14 @@ pub(super) const REACT: CallDialect =
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
-const NEXT: &str = "\nAction:";
+const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction:"] };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
-        let blob = skip_fence(cx, cx.input.skip_space(opening.after).await).await.0;
+        let (blob, fence) = skip_fence(cx, cx.input.skip_space(opening.after).await).await;
         if cx.input.byte(blob).await == Some(b'{') {
-            return structured(cx, blob).await;
+            return structured(cx, blob, fence.unwrap_or(FENCES[0])).await;
         }
         let name = cx.input.slice(opening.after, line_end).trim().trim_matches('`').to_owned();
         let input = cx.input.skip_space(line_end).await;
@@ -33,10 +33,10 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             return ReadOutcome::No;
         }
         let from = cx.input.skip(input + INPUT.len(), |byte| matches!(byte, b' ' | b'\t')).await;
-        let (inside, fenced) = skip_fence(cx, cx.input.skip_space(from).await).await;
-        let end = if fenced || cx.input.byte(inside).await == Some(b'{') {
+        let (inside, fence) = skip_fence(cx, cx.input.skip_space(from).await).await;
+        let end = if fence.is_some() || cx.input.byte(inside).await == Some(b'{') {
             let named = NamedCall { fences: true, ..NamedCall::new(&name, "react") };
-            arguments::read(cx, from, named, &[OBSERVATION, NEXT]).await
+            arguments::read(cx, from, named, STOPS).await
         } else {
             words(cx, from, &name).await
         };
@@ -54,17 +54,17 @@ async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
 }
 
 /// The other form: `{"action": name, "action_input": {…}}`, in a fence.
-async fn structured(cx: &ReadContext, at: usize) -> ReadOutcome {
-    let end = match bare_json::value(cx, at, &["```"], "react").await {
+async fn structured(cx: &ReadContext, at: usize, fence: &str) -> ReadOutcome {
+    let end = match bare_json::value(cx, at, Some(fence), "react").await {
         BareJson::No => return ReadOutcome::No,
         BareJson::Data(end) => return ReadOutcome::Text(end),
         BareJson::Calls(end) => end,
     };
     let close = cx.input.skip_space(end).await;
-    match cx.input.literal(close, &["```"]).await {
+    match cx.input.literal(close, &[fence]).await {
         Some(_) => {
-            cx.input.extend(close + 3, None);
-            finish(cx, close + 3).await
+            cx.input.extend(close + fence.len(), None);
+            finish(cx, close + fence.len()).await
         }
         None => finish(cx, end).await,
     }

@@ -40,7 +40,7 @@ pub async fn read(
     let mut map = Map::new();
     let mut at = at;
     loop {
-        at = cx.input.skip_space(at).await;
+        at = skip_gap(cx, at).await;
         let why = match cx.input.literal(at, &[tags.close.as_str(), tags.key.as_str()]).await {
             Some(0) => return (Ok(map), at + tags.close.len()),
             Some(_) => match pair(cx, at, tool, tags, repairs).await {
@@ -69,6 +69,15 @@ pub async fn read(
         };
         return (Err(why.to_owned()), end);
     }
+}
+
+/// Skips white space between tags, also line ends that the model has escaped.
+pub async fn skip_gap(cx: &ReadContext, at: usize) -> usize {
+    let mut at = cx.input.skip_space(at).await;
+    while cx.input.literal(at, &["\\n"]).await.is_some() {
+        at = cx.input.skip_space(at + 2).await;
+    }
+    at
 }
 
 /// True at the end of the text and before the next call.
@@ -110,7 +119,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
     };
     let key = cx.input.slice(from, key_end).trim().to_owned();
     let at = match index {
-        0 => cx.input.skip_space(key_end + tags.key_end.len()).await,
+        0 => skip_gap(cx, key_end + tags.key_end.len()).await,
         1 => {
             repairs.add(SyntaxRepair::MissingEndTag);
             key_end
@@ -159,7 +168,7 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
     let (mut key, mut close, mut next_call, mut calls) = (None, None, false, 0_usize);
     while let Some((found, index)) = cx.input.find(at, &literals).await {
         at = found + literals[index].len();
-        let next = cx.input.skip_space(at).await;
+        let next = skip_gap(cx, at).await;
         match index {
             0 if inner > 0 => inner -= 1,
             0 if is_over(cx, next, tags).await
@@ -208,6 +217,6 @@ async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -
     else {
         return false;
     };
-    let next = cx.input.skip_space(end + tags.key_end.len()).await;
+    let next = skip_gap(cx, end + tags.key_end.len()).await;
     cx.input.literal(next, &[tags.value.as_str()]).await.is_some()
 }

@@ -1,6 +1,6 @@
 //! The JSON object after a name, for dialects that write the name outside of it.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
@@ -8,21 +8,23 @@ use crate::parse::extent::ValueExtent;
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repairs, SyntaxRepair};
+use crate::parse::{schemas, typed};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
-/// them. `stops` end a call of this dialect.
-pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&str]) -> usize {
+/// them.
+pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
     let mut repairs = Repairs::default();
-    let (at, fenced) = skip_fence(cx, cx.input.skip_space(at).await).await;
-    if fenced && !call.fences {
+    let (at, fence) = skip_fence(cx, cx.input.skip_space(at).await).await;
+    if fence.is_some() && !call.fences {
         repairs.add(SyntaxRepair::Fence);
     }
     let (arguments, end) = if cx.input.byte(at).await == Some(b'{') {
-        object(cx, at, call.notation, &with_fence(stops, fenced), &mut repairs).await
+        object(cx, at, call.notation, stops, fence, &mut repairs).await
     } else {
-        let end = cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+        let end =
+            cx.input.find(at, &stops.all(None)).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
         let blank = cx.input.with(at, end, |text| text.trim().is_empty());
-        let stopped = !stops.is_empty() && cx.input.literal(end, stops).await.is_some();
+        let stopped = cx.input.literal(end, stops.ends).await.is_some();
         let quoted = cx.input.with(at, end, |text| serde_json::from_str::<String>(text).ok());
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
@@ -30,17 +32,56 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: &[&st
             None => (Err("there is no JSON object".to_owned()), end),
         }
     };
-    let mut draft = Draft::new(call.name, arguments, repairs);
+    let inferred = match &arguments {
+        Ok(given) if call.is_nameless => schemas::only_tool_for(&*cx.tools, given),
+        _ => None,
+    };
+    if inferred.is_some() {
+        repairs.add(SyntaxRepair::MissingName);
+    }
+    let name = inferred.as_deref().unwrap_or(call.name);
+    let arguments = arguments.map(|given| match call.notation {
+        // Its strings are often written without their quotes, and other values with them.
+        Notation::Quoted(_) => by_schema(given, name, cx),
+        _ => given,
+    });
+    let mut draft = Draft::new(name, arguments, repairs);
     draft.id = call.id;
     cx.emit(vec![draft], end, call.format);
-    if fenced {
+    if let Some(fence) = fence {
         let close = cx.input.skip_space(end).await;
-        if cx.input.literal(close, &["```"]).await.is_some() {
-            cx.input.extend(close + 3, None);
-            return close + 3;
+        if cx.input.literal(close, &[fence]).await.is_some() {
+            cx.input.extend(close + fence.len(), None);
+            return close + fence.len();
         }
     }
     end
+}
+
+/// Arguments with the types of their schema.
+fn by_schema(given: Value, tool: &str, cx: &ReadContext) -> Value {
+    let Value::Object(map) = given else { return given };
+    let typed = map.into_iter().map(|(key, value)| {
+        let schema = schemas::parameter(&*cx.tools, tool, &key);
+        (key, typed::by_schema(value, schema))
+    });
+    typed.collect::<Map<_, _>>().into()
+}
+
+/// What stops a call whose brackets are open.
+#[derive(Clone, Copy)]
+pub struct CallStops<'a> {
+    /// Ends the call: only its brackets are missing.
+    pub ends: &'a [&'a str],
+    /// Begins the next call: this one was cut off.
+    pub next: &'a [&'a str],
+}
+
+impl<'a> CallStops<'a> {
+    /// All of them, and the end of the fence that the call is in.
+    pub fn all(self, fence: Option<&'a str>) -> Vec<&'a str> {
+        self.ends.iter().chain(self.next).copied().chain(fence).collect()
+    }
 }
 
 /// What is known about a call before its arguments.
@@ -51,11 +92,13 @@ pub struct NamedCall<'a> {
     pub notation: Notation,
     /// The dialect itself writes a fence around the arguments.
     pub fences: bool,
+    /// The model left the name out: the arguments may tell it.
+    pub is_nameless: bool,
 }
 
 impl<'a> NamedCall<'a> {
     pub fn new(name: &'a str, format: &'static str) -> Self {
-        Self { name, id: None, format, notation: Notation::Json, fences: false }
+        Self { name, id: None, format, notation: Notation::Json, fences: false, is_nameless: false }
     }
 }
 
@@ -64,21 +107,26 @@ async fn object(
     cx: &ReadContext,
     at: usize,
     notation: Notation,
-    stops: &[&str],
+    stops: CallStops<'_>,
+    fence: Option<&str>,
     repairs: &mut Repairs,
 ) -> (Result<Value, String>, usize) {
-    let (end, missing) = match cx.extent(at, notation, stops).await {
+    let cut = || Err("the text ends before they do".to_owned());
+    let (end, missing) = match cx.extent(at, notation, &stops.all(fence)).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        ValueExtent::Cut { .. } => {
-            let end = give_up(cx, at, stops).await;
-            return (Err("the text ends before they do".to_owned()), end);
+        ValueExtent::Stopped(end) if cx.input.literal(end, stops.next).await.is_some() => {
+            return (cut(), end);
         }
+        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
+        ValueExtent::Cut { .. } => return (cut(), give_up(cx, at, &stops.all(fence)).await),
     };
     let read = cx.input.with(at, end, |text| lenient::read(text, notation, missing));
-    let value = read.map(|reading| {
+    let value = read.and_then(|reading| {
+        if reading.dangling > 0 {
+            return cut();
+        }
         repairs.join(reading.repairs);
-        reading.value
+        Ok(reading.value)
     });
     (value, end)
 }
@@ -91,16 +139,13 @@ pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     }
 }
 
-/// Adds the end of a fence to the stops.
-pub fn with_fence<'a>(stops: &[&'a str], fenced: bool) -> Vec<&'a str> {
-    stops.iter().copied().chain(fenced.then_some("```")).collect()
-}
+/// The marks of code fences.
+pub const FENCES: &[&str] = &["```", "~~~"];
 
-/// Skips the opening of a code fence, if there is one.
-pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, bool) {
-    if cx.input.literal(at, &["```"]).await.is_none() {
-        return (at, false);
-    }
-    let word = cx.input.skip(at + 3, |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
-    (cx.input.skip_space(word).await, true)
+/// Skips the opening of a code fence, and returns its mark, if there is one.
+pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, Option<&'static str>) {
+    let Some(index) = cx.input.literal(at, FENCES).await else { return (at, None) };
+    let word =
+        cx.input.skip(at + FENCES[index].len(), |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
+    (cx.input.skip_space(word).await, Some(FENCES[index]))
 }

@@ -1,5 +1,6 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
+use super::arguments::FENCES;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
@@ -10,9 +11,14 @@ use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::schemas::ToolSchemas;
 
-/// Reads the value at the bracket of the opening.
-pub async fn read(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
-    match value(cx, opening.start, &[], format).await {
+/// Reads the value at the bracket of the opening, which ends before `stop`.
+pub async fn read(
+    cx: &ReadContext,
+    opening: Opening,
+    stop: Option<&str>,
+    format: &'static str,
+) -> ReadOutcome {
+    match value(cx, opening.start, stop, format).await {
         BareJson::Calls(end) => ReadOutcome::Block(end),
         BareJson::Data(end) => ReadOutcome::Text(end),
         BareJson::No => ReadOutcome::No,
@@ -28,28 +34,35 @@ pub enum BareJson {
     Calls(usize),
 }
 
-/// Reads the value at the bracket. Its first key decides early, so other data is not held back.
-pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static str) -> BareJson {
+/// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
+/// decides early, so other data is not held back.
+pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> BareJson {
     if !may_be_call(cx, at).await {
         return BareJson::No;
     }
-    let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
+    let (end, missing) = match cx.extent(at, Notation::Json, stop.as_slice()).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
+        ValueExtent::Stopped(end) if ends_fence(cx, end, stop).await => (end, MissingClosers::ALL),
+        ValueExtent::Stopped(end) => (end, MissingClosers::OUTERMOST),
         // Only the outermost bracket may be missing: everything inside is complete.
         ValueExtent::Cut { .. } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
     };
     let drafts = cx.input.with(at, end, |text| {
-        let reading = lenient::read(text, Notation::Json, missing).ok()?;
-        if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, CallShape::Bare) {
+        let mut reading = lenient::read(text, Notation::Json, missing).ok()?;
+        let is_early = || {
+            json_calls::ends_early(&reading.value, CallShape::Bare)
+                || json_calls::swallows_next(&reading.value)
+        };
+        if missing == MissingClosers::OUTERMOST && is_early() {
             return None;
         }
+        json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);
         json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)
     });
     let drafts = drafts.or_else(|| {
         // Between fences, a call of a known tool that cannot be read is not taken for data.
-        let broken = (!stops.is_empty())
-            .then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
+        let broken =
+            stop.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
         broken.flatten()
     });
     match drafts {
@@ -63,10 +76,18 @@ pub async fn value(cx: &ReadContext, at: usize, stops: &[&str], format: &'static
     }
 }
 
+/// True if the mark at `at` ends a fence. With a word behind it, it opens the next one.
+pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
+    let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
+    cx.input.literal(at, &[fence]).await.is_some()
+        && !cx.input.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON or has
 /// arguments of another type.
 fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
     let why = match lenient::read(text, Notation::Json, missing) {
+        Ok(reading) if reading.dangling > 0 => "the text ends before its arguments do".to_owned(),
         Ok(reading) => {
             let drafts = json_calls::calls(reading.value, reading.repairs, CallShape::Marked, tools)?;
             let are_known = drafts.iter().all(|draft| tools.parameters(&draft.name).is_some());
@@ -93,6 +114,11 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
+    begins_with(cx, at, FIRST_KEYS).await
+}
+
+/// True if the first key of the object at the bracket, or of the first one in a list, is one of these.
+pub async fn begins_with(cx: &ReadContext, at: usize, keys: &[&str]) -> bool {
     let mut at = at;
     if cx.input.byte(at).await == Some(b'[') {
         at = cx.input.skip_space(at + 1).await;
@@ -102,8 +128,8 @@ async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
     }
     let at = cx.input.skip_space(at + 1).await;
     let Some(quote @ (b'"' | b'\'')) = cx.input.byte(at).await else { return false };
-    match cx.input.literal(at + 1, FIRST_KEYS).await {
-        Some(key) => cx.input.byte(at + 1 + FIRST_KEYS[key].len()).await == Some(quote),
+    match cx.input.literal(at + 1, keys).await {
+        Some(key) => cx.input.byte(at + 1 + keys[key].len()).await == Some(quote),
         None => false,
     }
 }

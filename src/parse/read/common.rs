@@ -7,8 +7,8 @@ use crate::parse::reasoning::{self, TAGS};
 /// Ends the message that a text of gpt-oss begins inside of.
 const HARMONY_END: &str = "<|end|>";
 
-/// A special token of Kimi K2, which its reasoning cannot quote.
-const KIMI_SECTION: &str = "<|tool_calls_section_begin|>";
+/// Special tokens of Kimi K2, which its reasoning cannot quote.
+const KIMI_SECTIONS: [&str; 2] = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
 
 /// Languages of a code fence that may contain a call.
 const DATA: &[&str] =
@@ -22,8 +22,9 @@ pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if cx.input.is_first(opening.start) {
             cx.input.decide();
         }
-        let ends = [close, KIMI_SECTION];
-        let ends = if cx.reads_kimi { &ends[..] } else { &ends[..1] };
+        let [plural, singular] = KIMI_SECTIONS;
+        let ends = [close, plural, singular];
+        let ends = if cx.reads("kimi_k2") { &ends[..] } else { &ends[..1] };
         match cx.input.text_until(opening.after, ends).await {
             Some((at, 0)) => ReadOutcome::Text(at + close.len()),
             // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.

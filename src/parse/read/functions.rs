@@ -73,8 +73,13 @@ pub async fn marked(
             true => cx.input.with(at, end, |text| python::calls(text, &*cx.tools)),
             false => Err("the text ends inside the arguments".to_owned()),
         };
-        let failed = |why: String| vec![Draft::failed("", format!("The call cannot be read: {why}."))];
-        cx.emit(read.unwrap_or_else(failed), end, format);
+        let (drafts, end) = match read {
+            Ok(drafts) => (drafts, end),
+            Err(why) => with_inner_quotes(cx, at, closes, &stops).await.unwrap_or_else(|| {
+                (vec![Draft::failed("", format!("The call cannot be read: {why}."))], end)
+            }),
+        };
+        cx.emit(drafts, end, format);
         found = true;
         at = cx.input.skip(end, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')).await;
         if let Some(index) = cx.input.literal(at, closes).await {
@@ -92,6 +97,18 @@ pub async fn marked(
     }
     cx.close(at, closed || closes.is_empty());
     ReadOutcome::Block(at)
+}
+
+/// The calls up to the end tag, if they can be read once quotes inside of strings are allowed.
+async fn with_inner_quotes(
+    cx: &ReadContext,
+    at: usize,
+    closes: &[&str],
+    stops: &[&str],
+) -> Option<(Vec<Draft>, usize)> {
+    let (end, _) = cx.input.find(at, stops).await.filter(|(_, index)| *index < closes.len())?;
+    let read = cx.input.with(at, end, |text| python::calls_with_inner_quotes(text, &*cx.tools));
+    read.ok().filter(|drafts| !drafts.is_empty()).map(|drafts| (drafts, end))
 }
 
 /// True if a name and an opening parenthesis are at `at`.

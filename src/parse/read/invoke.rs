@@ -5,12 +5,13 @@
 
 use serde_json::{Map, Value};
 
-use super::arguments::{self, NamedCall};
+use super::arguments::{self, CallStops, NamedCall};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::{elements, schemas, typed};
+use crate::parse::schemas::{self, SchemaView};
+use crate::parse::{elements, typed};
 
 /// How a dialect spells its tags.
 pub struct TagStyle {
@@ -31,6 +32,8 @@ pub struct TagStyle {
     pub sisters: &'static [&'static str],
     /// Values are XML text: entities, or CDATA.
     pub xml: bool,
+    /// Attributes have entities.
+    pub entities: bool,
     /// Parameters are elements named after themselves, with this prefix.
     pub elements: Option<&'static str>,
 }
@@ -47,8 +50,12 @@ pub const PLAIN: TagStyle = TagStyle {
     lines: false,
     sisters: &[],
     xml: false,
+    entities: false,
     elements: None,
 };
+
+/// Parameters that models put around all others.
+const WRAPPERS: &[&str] = &["arguments", "parameters", "input"];
 
 /// Starts the older form.
 const TOOL_NAME: &str = "<tool_name>";
@@ -114,9 +121,10 @@ async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
 }
 
 async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
-    let mut stops = vec![style.call_end];
-    stops.extend(style.closes);
-    let end = arguments::read(cx, at, NamedCall::new(name, style.format), &stops).await;
+    let mut ends = vec![style.call_end];
+    ends.extend(style.closes);
+    let stops = CallStops { ends: &ends, next: &[] };
+    let end = arguments::read(cx, at, NamedCall::new(name, style.format), stops).await;
     let tag = cx.input.skip_space(end).await;
     match cx.input.literal(tag, &[style.call_end]).await {
         Some(_) => {
@@ -179,12 +187,29 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
             break (end, Some("there are words where a parameter should be"));
         }
     };
+    if let Some(inside) = unwrapped(&map, name, cx) {
+        map = inside;
+        repairs.add(SyntaxRepair::WrappedArguments);
+    }
     let draft = match error {
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
         Some(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
     };
     cx.emit(vec![draft], end, style.format);
     end
+}
+
+/// The arguments inside a single parameter that the tool does not have, if they are parameters of the tool.
+fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<Map<String, Value>> {
+    let (key, value) =
+        map.iter().next().filter(|(key, _)| map.len() == 1 && WRAPPERS.contains(&key.as_str()))?;
+    let schema = SchemaView::new(cx.tools.parameters(tool)?);
+    let inside = match value {
+        Value::Object(inside) => inside.clone(),
+        Value::String(text) => serde_json::from_str(text).ok()?,
+        _ => return None,
+    };
+    (!schema.names(key) && inside.keys().all(|name| schema.names(name))).then_some(inside)
 }
 
 /// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
@@ -238,6 +263,7 @@ async fn parameter(
             return Err(BadParameter { why: "the text ends inside a value", end: Some(end) });
         }
     };
+    let schema = schemas::parameter(&*cx.tools, tool, &name);
     let value = cx.input.with(from, to, |text| {
         let text = match () {
             () if style.lines => strip_lines(text),
@@ -248,9 +274,8 @@ async fn parameter(
         let plain = style.xml.then(|| xml_text(text));
         let text = plain.as_deref().unwrap_or(text);
         match header.is_text {
-            Some(true) => Value::from(text),
-            Some(false) => typed::json(text),
-            None => typed::typed(text, schemas::parameter(&*cx.tools, tool, &name)),
+            Some(is_text) => typed::declared(text, is_text, schema),
+            None => typed::typed(text, schema),
         }
     });
     Ok(Parameter { name, value, repaired, after })
@@ -262,6 +287,11 @@ fn xml_text(text: &str) -> String {
     if let Some(data) = text.strip_prefix("<![CDATA[").and_then(|data| data.strip_suffix("]]>")) {
         return data.to_owned();
     }
+    unescaped(text)
+}
+
+/// The text with its entities replaced.
+fn unescaped(text: &str) -> String {
     let entities = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     entities.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
 }
@@ -343,7 +373,11 @@ async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHea
     if index != 0 {
         return None;
     }
-    Some((cx.input.with(at, end, attributes), end + style.tag_end.len()))
+    let mut header = cx.input.with(at, end, attributes);
+    if style.entities {
+        header.name = header.name.map(|name| unescaped(&name));
+    }
+    Some((header, end + style.tag_end.len()))
 }
 
 fn attributes(text: &str) -> TagHeader {

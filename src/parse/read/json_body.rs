@@ -2,9 +2,9 @@
 
 use std::future::ready;
 
-use super::arguments::{give_up, skip_fence, with_fence};
+use super::arguments::{give_up, skip_fence};
 use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
+use crate::parse::draft::{CUT, Draft};
 use crate::parse::extent::ValueExtent;
 use crate::parse::fast_call;
 use crate::parse::json_calls::{self, CallShape};
@@ -20,9 +20,19 @@ pub struct JsonBlock {
     pub opens: &'static [&'static str],
     /// Empty if only the end of the JSON ends the block.
     pub closes: &'static [&'static str],
-    /// Ends a call with open brackets.
-    pub stops: &'static [&'static str],
+    /// Also ends a call with open brackets.
+    pub ends: &'static [&'static str],
+    /// Begins the next block.
+    pub next: &'static [&'static str],
     pub shape: CallShape,
+    pub notation: Notation,
+}
+
+impl JsonBlock {
+    /// What stops a call with open brackets: also the end of the fence that it is in.
+    fn stops(&self, fence: Option<&'static str>) -> Vec<&'static str> {
+        [self.closes, self.ends, self.next].concat().into_iter().chain(fence).collect()
+    }
 }
 
 /// As [`read`], with a fast path for a call that is complete and in the common form.
@@ -55,7 +65,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         let Some(index) = cx.input.literal(at, body.opens).await else { break };
         at = cx.input.skip_space(at + body.opens[index].len()).await;
     }
-    let (at, fenced) = skip_fence(cx, at).await;
+    let (at, fence) = skip_fence(cx, at).await;
     let first = cx.input.byte(at).await;
     // A list cannot begin with a tag: that is another dialect's call, whose opening is broken.
     let is_markup = first == Some(b'[') && cx.input.byte(at + 1).await == Some(b'<');
@@ -63,10 +73,10 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
         return ReadOutcome::No;
     }
     let mut repairs = Repairs::default();
-    if fenced {
+    if fence.is_some() {
         repairs.add(SyntaxRepair::Fence);
     }
-    let stops = with_fence(body.stops, fenced);
+    let stops = body.stops(fence);
     let (mut end, mut is_broken) = value(cx, at, body, &stops, repairs, false).await;
     let mut surplus = false;
     loop {
@@ -77,7 +87,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
             return ReadOutcome::Block(end);
         }
         match cx.input.byte(at).await {
-            Some(b'{' | b'[') if cx.input.literal(at, body.stops).await.is_none() => {
+            Some(b'{' | b'[') if cx.input.literal(at, &stops).await.is_none() => {
                 let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
                 end = next;
                 is_broken |= broke;
@@ -93,7 +103,9 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
                 surplus = true;
                 end = at + 1;
             }
-            Some(b'`') if fenced && cx.input.literal(at, &["```"]).await.is_some() => end = at + 3,
+            Some(_) if cx.input.literal(at, fence.as_slice()).await.is_some() => {
+                end = at + fence.map_or(0, str::len);
+            }
             _ => break,
         }
     }
@@ -117,10 +129,13 @@ async fn value(
         cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
         return (at + length, false);
     }
-    let (end, missing) = match cx.extent(at, Notation::Json, stops).await {
+    let (end, missing) = match cx.extent(at, body.notation, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
         // Only the outermost bracket may be missing: everything inside is complete.
+        ValueExtent::Stopped(end) if cx.input.literal(end, body.next).await.is_some() => {
+            (end, MissingClosers::OUTERMOST)
+        }
+        ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
         ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };
@@ -140,7 +155,7 @@ fn drafts(
     mut repairs: Repairs,
     cx: &ReadContext,
 ) -> Vec<Draft> {
-    let reading = match lenient::read(text, Notation::Json, missing) {
+    let mut reading = match lenient::read(text, body.notation, missing) {
         Ok(reading) => reading,
         Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
     };
@@ -148,7 +163,14 @@ fn drafts(
         return vec![Draft::failed("", "The call cannot be read: the text ends before its arguments.")];
     }
     repairs.join(reading.repairs);
-    let mut found = json_calls::calls(reading.value, repairs, body.shape, &*cx.tools).unwrap_or_default();
+    let calls = |value| json_calls::calls(value, repairs, body.shape, &*cx.tools).unwrap_or_default();
+    let broken = json_calls::take_cut(&mut reading.value, reading.dangling, body.shape);
+    let mut found = calls(reading.value);
+    if let Some(broken) = broken {
+        let name = calls(broken).pop().map(|draft| draft.name).unwrap_or_default();
+        found.push(Draft::failed(&name, CUT));
+        return found;
+    }
     let is_nameless = |draft: &Draft| draft.name.is_empty() && draft.error.is_some();
     // They have the text of the whole value: one report is enough.
     found.dedup_by(|next, before| is_nameless(next) && is_nameless(before) && next.error == before.error);

@@ -7,4 +7,5 @@ pub(super) mod common;
 pub(super) mod functions;
 pub(super) mod invoke;
 pub(super) mod json_body;
+pub(super) mod message;
 pub(super) mod section;

@@ -1,26 +1,33 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi).
 
-use super::arguments::{self, NamedCall};
+use super::arguments::{self, CallStops, NamedCall};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
+use crate::parse::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
 pub struct Section {
     pub format: &'static str,
-    pub opens: &'static str,
+    /// The token of the format, and spellings of it that models use.
+    pub opens: &'static [&'static str],
     pub call: &'static str,
     pub separator: &'static str,
     pub call_end: &'static str,
-    pub closes: &'static str,
+    pub closes: &'static [&'static str],
     /// Reads the part before the separator.
-    pub header: fn(&str) -> SectionHeader,
+    pub header: fn(&str, &dyn ToolSchemas) -> SectionHeader,
 }
 
 pub enum SectionHeader {
     Name {
         name: String,
         id: Option<String>,
+        format: &'static str,
+    },
+    /// Only an id: the name is missing.
+    Nameless {
+        id: String,
         format: &'static str,
     },
     /// The name is on the line after the separator, and the arguments are in a fence.
@@ -30,30 +37,30 @@ pub enum SectionHeader {
 }
 
 pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> ReadOutcome {
-    let tokens = [section.opens, section.call, section.call_end, section.closes];
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
         let token = cx.input.skip_space(at).await;
-        match cx.input.literal(token, &tokens).await {
+        if let Some(index) = cx.input.literal(token, section.opens).await {
             // Models repeat the token once by mistake. More are text, and must not be skipped again from each of them.
-            Some(0) if found || opened < 2 => {
-                opened += 1;
-                at = token + section.opens.len();
-            }
-            Some(1) => match call(cx, token + section.call.len(), section).await {
-                Some(end) => {
-                    found = true;
-                    at = end;
-                }
-                None => break,
-            },
-            Some(2) if found => at = token + section.call_end.len(),
-            Some(3) if found => {
-                at = token + section.closes.len();
+            if !found && opened == 2 {
                 break;
             }
-            _ => break,
+            opened += 1;
+            at = token + section.opens[index].len();
+        } else if cx.input.literal(token, &[section.call]).await.is_some() {
+            let Some(end) = call(cx, token + section.call.len(), section).await else { break };
+            found = true;
+            at = end;
+        } else if !found {
+            break;
+        } else if cx.input.literal(token, &[section.call_end]).await.is_some() {
+            at = token + section.call_end.len();
+        } else {
+            if let Some(index) = cx.input.literal(token, section.closes).await {
+                at = token + section.closes[index].len();
+            }
+            break;
         }
         if found {
             cx.input.extend(at, None);
@@ -70,24 +77,29 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
 async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
-    let stops = [section.call_end, section.closes, section.call];
-    let ends = [section.separator, section.call_end, section.closes, section.call];
-    let (separator, index) = cx.input.find(at, &ends).await?;
+    let ends = [&[section.call_end], section.closes].concat();
+    let stops = CallStops { ends: &ends, next: &[section.call] };
+    let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
+    let (separator, index) = cx.input.find(at, &tokens).await?;
     if index != 0 {
         cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
         return Some(separator);
     }
     let after = separator + section.separator.len();
-    match cx.input.with(at, separator, section.header) {
+    match cx.input.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
+        SectionHeader::Nameless { id, format } => {
+            let named = NamedCall { id: Some(id), is_nameless: true, ..NamedCall::new("", format) };
+            Some(arguments::read(cx, after, named, stops).await)
+        }
         SectionHeader::Name { name, id, format } => {
             let named = NamedCall { id, ..NamedCall::new(&name, format) };
-            Some(arguments::read(cx, after, named, &stops).await)
+            Some(arguments::read(cx, after, named, stops).await)
         }
         SectionHeader::NameFollows { format } => {
             let (end, _) = cx.input.find(after, &["\n", "```", "{", "<"]).await?;
             let name = cx.input.slice(after, end).trim().to_owned();
             let named = NamedCall { fences: true, ..NamedCall::new(&name, format) };
-            Some(arguments::read(cx, end, named, &stops).await)
+            Some(arguments::read(cx, end, named, stops).await)
         }
     }
 }

@@ -18,6 +18,7 @@ NEW = [
     "inkling",
     "minicpm5",
     "muse",
+    "sarashina",
 ]
 WRITERS: dict[str, Writer] = {**QUOTED, **LITERAL}
 SOUND: list[list[Call]] = [

@@ -1,5 +1,6 @@
 """A text that was cut never runs a tool with less than the model was about to say."""
 
+import json
 from typing import Any
 
 import pytest
@@ -34,6 +35,52 @@ def test_a_cut_call_is_whole_or_none(format: str) -> None:
     for asked in (format, "auto"):
         for end in range(len(text)):
             assert made(text[:end], asked) in ([], [CALL]), text[:end]
+
+
+NEXT = ("next", {"a": "b"})
+
+
+@pytest.mark.parametrize("format", [format for format in QUOTED if format != "react"])
+def test_a_call_that_the_next_one_cuts_off_is_whole_or_none(format: str) -> None:
+    text, after = QUOTED[format]([CALL]), QUOTED[format]([NEXT])
+    for asked in (format, "auto"):
+        for end in range(len(text)):
+            found = made(f"{text[:end]}\n{after}", asked)
+            assert all(call in (CALL, NEXT) for call in found), text[:end]
+
+
+WRITTEN = json.dumps(CALL[1])
+
+
+@pytest.mark.parametrize("format", [format for format in QUOTED if WRITTEN in QUOTED[format]([CALL])])
+def test_arguments_that_go_on_behind_the_end_tag_are_not_made(format: str) -> None:
+    text = QUOTED[format]([CALL])
+    start = text.index(WRITTEN)
+    tail = text[start + len(WRITTEN) :].lstrip("}] \n")
+    for asked in (format, "auto"):
+        for place, character in enumerate(WRITTEN):
+            if character in "{[,:":
+                cut = f"{text[: start + place + 1]}{tail}"
+                assert made(cut, asked) == [], cut
+
+
+@pytest.mark.parametrize("given", ['"{"', '"{\\"a\\": 1,"', '"{\\"a\\": ["', '{"a": [1,', "{"])
+def test_cut_arguments_before_an_end_tag_are_named(given: str) -> None:
+    text = f'<tool_call>{{"name": "get_time", "arguments": {given}</tool_call>'
+    (call,) = toolhub.parse(text).calls
+    assert (call.name, call.arguments, bool(call.error)) == ("get_time", {}, True)
+
+
+def test_only_brackets_may_be_missing_before_an_end_tag() -> None:
+    for given in ('{"a": 1', '{"a": [1', '{"a": {"b": 1'):
+        (call,) = toolhub.parse(f'<tool_call>{{"name": "f", "arguments": {given}</tool_call>').calls
+        assert (call.error, call.repairs) == (None, ["missing closing brackets"])
+    # What is missing is not part of the arguments.
+    assert made('<tool_call>{"name": "f", "arguments": {"a": 1},</tool_call>', "auto") == [("f", {"a": 1})]
+    assert made('<tool_call>{"name": "f",</tool_call>', "auto") == []
+    listed = '[TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {[/TOOL_CALLS]'
+    found = toolhub.parse(listed).calls
+    assert [(call.name, bool(call.error)) for call in found] == [("f", False), ("g", True)]
 
 
 @pytest.mark.parametrize("format", LITERAL)

@@ -220,6 +220,9 @@ QUOTED: dict[str, Writer] = {
     "functionary_v32": by_name(">>>{}\n[]", "\n"),
     "inkling": inkling,
     "phi4": listed("functools", ""),
+    "sarashina": lambda calls: (
+        f"<|tool_calls|>{[{'name': tool, 'arguments': given} for tool, given in calls]!r}"
+    ),
     "mistral_json": listed("[TOOL_CALLS] ", ""),
     "mistral_args": by_name("[TOOL_CALLS]{}[ARGS][]", ""),
     "cohere": lambda calls: (
