@@ -373,7 +373,13 @@ def test_what_can_have_no_value_is_left_out_instead_of_opened() -> None:
     closed = {"type": "object", "properties": {"a": STRING, "b": NEVER}, "additionalProperties": NEVER}
     branch = {"type": "object", "properties": {"x": NEVER}, "required": ["x"]}
     several = {"oneOf": [branch, {"anyOf": [NEVER, False]}, {"type": "integer"}]}
-    schema = {"either": either, "closed": closed, "several": several, "gone": NEVER, "empty": {"oneOf": [NEVER]}}
+    schema = {
+        "either": either,
+        "closed": closed,
+        "several": several,
+        "gone": NEVER,
+        "empty": {"oneOf": [NEVER]},
+    }
     shown = shown_parameters({"properties": schema, "required": ["either", "several", "closed"]})
     for parameters in shown.values():
         assert set(parameters) == {"either", "closed", "several"}
@@ -391,7 +397,9 @@ def test_limits_are_kept_where_a_vendor_takes_them() -> None:
     more = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     code = {"type": "string", "pattern": "^[A-Z]+$", "minLength": 2, "maxLength": 5, "minimum": 3}
     ahead = {"type": "string", "pattern": "^(?=a)b"}
-    shown = shown_parameters({"properties": {"more": more, "code": code, "ahead": ahead}, "required": ["more"]})
+    shown = shown_parameters(
+        {"properties": {"more": more, "code": code, "ahead": ahead}, "required": ["more"]}
+    )
     assert shown["strict"]["more"] == more
     assert shown["strict"]["code"] == {
         "type": ["string", "null"],
@@ -413,7 +421,10 @@ def test_strict_mode_names_no_type_twice() -> None:
     odd = {
         "a": {"type": ["string", "null", "string"], "nullable": True},
         "b": {"type": "string", "enum": ["x", "x"], "nullable": True},
-        "c": {"anyOf": [STRING, STRING, {"anyOf": [{"type": "integer"}, {"type": "null"}]}], "nullable": True},
+        "c": {
+            "anyOf": [STRING, STRING, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
+            "nullable": True,
+        },
         "d": {"type": ["object", "null"], "properties": {"x": STRING}, "nullable": True},
         "e": {"enum": ["x", "y"], "nullable": True},
     }

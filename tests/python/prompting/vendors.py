@@ -62,8 +62,8 @@ def openai_strict(tool: dict[str, Any]) -> list[str]:
         "anyOf",
     }
     numbers = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-    limits = dict.fromkeys(numbers, {"number", "integer"}) | dict.fromkeys(("pattern", "format"), {"string"})
-    limits |= dict.fromkeys(("minItems", "maxItems"), {"array"})
+    limits = {key: {"number", "integer"} for key in numbers} | {"pattern": {"string"}, "format": {"string"}}
+    limits |= {"minItems": {"array"}, "maxItems": {"array"}}
     known |= limits.keys()
     formats = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
     for path, schema in schemas(tool["function"]["parameters"]):
