@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum VerbKind {
     Read,
     Create,
     Change,
     Delete,
 }
 
-impl Action {
+impl VerbKind {
     /// The verbs for it, if it changes something. Those that read are too common to tell anything.
     pub fn verbs(self) -> impl Iterator<Item = &'static str> {
         let verbs = match self {
-            Action::Read => "",
-            Action::Create => CREATING,
-            Action::Change => CHANGING,
-            Action::Delete => DELETING,
+            VerbKind::Read => "",
+            VerbKind::Create => CREATING,
+            VerbKind::Change => CHANGING,
+            VerbKind::Delete => DELETING,
         };
         verbs.split_whitespace()
     }
@@ -53,7 +53,7 @@ next finally first additionally and after that";
 /// What a word is at the place of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    Verb { action: Option<Action>, lists: bool },
+    Verb { action: Option<VerbKind>, lists: bool },
     Question,
     Polite,
 }
@@ -64,20 +64,23 @@ static ROLES: LazyLock<HashMap<&'static str, Role, RandomState>> = LazyLock::new
         (POLITE, Role::Polite),
         (QUESTIONS, Role::Question),
         (OTHER, verb(None, false)),
-        (LISTING, verb(Some(Action::Read), true)),
-        (READING, verb(Some(Action::Read), false)),
-        (CREATING, verb(Some(Action::Create), false)),
-        (CHANGING, verb(Some(Action::Change), false)),
-        (DELETING, verb(Some(Action::Delete), false)),
+        (LISTING, verb(Some(VerbKind::Read), true)),
+        (READING, verb(Some(VerbKind::Read), false)),
+        (CREATING, verb(Some(VerbKind::Create), false)),
+        (CHANGING, verb(Some(VerbKind::Change), false)),
+        (DELETING, verb(Some(VerbKind::Delete), false)),
     ];
     all.iter().flat_map(|(words, role)| words.split_whitespace().map(move |word| (word, *role))).collect()
 });
 
-const CHINESE: [(Action, &[&str]); 4] = [
-    (Action::Read, &["查询", "查看", "获取", "列出", "读取", "搜索", "查找", "检索", "显示", "浏览", "了解"]),
-    (Action::Create, &["创建", "新建", "添加", "新增", "插入", "生成"]),
-    (Action::Change, &["更新", "修改", "编辑", "更改", "设置", "重命名", "调整"]),
-    (Action::Delete, &["删除", "移除", "清除", "清空", "卸载"]),
+const CHINESE: [(VerbKind, &[&str]); 4] = [
+    (
+        VerbKind::Read,
+        &["查询", "查看", "获取", "列出", "读取", "搜索", "查找", "检索", "显示", "浏览", "了解"],
+    ),
+    (VerbKind::Create, &["创建", "新建", "添加", "新增", "插入", "生成"]),
+    (VerbKind::Change, &["更新", "修改", "编辑", "更改", "设置", "重命名", "调整"]),
+    (VerbKind::Delete, &["删除", "移除", "清除", "清空", "卸载"]),
 ];
 
 /// The role of a word: in its first form, or as in "creates" and "creating".
@@ -104,8 +107,8 @@ pub fn is_plural(word: &str) -> bool {
 }
 
 /// What the words of one clause of a query ask for.
-pub struct Asked {
-    pub action: Option<Action>,
+pub struct ClauseVerb {
+    pub action: Option<VerbKind>,
     /// The number of the word that says so.
     pub verb: usize,
     /// A question, or words such as "give me": what answers may do anything.
@@ -113,17 +116,19 @@ pub struct Asked {
 }
 
 /// Reads the words of a clause. The verb comes first, behind polite words only: "I would like to delete …".
-pub fn asked<'w>(words: impl Iterator<Item = &'w str> + Clone) -> Option<Asked> {
+pub fn asked<'w>(words: impl Iterator<Item = &'w str> + Clone) -> Option<ClauseVerb> {
     for (at, word) in words.clone().enumerate() {
         match ROLES.get(word)? {
             Role::Polite => {}
-            Role::Question => return Some(Asked { action: Some(Action::Read), verb: at, is_open: true }),
+            Role::Question => {
+                return Some(ClauseVerb { action: Some(VerbKind::Read), verb: at, is_open: true });
+            }
             Role::Verb { .. } if word == "set" && words.clone().nth(at + 1) == Some("up") => {
-                return Some(Asked { action: Some(Action::Create), verb: at, is_open: false });
+                return Some(ClauseVerb { action: Some(VerbKind::Create), verb: at, is_open: false });
             }
             Role::Verb { action, .. } => {
                 let is_open = OPEN.contains(&word);
-                return Some(Asked { action: *action, verb: at, is_open });
+                return Some(ClauseVerb { action: *action, verb: at, is_open });
             }
         }
     }
@@ -131,7 +136,7 @@ pub fn asked<'w>(words: impl Iterator<Item = &'w str> + Clone) -> Option<Asked> 
 }
 
 /// What a Chinese text asks for: the first verb counts.
-pub fn asked_in_chinese(text: &str) -> Option<Action> {
+pub fn asked_in_chinese(text: &str) -> Option<VerbKind> {
     let all =
         CHINESE.iter().flat_map(|(action, verbs)| verbs.iter().map(move |verb| (text.find(verb), *action)));
     all.filter_map(|(at, action)| Some((at?, action))).min_by_key(|(at, _)| *at).map(|(_, action)| action)
@@ -141,7 +146,7 @@ pub fn asked_in_chinese(text: &str) -> Option<Action> {
 /// (`row_delete`); behind a reading verb, other verbs are nouns (`get_update`), except those that delete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promise {
-    pub action: Option<Action>,
+    pub action: Option<VerbKind>,
     /// It gives several things, as its verb or its last word says.
     pub gives_several: bool,
 }
@@ -150,14 +155,53 @@ impl Promise {
     /// Takes the next word; true if it is the verb so far.
     pub fn take(&mut self, word: &str) -> bool {
         let Some(Role::Verb { action: Some(action), lists }) = role(word) else {
-            self.gives_several |= self.action == Some(Action::Read) && is_plural(word);
+            self.gives_several |= self.action == Some(VerbKind::Read) && is_plural(word);
             return false;
         };
         self.gives_several |= lists;
-        let is_verb = self.action.is_none() || action == Action::Delete && self.action == Some(Action::Read);
+        let is_verb =
+            self.action.is_none() || action == VerbKind::Delete && self.action == Some(VerbKind::Read);
         if is_verb {
             self.action = Some(action);
         }
         is_verb
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promise(name: &str) -> Promise {
+        let mut promise = Promise::default();
+        for word in name.split('_') {
+            promise.take(word);
+        }
+        promise
+    }
+
+    #[test]
+    fn a_name_promises_what_its_verb_does() {
+        for (name, action) in [
+            ("list_rows", Some(VerbKind::Read)),
+            ("rows_delete", Some(VerbKind::Delete)),
+            ("get_update", Some(VerbKind::Read)),
+            ("find_and_remove", Some(VerbKind::Delete)),
+            ("creating_rows", Some(VerbKind::Create)),
+            ("updates_row", Some(VerbKind::Change)),
+            ("weather", None),
+            ("send_mail", None),
+        ] {
+            assert_eq!(promise(name).action, action, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_promises_one_thing_or_several() {
+        let several = ["row_list", "get_rows", "search_row"].map(|name| promise(name).gives_several);
+        assert_eq!(several, [true; 3]);
+        let one =
+            ["get_row", "row_show", "delete_rows", "get_status"].map(|name| promise(name).gives_several);
+        assert_eq!(one, [false; 4]);
     }
 }

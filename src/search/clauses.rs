@@ -3,7 +3,7 @@
 //! A sentence is split before a joining word when a verb follows it. Each clause has an action, and an object: the words right
 //! behind its verb.
 
-use super::action::{Action, Asked, asked, asked_in_chinese, is_plural, is_polite, is_verb};
+use super::action::{ClauseVerb, VerbKind, asked, asked_in_chinese, is_plural, is_polite, is_verb};
 use super::stop::is_stop;
 use super::words::{WordKind, each_wide_run, each_word};
 
@@ -31,7 +31,7 @@ pub enum Place {
 /// What a clause asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    pub action: Option<Action>,
+    pub action: Option<VerbKind>,
     /// Whether its object is several things, if it has one.
     pub several: Option<bool>,
     /// It has a verb of its own.
@@ -111,7 +111,8 @@ fn split(words: &mut [QueryWord]) -> Vec<(u32, u32)> {
     for at in 0..words.len() {
         let is_new_sentence = words[at].clause != sentence;
         sentence = words[at].clause;
-        let begins = at > 0 && !words[at].quoted && joins(&words[at..]);
+        // "and then" is one joint.
+        let begins = at > 0 && !words[at].quoted && !is_joining(&words[at - 1]) && joins(&words[at..]);
         clause += u32::from(is_new_sentence || begins);
         if at == 0 || is_new_sentence {
             sentences.push((sentence, clause));
@@ -121,10 +122,14 @@ fn split(words: &mut [QueryWord]) -> Vec<(u32, u32)> {
     sentences
 }
 
+fn is_joining(word: &QueryWord) -> bool {
+    JOINING.contains(&word.text.as_str())
+}
+
 /// True at a joining word with a verb behind it.
 fn joins(words: &[QueryWord]) -> bool {
     let sentence = words[0].clause;
-    if !JOINING.contains(&words[0].text.as_str()) {
+    if !is_joining(&words[0]) {
         return false;
     }
     let mut rest =
@@ -133,11 +138,12 @@ fn joins(words: &[QueryWord]) -> bool {
 }
 
 fn read_clause(words: &mut [QueryWord]) -> Wish {
-    let Some(Asked { action, verb, is_open }) = asked(words.iter().map(|word| word.text.as_str())) else {
+    let Some(ClauseVerb { action, verb, is_open }) = asked(words.iter().map(|word| word.text.as_str()))
+    else {
         return Wish::default();
     };
     let (mut left, mut several) = (OBJECT_WORDS, None);
-    if action.is_some_and(|action| action != Action::Read) {
+    if action.is_some_and(|action| action != VerbKind::Read) {
         words[verb].place = Place::Verb;
     }
     for word in &mut words[verb + 1..] {
@@ -159,7 +165,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn wishes(text: &str) -> Vec<(Option<Action>, Option<bool>)> {
+    fn wishes(text: &str) -> Vec<(Option<VerbKind>, Option<bool>)> {
         clauses(text).wishes.iter().map(|wish| (wish.action, wish.several)).collect()
     }
 
@@ -170,19 +176,19 @@ mod tests {
 
     #[test]
     fn a_clause_has_an_action_and_an_object() {
-        let read = Some(Action::Read);
+        let read = Some(VerbKind::Read);
         assert_eq!(wishes("Please show me the open issues of a repository"), [(read, Some(true))]);
         assert_eq!(objects("Please show me the open issues of a repository"), ["open", "issues"]);
-        assert_eq!(wishes("I would like to delete the file"), [(Some(Action::Delete), Some(false))]);
-        assert_eq!(wishes("set up a server"), [(Some(Action::Create), Some(false))]);
+        assert_eq!(wishes("I would like to delete the file"), [(Some(VerbKind::Delete), Some(false))]);
+        assert_eq!(wishes("set up a server"), [(Some(VerbKind::Create), Some(false))]);
         assert_eq!(wishes("What is the weather?"), [(read, Some(false))]);
         assert_eq!(wishes("the weather in Rome"), [(None, None)]);
-        assert_eq!(wishes("删除这个文件"), [(Some(Action::Delete), None)]);
+        assert_eq!(wishes("删除这个文件"), [(Some(VerbKind::Delete), None)]);
     }
 
     #[test]
     fn several_things_are_several_clauses() {
-        let (read, delete) = (Some(Action::Read), Some(Action::Delete));
+        let (read, delete) = (Some(VerbKind::Read), Some(VerbKind::Delete));
         let both = [(read, Some(true)), (delete, Some(false))];
         assert_eq!(wishes("list my branches and then delete the oldest"), both);
         assert_eq!(wishes("list my branches and tags"), [(read, Some(true))]);

@@ -1,7 +1,7 @@
 //! A query as weighted terms of the index.
 
 use super::abbreviations::other_forms;
-use super::action::Action;
+use super::action::VerbKind;
 use super::bilingual::bilingual;
 use super::clauses::{Place, Wish, clauses};
 use super::dictionary::Term;
@@ -148,8 +148,8 @@ impl QueryReading<'_> {
     }
 
     /// Other verbs for the same: who deletes also removes.
-    fn same_kind(&mut self, action: Option<Action>, sentence: u32) {
-        for other in action.into_iter().flat_map(Action::verbs) {
+    fn same_kind(&mut self, action: Option<VerbKind>, sentence: u32) {
+        for other in action.into_iter().flat_map(VerbKind::verbs) {
             if let Some(term) = self.index.dictionary.find(other, WordKind::Word) {
                 self.add_term(term, SAME_KIND, sentence);
             }

@@ -4,7 +4,7 @@
 //! few hundred: a tool gains when its whole name is asked for, when it fits one clause of the query well, and when it does
 //! what the clause asks for; it loses when it does the opposite. Last, each wish of the query gets a place near the top.
 
-use super::action::Action;
+use super::action::VerbKind;
 use super::clauses::Wish;
 use super::dictionary::Term;
 use super::index::{Document, Index};
@@ -128,7 +128,7 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
 
 /// Whether a query for several things meets a tool that lists, or one for a single thing a tool that gets it.
 fn has_same_number(wish: Wish, document: &Document) -> bool {
-    wish.action == Some(Action::Read) && wish.several == Some(document.promise.gives_several)
+    wish.action == Some(VerbKind::Read) && wish.several == Some(document.promise.gives_several)
 }
 
 /// A query of several wishes gets a tool for each: the best one for each wish is among the first two or three times as many

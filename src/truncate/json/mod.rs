@@ -94,12 +94,15 @@ mod tests {
             )
         };
         let text = format!("[{}]", (0..20).map(hit).collect::<Vec<_>>().join(","));
-        let cut = cut(&text, 400).text;
-        let hits: Vec<serde_json::Value> = serde_json::from_str(&cut).unwrap_or_default();
+        let shown = cut(&text, 400).text;
+        let hits: Vec<serde_json::Value> = serde_json::from_str(&shown).unwrap_or_default();
         let first = hits.first().and_then(|hit| hit.as_object());
         let keys: Vec<&str> = first.map(|hit| hit.keys().map(String::as_str).collect()).unwrap_or_default();
-        assert_eq!(keys, ["title", "url", "text"], "{cut}");
-        assert!(!cut.contains(r#""…":"""#), "{cut}");
+        assert_eq!(keys, ["score", "title", "url", "text", "…"], "{shown}");
+        assert!(shown.contains(r#""url":"https://example.org/2""#), "{shown}");
+        // In little room, no member says only that something is missing.
+        let shown = cut(&text, 120).text;
+        assert!(shown.contains("Page 0") && !shown.contains(r#""…":"""#), "{shown}");
     }
 
     #[test]
