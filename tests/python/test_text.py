@@ -42,7 +42,8 @@ def test_json_that_is_one_string_stays_json(value: str, limit: int, ascii: bool)
     assert isinstance(json.loads(toolhub.truncate(json.dumps(value, ensure_ascii=ascii), limit).text), str)
 
 
-def test_cut_json_keeps_what_tells_something() -> None:
+@pytest.mark.parametrize("limit", range(100, 1500, 50))
+def test_cut_json_keeps_what_tells_something_before_identifiers(limit: int) -> None:
     pages = [
         {
             "id": f"{n:036}",
@@ -53,12 +54,13 @@ def test_cut_json_keeps_what_tells_something() -> None:
         }
         for n in range(30)
     ]
-    shown = json.loads(toolhub.truncate(pages, 300).text)
+    shown = json.loads(toolhub.truncate(pages, limit).text)
     hits = [one for one in shown if isinstance(one, dict)]
-    assert len(hits) >= 2
+    assert hits
     for n, hit in enumerate(hits):
-        assert (hit["name"], hit["html_url"]) == (f"Page {n}", f"https://x.org/{n}")
-        assert not {"id", "etag", "empty"} & hit.keys()
+        assert hit["name"] == f"Page {n}"
+        if {"id", "etag", "empty"} & hit.keys():
+            assert hit["html_url"] == f"https://x.org/{n}"
         assert hit.get("…", "more")
 
 
