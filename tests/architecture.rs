@@ -55,7 +55,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("route", &["model", "error", "text"]),
     ("search", &["model", "error", "registry", "text"]),
     ("select", &["model", "error", "kind", "pattern", "registry", "text"]),
-    ("truncate", &["model", "error", "kind"]),
+    ("truncate", &["model", "error", "kind", "text"]),
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error", "kind"]),
     ("prompt", &["model", "error", "invisible"]),

@@ -8,7 +8,8 @@ under `../shared/data`.
 
 With `--embed` a small model of static word vectors (wordllama, English, its weights are in its wheel) is mixed in.
 
-R@5: share of the wanted tools among the first five hits; NDCG@10: the usual gain of the first ten. Weights were chosen
+R@5: share of the wanted tools among the first five hits; NDCG@10: the usual gain of the first ten; hit@1: how often the
+first hit is wanted. Weights were chosen
 on one half of the queries (by a hash of their ids); the other half shows whether that was more than luck.
 """
 
@@ -27,7 +28,7 @@ from typing import Any
 from toolhub import ToolHub
 
 ROOT = Path(__file__).resolve().parents[2]
-Figures = tuple[float, float]
+Figures = tuple[float, float, float]
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -80,16 +81,22 @@ def is_tuned(query_id: str) -> bool:
 def figures(ranked: list[str], wanted: set[str]) -> Figures:
     found = len(wanted.intersection(ranked[:5])) / len(wanted)
     gain = sum(1 / math.log2(place + 2) for place, tool in enumerate(ranked[:10]) if tool in wanted)
-    return found, gain / sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+    best = sum(1 / math.log2(place + 2) for place in range(min(10, len(wanted))))
+    return found, gain / best, float(bool(wanted.intersection(ranked[:1])))
+
+
+def averages(all_figures: list[Figures]) -> Figures:
+    recalls, gains, firsts = (sum(column) / len(column) for column in zip(*all_figures, strict=True))
+    return recalls, gains, firsts
 
 
 def mean(all_figures: Iterable[Figures]) -> Figures:
-    recalls, gains = zip(*all_figures, strict=True)
-    return 100 * sum(recalls) / len(recalls), 100 * sum(gains) / len(gains)
+    recalls, gains, firsts = averages(list(all_figures))
+    return 100 * recalls, 100 * gains, 100 * firsts
 
 
 def shown(figures: Figures) -> str:
-    return f"{figures[0]:5.1f} / {figures[1]:4.1f}"
+    return f"{figures[0]:5.1f} / {figures[1]:4.1f} / {figures[2]:4.1f}"
 
 
 def main(arguments: list[str]) -> int:
@@ -108,7 +115,7 @@ def main(arguments: list[str]) -> int:
     embed = small_model() if given.embed else None
     wanted = given.sets.split(",") if given.sets else None
     print(
-        f"{'R@5 / NDCG@10':16} {'tools':>6} {'queries':>7}   {'tuned half':12}  {'other half':12}  {'all':12} µs a query"
+        f"{'R@5/NDCG@10/hit@1':17} {'tools':>5} {'queries':>7}   {'tuned half':19}  {'other half':19}  {'all':19} µs a query"
     )
     sets: list[list[Figures]] = []
     for folder in sorted(given.folder.iterdir()):
@@ -131,10 +138,8 @@ def main(arguments: list[str]) -> int:
             f"{folder.name:16} {len(tools):6} {len(queries):7}   {'  '.join(shown(part) for part in parts)} {micros:10.0f}"
         )
     if sets:
-        means = "  ".join(
-            shown((sum(r for r, _ in c) / len(c), sum(g for _, g in c) / len(c)))
-            for c in zip(*sets, strict=True)
-        )
+        parts = [[part[which] for part in sets] for which in range(3)]
+        means = "  ".join(shown(averages(part)) for part in parts)
         print(f"{'mean':16} {'':6} {'':7}   {means}")
     return 0
 

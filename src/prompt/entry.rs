@@ -83,11 +83,11 @@ impl<'a> PromptEntry<'a> {
     pub fn compact(&self, out: &mut String) {
         let shape = SchemaShape::of(self.root, self.root);
         let _ = write!(out, "- **{}**(", self.name);
-        for (at, (name, schema)) in shape.properties().into_iter().take(MAX_LINES).enumerate() {
+        for (at, (name, _)) in shape.properties().into_iter().take(MAX_LINES).enumerate() {
             out.push_str(if at == 0 { "" } else { ", " });
             push_line(out, name, SUMMARY, self.lang);
             out.push_str(if shape.requires(name) { ": " } else { "?: " });
-            out.push_str(&short_type(self.root, &shape.below(self.root, schema), 0));
+            out.push_str(&short_type(self.root, &shape.property(self.root, name), 0));
         }
         out.push(')');
         let summary = summary(&self.spec.description);
@@ -119,7 +119,7 @@ impl<'a> PromptEntry<'a> {
         doc: Option<&Docstring<'_>>,
     ) {
         let properties = shape.properties();
-        for (at, (name, schema)) in properties.iter().enumerate() {
+        for (at, (name, _)) in properties.iter().enumerate() {
             pad(out, indent);
             if self.lines == MAX_LINES {
                 let more = properties.len() - at;
@@ -130,7 +130,7 @@ impl<'a> PromptEntry<'a> {
                 return;
             }
             self.lines += 1;
-            let inner = shape.below(self.root, schema);
+            let inner = shape.property(self.root, name);
             out.push_str("- ");
             push_line(out, name, SUMMARY, self.lang);
             out.push_str(" (");
@@ -202,7 +202,7 @@ impl<'a> PromptEntry<'a> {
         let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
         let has_more = |one: &SchemaShape<'a>| {
             let is_array = one.item().is_some() || !one.tuple_items().is_empty();
-            !one.repeats && (one.has_properties() || is_array || !one.branches().is_empty())
+            !one.repeats && !one.never && (one.has_properties() || is_array || !one.branches().is_empty())
         };
         inner.filter(has_more).take(MAX_LINES).collect()
     }
@@ -282,7 +282,7 @@ fn summary(description: &str) -> &str {
 /// One word for a type, or its values if they are few.
 fn short_type<'a>(root: &'a Value, shape: &SchemaShape<'a>, depth: usize) -> String {
     const SHORT: usize = 40;
-    if let Some(options) = shape.get("enum").and_then(Value::as_array) {
+    if let Some(options) = shape.options() {
         let all: Vec<String> = options.iter().take(8).map(Value::to_string).collect();
         let joined = all.join("|");
         if options.len() <= 8 && joined.len() <= SHORT {

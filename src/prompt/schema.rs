@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The number of schemas merged into one; more is an attack.
 const MAX_LAYERS: usize = 32;
@@ -16,7 +17,7 @@ pub struct SchemaShape<'a> {
     name: Option<&'a str>,
     /// It contains itself: its content is not shown again.
     pub repeats: bool,
-    /// `false`: no value is valid.
+    /// `false` or `{"not": {}}`: no value is valid.
     pub never: bool,
 }
 
@@ -32,11 +33,29 @@ impl<'a> SchemaShape<'a> {
         shape
     }
 
+    /// A property of this one: what every layer says about it.
+    pub fn property(&self, root: &'a Value, name: &str) -> Self {
+        let objects = self.layers.iter().filter_map(|layer| keyword(layer, "properties")?.as_object());
+        let mut parts = objects.filter_map(|properties| keyword(properties, name));
+        let mut shape = parts.next().map(|schema| self.below(root, schema)).unwrap_or_default();
+        for part in parts.map(|schema| self.below(root, schema)) {
+            let free = MAX_LAYERS.saturating_sub(shape.layers.len());
+            shape.layers.extend(part.layers.into_iter().take(free));
+            // A reference that two parts have in common is no cycle.
+            shape.trail.extend(part.trail);
+            shape.name = shape.name.or(part.name);
+            shape.repeats |= part.repeats;
+            shape.never |= part.never;
+        }
+        shape
+    }
+
     fn settle(&mut self, root: &'a Value, schema: &'a Value) {
         let Some(map) = schema.as_object() else {
             self.never |= schema == &Value::Bool(false);
             return;
         };
+        self.never |= keyword(map, "not").is_some_and(takes_all);
         if self.layers.len() == MAX_LAYERS {
             return;
         }
@@ -59,6 +78,19 @@ impl<'a> SchemaShape<'a> {
 
     pub fn get(&self, key: &str) -> Option<&'a Value> {
         self.layers.iter().find_map(|layer| keyword(layer, key))
+    }
+
+    /// The values that every layer allows; `None` if no layer lists any. Lists that share nothing are a mistake in the schema:
+    /// the first one is shown then.
+    pub fn options(&self) -> Option<Cow<'a, [Value]>> {
+        let mut lists = self.layers.iter().filter_map(|layer| keyword(layer, "enum")?.as_array());
+        let first = lists.next()?;
+        let others: SmallVec<[&Vec<Value>; 2]> = lists.collect();
+        let shared = |value: &&Value| others.iter().all(|list| list.contains(value));
+        if others.is_empty() || !first.iter().any(|value| shared(&value)) {
+            return Some(Cow::Borrowed(first));
+        }
+        Some(first.iter().filter(shared).cloned().collect())
     }
 
     pub fn text(&self, key: &str) -> Option<&'a str> {
@@ -107,11 +139,19 @@ impl<'a> SchemaShape<'a> {
         union.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
-    /// The declared types, or those that the other keywords imply.
+    /// The declared types, each once, or those that the other keywords imply.
     pub fn types(&self) -> SmallVec<[&'a str; 2]> {
         match self.get("type") {
             Some(Value::String(one)) => SmallVec::from_slice(&[one.as_str()]),
-            Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Array(several)) => {
+                let mut types = SmallVec::new();
+                for one in several.iter().filter_map(Value::as_str) {
+                    if !types.contains(&one) {
+                        types.push(one);
+                    }
+                }
+                types
+            }
             _ if self.get("properties").is_some() => SmallVec::from_slice(&["object"]),
             _ if self.get("items").or_else(|| self.get("prefixItems")).is_some() => {
                 SmallVec::from_slice(&["array"])
@@ -136,6 +176,11 @@ impl<'a> SchemaShape<'a> {
         self.get("additionalProperties")
             .filter(|values| values.as_object().is_some_and(|map| !map.is_empty()))
     }
+}
+
+/// True for `{}` and `true`, which every value fits.
+fn takes_all(schema: &Value) -> bool {
+    schema == &Value::Bool(true) || schema.as_object().is_some_and(Map::is_empty)
 }
 
 /// Schemas have few keywords: comparing them costs less than a hash.
@@ -198,6 +243,26 @@ mod tests {
         assert_eq!(names, ["id", "name"]);
         assert!(shape.requires("id") && !shape.requires("name"));
         assert_eq!(&shape.types()[..], ["object"]);
+    }
+
+    #[test]
+    fn every_layer_counts_for_a_property_and_for_what_is_allowed() {
+        let root = json!({
+            "properties": {"mode": {"type": "string"}},
+            "allOf": [
+                {"properties": {"mode": {"enum": ["a", "b"]}}},
+                {"properties": {"mode": {"enum": ["b", "c"]}}, "enum": []},
+            ]
+        });
+        let mode = SchemaShape::of(&root, &root).property(&root, "mode");
+        assert_eq!(&mode.types()[..], ["string"]);
+        assert_eq!(mode.options().as_deref(), Some(&[json!("b")][..]));
+        let apart = json!({"enum": [1], "allOf": [{"enum": [2]}]});
+        assert_eq!(SchemaShape::of(&apart, &apart).options().as_deref(), Some(&[json!(1)][..]));
+        let never = json!({"not": {}});
+        assert!(SchemaShape::of(&never, &never).never);
+        let some = json!({"not": {"type": "null"}});
+        assert!(!SchemaShape::of(&some, &some).never);
     }
 
     #[test]

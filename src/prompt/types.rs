@@ -46,9 +46,9 @@ impl<'a> Types<'a> {
                 out.push_str(self.lang.pick(", ", "，"));
             }
         };
-        if let Some(options) = shape.get("enum").and_then(Value::as_array) {
+        if let Some(options) = shape.options() {
             go_on(out);
-            push_options(out, options, self.lang);
+            push_options(out, &options, self.lang);
         } else if let Some(only) = shape.get("const") {
             go_on(out);
             out.push_str(self.lang.pick("always ", "固定为 "));
@@ -95,9 +95,10 @@ impl<'a> Types<'a> {
             return;
         }
         let mut words: Vec<String> = Vec::new();
-        for branch in branches {
+        let possible = branches.iter().map(|branch| shape.below(self.root, branch)).filter(|one| !one.never);
+        for branch in possible {
             let mut one = String::new();
-            self.phrase(&mut one, &shape.below(self.root, branch), depth + 1);
+            self.phrase(&mut one, &branch, depth + 1);
             if !words.contains(&one) {
                 words.push(one);
             }

@@ -1,6 +1,6 @@
 //! `nullable: true` of OpenAPI, which many servers write into their schemas: JSON Schema has no such keyword.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 /// What these hold is data, not a schema.
@@ -30,28 +30,43 @@ fn has_nullable(schema: &Value) -> bool {
 fn add_nulls(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            if map.get("nullable") == Some(&Value::Bool(true)) {
-                if let Some(kind) = map.get_mut("type").filter(|kind| kind.is_string()) {
-                    *kind = Value::Array(vec![kind.take(), "null".into()]);
-                }
-                if let Some(Value::Array(values)) = map.get_mut("enum")
-                    && !values.contains(&Value::Null)
-                {
-                    values.push(Value::Null);
-                }
-            }
             let schemas = map.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str()));
             schemas.for_each(|(_, value)| add_nulls(value));
+            if map.get("nullable") == Some(&Value::Bool(true)) {
+                allow_null(map);
+            }
         }
         Value::Array(items) => items.iter_mut().for_each(add_nulls),
         _ => {}
     }
 }
 
+fn allow_null(map: &mut Map<String, Value>) {
+    // What these say about null is not seen here: null is allowed beside the whole.
+    if ["$ref", "allOf", "anyOf", "oneOf", "const"].iter().any(|key| map.contains_key(*key)) {
+        let mut whole = std::mem::take(map);
+        // These count for the whole document, or references lead to them by their place.
+        for key in ["$schema", "$id", "$defs", "definitions"] {
+            map.extend(whole.remove(key).map(|inner| (key.to_owned(), inner)));
+        }
+        map.insert("anyOf".into(), json!([whole, {"type": "null"}]));
+        return;
+    }
+    match map.get_mut("type") {
+        Some(Value::Array(several)) if !several.contains(&"null".into()) => several.push("null".into()),
+        Some(kind @ Value::String(_)) => *kind = Value::Array(vec![kind.take(), "null".into()]),
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_is_nullable_may_be_null() {
@@ -59,12 +74,18 @@ mod tests {
             "a": {"type": "string", "nullable": true},
             "b": {"type": "string", "enum": ["x"], "nullable": true},
             "c": {"type": "string", "default": {"type": "x", "nullable": true}},
+            "d": {"type": ["string", "integer"], "nullable": true},
+            "e": {"$ref": "#/$defs/E", "nullable": true},
+            "f": {"oneOf": [{"type": "string"}], "nullable": true},
             "nullable": {"type": "integer"},
         }});
         let expected = json!({"properties": {
             "a": {"type": ["string", "null"], "nullable": true},
             "b": {"type": ["string", "null"], "enum": ["x", null], "nullable": true},
             "c": {"type": "string", "default": {"type": "x", "nullable": true}},
+            "d": {"type": ["string", "integer", "null"], "nullable": true},
+            "e": {"anyOf": [{"$ref": "#/$defs/E", "nullable": true}, {"type": "null"}]},
+            "f": {"anyOf": [{"oneOf": [{"type": "string"}], "nullable": true}, {"type": "null"}]},
             "nullable": {"type": "integer"},
         }});
         assert_eq!(*with_nulls(&schema), expected);

@@ -37,8 +37,9 @@ pub struct Bilingual {
     text: String,
     /// Where each line begins.
     lines: Vec<u32>,
-    /// The lines of English words: the hash of a gloss of one word, and its line; sorted.
-    english: Vec<(u64, u32)>,
+    /// The lines of English words: the hash of a gloss of one word, and its line; sorted. Made for the first English query
+    /// among tools that are described in Chinese.
+    english: OnceLock<Vec<(u64, u32)>>,
 }
 
 /// A Chinese word in a text.
@@ -67,15 +68,19 @@ impl Bilingual {
         let begins = text.match_indices('\n').map(|(at, _)| at as u32 + 1);
         let lines: Vec<u32> =
             std::iter::once(0).chain(begins).filter(|at| (*at as usize) < text.len()).collect();
-        let mut dictionary = Bilingual { text, lines, english: Vec::new() };
-        let mut english = Vec::new();
-        for (number, (_, word)) in dictionary.entries().enumerate() {
-            let single = word.glosses.split(';').filter(|gloss| !gloss.contains(' '));
-            english.extend(single.map(|gloss| (hash(gloss), number as u32)));
-        }
-        english.sort_unstable();
-        dictionary.english = english;
-        dictionary
+        Bilingual { text, lines, english: OnceLock::new() }
+    }
+
+    fn english(&self) -> &[(u64, u32)] {
+        self.english.get_or_init(|| {
+            let mut english = Vec::new();
+            for (number, (_, word)) in self.entries().enumerate() {
+                let single = word.glosses.split(';').filter(|gloss| !gloss.contains(' '));
+                english.extend(single.map(|gloss| (hash(gloss), number as u32)));
+            }
+            english.sort_unstable();
+            english
+        })
     }
 
     fn line(&self, number: usize) -> (&str, ChineseWord<'_>) {
@@ -131,8 +136,9 @@ impl Bilingual {
     /// The Chinese words that an English one stands for.
     pub fn chinese(&self, word: &str) -> impl Iterator<Item = &str> {
         let wanted = hash(word);
-        let from = self.english.partition_point(|(hash, _)| *hash < wanted);
-        let lines = self.english[from..].iter().take_while(|(hash, _)| *hash == wanted);
+        let english = self.english();
+        let from = english.partition_point(|(hash, _)| *hash < wanted);
+        let lines = english[from..].iter().take_while(|(hash, _)| *hash == wanted);
         let mut found: Vec<(u8, &str)> = lines
             .map(|(_, number)| self.line(*number as usize))
             // A rare collision of hashes is no translation.

@@ -56,6 +56,11 @@ impl Dictionary {
         term
     }
 
+    /// The term of a word that occurs in exactly this form.
+    pub fn known_form(&self, word: &str) -> Option<Term> {
+        self.forms.find(word).map(|form| self.stemmed[form as usize])
+    }
+
     /// Whether any tool is described in a script without spaces.
     pub fn has_chinese(&self) -> bool {
         self.has_chinese

@@ -1,5 +1,6 @@
 //! The inverted index. It follows the registry incrementally: an update reads only the tools that changed.
 
+use super::action::Promise;
 use super::dictionary::{Dictionary, Term};
 use super::part::ToolPart;
 use super::text::{Counts, analyse};
@@ -42,6 +43,8 @@ pub struct Document {
     changed_at: u64,
     pub terms: Box<[Weighed]>,
     in_name: u16,
+    pub promise: Promise,
+    pub verb: Option<Term>,
 }
 
 impl Document {
@@ -173,6 +176,8 @@ impl Index {
                 .map(|(term, worth)| Weighed::new(*term, *worth))
                 .collect(),
             in_name: analysed.in_name as u16,
+            promise: analysed.promise,
+            verb: analysed.verb,
         };
         match self.documents.get_mut(slot as usize) {
             Some(free) => *free = Some(document),

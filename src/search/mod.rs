@@ -6,7 +6,10 @@
 //!
 //! Registration does not update the index; the next search does, for the tools that changed.
 
+mod abbreviations;
+mod action;
 mod bilingual;
+mod clauses;
 mod dictionary;
 mod index;
 mod lexicon;

@@ -1,11 +1,17 @@
 //! A query as weighted terms of the index.
 
+use super::abbreviations::other_forms;
+use super::action::VerbKind;
 use super::bilingual::bilingual;
+use super::clauses::{Place, Wish, clauses};
 use super::dictionary::Term;
 use super::index::Index;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
-use super::weights::{CAPABILITY, JOINED, NUMBER, QUOTED, STOP, SYNONYM, TRANSLATION, TYPO};
+use super::weights::{
+    ABBREVIATION, CAPABILITY, JOINED, NUMBER, OBJECT, QUOTED, SAME_KIND, STOP, SYNONYM, TRANSLATION, TYPO,
+    VERB,
+};
 use super::words::{WordKind, each_wide_run, each_word, start_of};
 
 /// Only the beginning of a longer query is read.
@@ -20,8 +26,12 @@ pub struct Query {
     pub terms: Vec<WantedWord>,
     /// Every term in the query text, whatever its weight; sorted.
     pub mentioned: Vec<Term>,
+    /// The terms of the query text in their order.
+    pub sequence: Vec<Term>,
     /// The number of sentences that have terms.
     pub sentences: usize,
+    /// What each of them asks for.
+    pub wishes: Vec<Wish>,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -42,28 +52,43 @@ fn filter_bit(term: Term) -> (usize, u64) {
 impl Query {
     /// `capabilities` are the tags extracted from the query.
     pub fn read<'t>(text: &str, capabilities: impl Iterator<Item = &'t str>, index: &Index) -> Query {
-        let mut reading =
-            QueryReading { index, terms: Vec::new(), mentioned: Vec::new(), previous: None, typos: 0 };
+        let mut reading = QueryReading {
+            index,
+            terms: Vec::new(),
+            mentioned: Vec::new(),
+            sequence: Vec::new(),
+            previous: None,
+            typos: 0,
+        };
         let text = start_of(text, BYTES);
-        let mut only_stops = true;
-        each_word(text, |word| only_stops &= is_stop(word.text));
-        each_word(text, |word| {
-            let stop = is_stop(word.text) && !only_stops;
+        let clauses = clauses(text);
+        let only_stops = clauses.words.iter().all(|word| is_stop(&word.text));
+        for word in &clauses.words {
+            let stop = is_stop(&word.text) && !only_stops;
             let mut weight = if stop { STOP } else { 1.0 };
             weight *= if word.quoted { QUOTED } else { 1.0 };
             weight *= if word.kind == WordKind::Number { NUMBER } else { 1.0 };
-            reading.word(word.text, word.kind, weight, word.sentence);
-            reading.joined(word.text, word.kind, word.position, word.sentence);
+            weight *= match word.place {
+                Place::Object => OBJECT,
+                Place::Verb => VERB,
+                Place::Anywhere => 1.0,
+            };
+            reading.word(&word.text, word.kind, weight, word.clause);
+            reading.joined(&word.text, word.kind, word.position, word.clause);
             if !stop && !word.quoted {
-                reading.synonyms(word.text, word.kind, weight, word.sentence);
-                reading.add_chinese(word.text, word.kind, weight, word.sentence);
+                reading.short_and_long(&word.text, word.kind, weight, word.clause);
+                reading.synonyms(&word.text, word.kind, weight, word.clause);
+                reading.add_chinese(&word.text, word.kind, weight, word.clause);
             }
-        });
-        each_wide_run(text, |run, sentence| reading.add_english(run, sentence));
+        }
+        each_wide_run(text, |run, sentence| reading.add_english(run, clauses.of_sentence(sentence)));
+        for (clause, wish) in clauses.wishes.iter().enumerate() {
+            reading.same_kind(wish.action, clause as u32);
+        }
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
             reading.add_term(term, CAPABILITY, 0);
         }
-        reading.finish()
+        reading.finish(&clauses.wishes)
     }
 
     /// The query's entry for a term.
@@ -81,6 +106,7 @@ struct QueryReading<'i> {
     index: &'i Index,
     terms: Vec<WantedWord>,
     mentioned: Vec<Term>,
+    sequence: Vec<Term>,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -94,6 +120,7 @@ impl QueryReading<'_> {
     fn word(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let dictionary = &self.index.dictionary;
         if let Some(term) = dictionary.find(text, kind).filter(|term| self.is_used(*term)) {
+            self.sequence.push(term);
             self.mention(term, weight, sentence);
         } else if kind == WordKind::Word && self.typos < TYPOS {
             self.typos += 1;
@@ -118,6 +145,26 @@ impl QueryReading<'_> {
             }
         }
         self.previous = Some((text.to_owned(), position));
+    }
+
+    /// Other verbs for the same: who deletes also removes.
+    fn same_kind(&mut self, action: Option<VerbKind>, sentence: u32) {
+        for other in action.into_iter().flat_map(VerbKind::verbs) {
+            if let Some(term) = self.index.dictionary.find(other, WordKind::Word) {
+                self.add_term(term, SAME_KIND, sentence);
+            }
+        }
+    }
+
+    /// The long form of an abbreviation, and the short form of a long word.
+    fn short_and_long(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
+        let dictionary = &self.index.dictionary;
+        for form in other_forms(&dictionary.stem(text, kind)) {
+            if let Some(term) = dictionary.find_stem(form).filter(|term| self.is_used(*term)) {
+                self.mentioned.push(term);
+                self.add_term(term, weight * ABBREVIATION, sentence);
+            }
+        }
     }
 
     fn synonyms(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
@@ -172,8 +219,9 @@ impl QueryReading<'_> {
     }
 
     /// A repeated term counts once, with its highest weight.
-    fn finish(self) -> Query {
+    fn finish(self, wishes: &[Wish]) -> Query {
         let (mut terms, mut mentioned) = (self.terms, self.mentioned);
+        let mut asked = Vec::new();
         mentioned.sort_unstable();
         mentioned.dedup();
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
@@ -188,6 +236,7 @@ impl QueryReading<'_> {
         terms.sort_by_key(|wanted| wanted.sentence);
         let mut sentences = 0;
         for sentence in terms.chunk_by_mut(|a, b| a.sentence == b.sentence) {
+            asked.push(wishes.get(sentence[0].sentence as usize).copied().unwrap_or_default());
             sentence.iter_mut().for_each(|wanted| wanted.sentence = sentences);
             sentences += 1;
         }
@@ -197,6 +246,13 @@ impl QueryReading<'_> {
             let (word, bit) = filter_bit(wanted.term);
             filter[word] |= bit;
         }
-        Query { terms, mentioned, sentences: sentences as usize, filter }
+        Query {
+            terms,
+            mentioned,
+            sequence: self.sequence,
+            sentences: sentences as usize,
+            wishes: asked,
+            filter,
+        }
     }
 }

@@ -1,11 +1,18 @@
 //! Scores tools against a query and returns the best.
 //!
 //! The first pass adds up term scores (BM25F; fields were weighed when a tool was indexed). The second pass reranks the best
-//! few hundred: a tool gains when its whole name is asked for, and when it fits one sentence of the query well.
+//! few hundred: a tool gains when its whole name is asked for, when it fits one clause of the query well, and when it does
+//! what the clause asks for; it loses when it does the opposite. Last, each wish of the query gets a place near the top.
 
+use super::action::VerbKind;
+use super::clauses::Wish;
+use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
-use super::weights::{NAME_COVERED, QUERY_COVERED, SATURATION, SENTENCE};
+use super::weights::{
+    AGREEING, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION, SENTENCE,
+};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
@@ -42,6 +49,7 @@ pub fn best(index: &Index, query: &Query, k: usize) -> Vec<(usize, f32)> {
     rerank(index, query, &mut found);
     let name = |one: &Finalist| index.document(one.slot).map(|document| &document.name);
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| name(a).cmp(&name(b))));
+    give_places(index, query, &mut found);
     found.iter().take(k).map(|one| (one.slot, one.score)).collect()
 }
 
@@ -102,11 +110,61 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     let shares = sentence_shares(query, &by_sentence, top);
-    for ((one, matched), share) in found.iter_mut().zip(matched).zip(shares) {
-        let covered = index.document(one.slot).map_or(0.0, |document| covered(index, query, document));
-        let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered);
-        one.score = score * (1.0 + QUERY_COVERED * matched / all);
+    for (at, ((one, matched), share)) in found.iter_mut().zip(matched).zip(shares).enumerate() {
+        let Some(document) = index.document(one.slot) else { continue };
+        let wish = wish(query, &by_sentence[at * query.sentences..][..query.sentences]);
+        let agrees = wish.action.zip(document.promise.action).map(|(asked, done)| asked == done);
+        let covered = covered(index, query, document, document.verb.filter(|_| agrees == Some(true)));
+        let named = if is_named(query, document) { NAMED } else { 0.0 };
+        let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered + named);
+        let agreement = match agrees {
+            Some(true) => 1.0 + AGREEING + if has_same_number(wish, document) { SAME_NUMBER } else { 0.0 },
+            Some(false) if !wish.is_open => 1.0 - OPPOSITE,
+            Some(false) | None => 1.0,
+        };
+        one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
     }
+}
+
+/// Whether a query for several things meets a tool that lists, or one for a single thing a tool that gets it.
+fn has_same_number(wish: Wish, document: &Document) -> bool {
+    wish.action == Some(VerbKind::Read) && wish.several == Some(document.promise.gives_several)
+}
+
+/// A query of several wishes gets a tool for each: the best one for each wish is among the first two or three times as many
+/// hits as there are wishes.
+fn give_places(index: &Index, query: &Query, found: &mut [Finalist]) {
+    let own: Vec<usize> = (0..query.sentences).filter(|at| query.wishes[*at].is_own).collect();
+    if own.len() < 2 {
+        return;
+    }
+    let last = own.len() * 5 / 2;
+    let (by_sentence, _) = parts(index, query, found);
+    let mut late: Vec<usize> = Vec::new();
+    for wish in own {
+        let score = |at: &usize| by_sentence[at * query.sentences + wish];
+        let best = (0..found.len()).max_by(|a, b| score(a).total_cmp(&score(b)).then(b.cmp(a)));
+        late.extend(best.filter(|at| *at >= last && !late.contains(at)));
+    }
+    late.sort_unstable();
+    for (done, at) in late.iter().enumerate() {
+        let to = last - late.len() + done;
+        let score = found[to].score;
+        found[to..=*at].rotate_right(1);
+        found[to].score = score;
+    }
+}
+
+/// What the clause asks for that a tool fits best.
+fn wish(query: &Query, clauses: &[f32]) -> Wish {
+    let best = clauses.iter().zip(&query.wishes).max_by(|a, b| a.0.total_cmp(b.0));
+    best.map(|(_, wish)| *wish).unwrap_or_default()
+}
+
+/// Whether the query has all words of the name, one after the other.
+fn is_named(query: &Query, document: &Document) -> bool {
+    let name: SmallVec<[Term; 8]> = document.name_terms().collect();
+    name.len() > 1 && query.sequence.windows(name.len()).any(|part| *part == name[..])
 }
 
 /// For each finalist: its score in each sentence of the query, and the matched weight of the query.
@@ -125,13 +183,14 @@ fn parts(index: &Index, query: &Query, found: &[Finalist]) -> (Vec<f32>, Vec<f32
     (by_sentence, matched)
 }
 
-/// The share of a name that the query mentions, weighted by rarity.
-fn covered(index: &Index, query: &Query, document: &Document) -> f32 {
+/// The share of a name that the query mentions, weighted by rarity. The verb of the name is mentioned by any other one of
+/// its kind.
+fn covered(index: &Index, query: &Query, document: &Document, verb: Option<Term>) -> f32 {
     let (mut asked, mut all) = (0.0, 0.0);
     for term in document.name_terms() {
         let rarity = index.rarity(term);
         all += rarity;
-        if query.mentioned.binary_search(&term).is_ok() {
+        if Some(term) == verb || query.mentioned.binary_search(&term).is_ok() {
             asked += rarity;
         }
     }

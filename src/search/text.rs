@@ -1,10 +1,12 @@
 //! Reads the searchable text of a tool, field by field.
 
+use super::action::Promise;
 use super::dictionary::{Dictionary, Term};
 use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
 use super::words::{WordKind, each_word, start_of};
 use crate::registry::Candidate;
 use serde_json::Value;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Only the beginning of a description is indexed, so that a huge one stays cheap.
@@ -13,6 +15,9 @@ const PARAMETER_BYTES: usize = 20_000;
 const NAME_BYTES: usize = 1_000;
 /// The number of candidates read for one name.
 const CANDIDATES: usize = 8;
+/// Words of a name that may be glued from others, and their parts.
+const SHORTEST_GLUED: usize = 7;
+const SHORTEST_PART: usize = 3;
 /// Nested schemas are read to this depth.
 const DEPTH: usize = 5;
 
@@ -21,6 +26,10 @@ pub struct Analysed {
     pub terms: Vec<(Term, u8)>,
     /// The number of terms in the name.
     pub in_name: usize,
+    /// What the tool does, by its name.
+    pub promise: Promise,
+    /// The word of the name that says so.
+    pub verb: Option<Term>,
 }
 
 /// Reads the texts of the candidates of a name.
@@ -30,14 +39,16 @@ pub fn analyse(
     dictionary: &mut Dictionary,
     counts: &mut Counts,
 ) -> Analysed {
-    let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
-    reading.text(Field::Name, start_of(name, NAME_BYTES));
+    let mut reading =
+        FieldReading { dictionary, counts, lengths: [0.0; FIELDS], promise: Promise::default(), verb: None };
+    reading.name(start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
     let candidates = &candidates[..candidates.len().min(CANDIDATES)];
     for (at, candidate) in candidates.iter().enumerate() {
         let is_repeated = candidates[..at].iter().any(|other| same_text(other, candidate));
         reading.candidate(candidate, is_repeated);
     }
+    reading.split_name(start_of(name, NAME_BYTES));
     reading.weigh(names)
 }
 
@@ -67,6 +78,15 @@ impl Counts {
         &mut self.order[self.positions[at] as usize - 1].1
     }
 
+    /// Whether a term occurs in a field other than the name.
+    fn is_beyond_name(&self, term: Term) -> bool {
+        let place = self.positions.get(term as usize).copied().unwrap_or(0);
+        let counts = (place as usize).checked_sub(1).map(|at| &self.order[at].1);
+        counts.is_some_and(|counts| {
+            counts.iter().enumerate().any(|(field, n)| field != Field::Name as usize && *n > 0)
+        })
+    }
+
     fn clear(&mut self) {
         for (term, _) in self.order.drain(..) {
             self.positions[term as usize] = 0;
@@ -78,6 +98,8 @@ struct FieldReading<'d> {
     dictionary: &'d mut Dictionary,
     counts: &'d mut Counts,
     lengths: [f32; FIELDS],
+    promise: Promise,
+    verb: Option<Term>,
 }
 
 impl FieldReading<'_> {
@@ -98,6 +120,56 @@ impl FieldReading<'_> {
         self.sentences(description);
         let mut left = PARAMETER_BYTES;
         self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
+    }
+
+    fn name(&mut self, name: &str) {
+        each_word(name, |word| {
+            let is_verb = self.promise.take(word.text);
+            self.lengths[Field::Name as usize] += length(word.kind);
+            let term = self.dictionary.enter(&word);
+            self.count(Field::Name, term);
+            self.verb = if is_verb { Some(term) } else { self.verb };
+        });
+    }
+
+    /// A word of the name that is written as one (`loadtest`) counts as its parts too, if the tool's other texts have them.
+    fn split_name(&mut self, name: &str) {
+        let mut parts: SmallVec<[Term; 4]> = SmallVec::new();
+        each_word(name, |word| {
+            let is_glued =
+                word.kind == WordKind::Word && word.text.len() >= SHORTEST_GLUED && word.text.is_ascii();
+            if is_glued && !self.is_described(word.text) {
+                self.parts_of(word.text, &mut parts);
+            }
+        });
+        parts.into_iter().for_each(|part| self.count(Field::Name, part));
+    }
+
+    /// Whether a text of the tool besides its name has the word.
+    fn is_described(&self, word: &str) -> bool {
+        self.dictionary.known_form(word).is_some_and(|term| self.counts.is_beyond_name(term))
+    }
+
+    /// Splits a word into two or three that the tool's other texts have; the longest first part wins.
+    fn parts_of(&self, word: &str, parts: &mut SmallVec<[Term; 4]>) -> bool {
+        let described = |part: &str| {
+            let term = self.dictionary.known_form(part)?;
+            self.counts.is_beyond_name(term).then_some(term)
+        };
+        for at in (SHORTEST_PART..=word.len().saturating_sub(SHORTEST_PART)).rev() {
+            let Some(first) = described(&word[..at]) else { continue };
+            let before = parts.len();
+            parts.push(first);
+            if let Some(last) = described(&word[at..]) {
+                parts.push(last);
+                return true;
+            }
+            if before < 2 && word.len() - at >= 2 * SHORTEST_PART && self.parts_of(&word[at..], parts) {
+                return true;
+            }
+            parts.truncate(before);
+        }
+        false
     }
 
     fn sentences(&mut self, description: &str) {
@@ -172,7 +244,7 @@ impl FieldReading<'_> {
         };
         let terms = self.counts.order.iter().map(|(term, counts)| (*term, worth(counts))).collect();
         self.counts.clear();
-        Analysed { terms, in_name }
+        Analysed { terms, in_name, promise: self.promise, verb: self.verb }
     }
 }
 

@@ -51,13 +51,27 @@ pub const JOINED: f32 = 1.0;
 pub const TYPO: f32 = 0.7;
 /// A synonym of a query word.
 pub const SYNONYM: f32 = 0.15;
+/// A short form of a query word, or the long form of one.
+pub const ABBREVIATION: f32 = 0.6;
+/// A word right behind the verb, which it is about.
+pub const OBJECT: f32 = 1.3;
+/// The verb of a clause that changes something, which counts as its kind too; and the other verbs of that kind: who deletes
+/// also removes.
+pub const VERB: f32 = 0.6;
+pub const SAME_KIND: f32 = 0.5;
 /// A word of the other language that a query word is translated to.
 pub const TRANSLATION: f32 = 0.6;
 /// A capability extracted from the query.
 pub const CAPABILITY: f32 = 0.7;
 
-/// Bonuses as a share of the best score: all words of the name are asked for; the tool fits one of several sentences.
-pub const NAME_COVERED: f32 = 0.3;
+/// Bonuses as a share of the best score: all words of the name are asked for; they stand one after the other; the tool fits
+/// one of several clauses.
+pub const NAME_COVERED: f32 = 0.4;
+pub const NAMED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
 /// Bonus as a share of the tool's own score, when all words of the query are found.
 pub const QUERY_COVERED: f32 = 0.3;
+/// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
+pub const AGREEING: f32 = 0.05;
+pub const SAME_NUMBER: f32 = 0.06;
+pub const OPPOSITE: f32 = 0.25;

@@ -156,6 +156,8 @@ impl<F: FnMut(Word<'_>)> Reader<F> {
                     '‘' => '’',
                     '「' => '」',
                     '《' => '》',
+                    // A placeholder: `<file name>`.
+                    '<' if after.starts_with(|c: char| c.is_alphanumeric()) => '>',
                     _ => return,
                 };
                 self.closing = start_of(after, LONGEST_QUOTE).contains(closing).then_some(closing);

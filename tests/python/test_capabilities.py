@@ -172,6 +172,45 @@ ASKED = [
 ]
 
 
+# Tools that are called by nothing but the words of orchestrators.
+NAMED = {
+    "search": ("search_items", "搜索", "检索", "查找", "query"),
+    "web": ("web", "open_web_page", "网页", "联网搜索"),
+    "research": ("research", "literature_research", "研究", "论文"),
+    "calculate": ("calc", "calculate", "计算", "算"),
+    "time": ("now", "time", "get_date", "时间", "日期"),
+    "weather": ("weather", "weather_forecast", "天气"),
+    "document": ("document", "read_document", "文档"),
+    "pdf": ("pdf", "read_pdf", "pdf文档"),
+    "extract": ("extract", "extract_text", "提取", "抽取"),
+    "analyze": ("analyze", "summary", "分析", "总结"),
+    "test": ("test", "run_tests", "测试"),
+    "webapp": ("webapp", "web_app_builder", "web应用"),
+    "map": ("map", "location", "地图", "位置"),
+    "history": ("history", "chat_history", "历史", "对话"),
+}
+
+
+@pytest.mark.parametrize(("tag", "name"), [(tag, name) for tag, names in NAMED.items() for name in names])
+def test_a_name_alone_has_the_tag_that_orchestrators_ask_for(hub: ToolHub, tag: str, name: str) -> None:
+    assert tag in hub.register(nothing, name=name, description="", read_only=True).capabilities
+    assert hub.call_by_capability(tag).meta["tool"] == name
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("azmcp_logs_translate_natural_language_to_log_query", "Translates natural language to a log query."),
+        ("nl2sql", "Translate the user's natural language question into a SQL query"),
+        ("ask_data", "将自然语言翻译为SQL查询"),
+        ("nat_rules", "Lists network address translation rules"),
+    ],
+)
+def test_only_human_languages_are_translated(name: str, description: str) -> None:
+    assert "translate" not in extract_capabilities(name, description)
+    assert "translate" in extract_capabilities("translate_text", "Translates text into another language")
+
+
 @pytest.mark.parametrize(("asked", "tag"), ASKED)
 def test_the_words_of_orchestrators_are_given_and_answered(hub: ToolHub, asked: str, tag: str) -> None:
     for name, description in FITTING.values():

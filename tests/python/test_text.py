@@ -42,6 +42,28 @@ def test_json_that_is_one_string_stays_json(value: str, limit: int, ascii: bool)
     assert isinstance(json.loads(toolhub.truncate(json.dumps(value, ensure_ascii=ascii), limit).text), str)
 
 
+@pytest.mark.parametrize("limit", range(100, 1500, 50))
+def test_cut_json_keeps_what_tells_something_before_identifiers(limit: int) -> None:
+    pages = [
+        {
+            "id": f"{n:036}",
+            "etag": "x" * 40,
+            "empty": "",
+            "name": f"Page {n}",
+            "html_url": f"https://x.org/{n}",
+        }
+        for n in range(30)
+    ]
+    shown = json.loads(toolhub.truncate(pages, limit).text)
+    hits = [one for one in shown if isinstance(one, dict)]
+    assert hits
+    for n, hit in enumerate(hits):
+        assert hit["name"] == f"Page {n}"
+        if {"id", "etag", "empty"} & hit.keys():
+            assert hit["html_url"] == f"https://x.org/{n}"
+        assert hit.get("…", "more")
+
+
 def test_a_long_string_as_json_says_how_much_is_gone() -> None:
     text = toolhub.truncate(json.dumps("a" * 500), 100).text
     assert re.fullmatch(r"a+… \(\+\d+ more\)", json.loads(text))

@@ -75,12 +75,12 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (json!({"type": "function", "function": function}), true)
         }
         Vendor::Anthropic => {
-            let (tree, has_keys) = with_keys(tree, vendor)?;
+            let has_keys = rename_keys(&mut tree, vendor)?;
             let declared = json!({"name": name, "description": description, "input_schema": tree});
             (declared, renamed || has_keys)
         }
         Vendor::Gemini => {
-            let (tree, _) = with_keys(tree, vendor)?;
+            rename_keys(&mut tree, vendor)?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is rejected; a function without parameters omits the field.
             if tree.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
@@ -112,13 +112,35 @@ fn declare_items(schema: &mut Value) {
     }
 }
 
-/// Renames parameters to names that the API accepts; their own names go into the descriptions.
-fn with_keys(mut tree: Value, vendor: Vendor) -> Result<(Value, bool), String> {
-    let Some(properties) = tree.get_mut("properties").and_then(Value::as_object_mut) else {
-        return Ok((tree, false));
-    };
-    let (mut renamed, mut is_changed) = (Map::new(), false);
+/// Renames parameters, and the keys of objects inside them, to names that the API accepts; their own names go into the
+/// descriptions. Returns whether any was renamed.
+fn rename_keys(schema: &mut Value, vendor: Vendor) -> Result<bool, String> {
+    let Some(map) = schema.as_object_mut() else { return Ok(false) };
+    let mut is_changed = false;
+    for (keyword, value) in map.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => is_changed |= rename_properties(properties, vendor)?,
+            ("required", Value::Array(names)) => {
+                for name in names {
+                    *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
+                }
+            }
+            ("anyOf" | "prefixItems", Value::Array(parts)) => {
+                for part in parts {
+                    is_changed |= rename_keys(part, vendor)?;
+                }
+            }
+            ("items" | "additionalProperties" | "contains", part) => is_changed |= rename_keys(part, vendor)?,
+            _ => {}
+        }
+    }
+    Ok(is_changed)
+}
+
+fn rename_properties(properties: &mut Map<String, Value>, vendor: Vendor) -> Result<bool, String> {
+    let mut is_changed = false;
     for (name, mut schema) in std::mem::take(properties) {
+        is_changed |= rename_keys(&mut schema, vendor)?;
         let key = vendor.key(&name);
         if key != name
             && let Some(schema) = schema.as_object_mut()
@@ -127,15 +149,11 @@ fn with_keys(mut tree: Value, vendor: Vendor) -> Result<(Value, bool), String> {
             let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
             schema.insert("description".into(), Value::String(with_name(&name, text)));
         }
-        if renamed.insert(key.clone(), schema).is_some() {
+        if properties.insert(key.clone(), schema).is_some() {
             return Err(format!("two of its parameters would be called '{key}'"));
         }
     }
-    *properties = renamed;
-    for name in tree.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
-        *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
-    }
-    Ok((tree, is_changed))
+    Ok(is_changed)
 }
 
 /// A description that starts with the name, for an API that does not accept the name itself.

@@ -2,12 +2,12 @@
 //! object without properties.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, common_type, put_into_words};
+use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
 use crate::model::Lang;
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 
-const KEPT: [&str; 14] = [
+const KEPT: [&str; 17] = [
     "type",
     "description",
     "title",
@@ -22,6 +22,9 @@ const KEPT: [&str; 14] = [
     "maximum",
     "minItems",
     "maxItems",
+    "pattern",
+    "minLength",
+    "maxLength",
 ];
 
 /// A tree in Gemini's form.
@@ -171,6 +174,8 @@ fn finish(mut map: Map<String, Value>, name: &str) -> Value {
         ("format", _) => false,
         ("minimum" | "maximum", _) => name == "number" || name == "integer",
         ("minItems" | "maxItems", _) => name == "array",
+        ("minLength" | "maxLength", _) => name == "string",
+        ("pattern", _) => name == "string" && value.as_str().is_some_and(is_simple_pattern),
         (key, _) => KEPT.contains(&key),
     });
     Value::Object(map)

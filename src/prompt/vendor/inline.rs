@@ -48,7 +48,8 @@ pub fn tree(schema: &Value, vendor: Vendor) -> Result<Value, String> {
     }
     let mut inlining = Inlining { root: schema, left: MOST };
     let shape = SchemaShape::of(schema, schema);
-    let mut tree = inlining.schema(&shape, "", 0)?;
+    // Arguments are an object even if the schema allows none.
+    let mut tree = inlining.schema(&shape, "", 0)?.unwrap_or_default();
     let types = shape.types();
     if !types.is_empty() && !types.contains(&"object") {
         // Arguments are always an object, whatever the schema says.
@@ -131,25 +132,28 @@ struct Inlining<'a> {
 }
 
 impl<'a> Inlining<'a> {
+    /// A part of a schema; `None` if no value fits it.
     fn below(
         &mut self,
         shape: &SchemaShape<'a>,
         schema: &'a Value,
         path: &str,
         depth: usize,
-    ) -> Result<Value, String> {
-        if !schema.is_object() && !schema.is_boolean() {
-            return Err(format!("its schema has {} at {path} where a schema is expected", kind(schema)));
-        }
-        self.schema(&shape.below(self.root, schema), path, depth + 1).map(Value::Object)
+    ) -> Result<Option<Value>, String> {
+        expect_schema(schema, path)?;
+        Ok(self.schema(&shape.below(self.root, schema), path, depth + 1)?.map(Value::Object))
     }
 
+    /// `None` if no value fits: the part is left out where it is one of several, instead of allowing anything there.
     fn schema(
         &mut self,
         shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
-    ) -> Result<Map<String, Value>, String> {
+    ) -> Result<Option<Map<String, Value>>, String> {
+        if shape.never {
+            return Ok(None);
+        }
         let mut out = Map::new();
         self.left = self.left.saturating_sub(1);
         let types = types(shape, path)?;
@@ -167,36 +171,45 @@ impl<'a> Inlining<'a> {
             out.insert("description".into(), Value::String(format!("{} as above", line(name, 60, Lang::En))));
         }
         if is_open {
-            return Ok(out);
+            // Null may be given in place of what is not described here.
+            out.extend(
+                shape
+                    .get("nullable")
+                    .filter(|flag| flag.is_boolean())
+                    .map(|flag| ("nullable".into(), flag.clone())),
+            );
+            return Ok(Some(out));
         }
-        if let Some(options) = shape.get("enum") {
-            let Value::Array(options) = options else {
-                return Err(format!(
-                    "its schema has an enum at {path} that is {}, not a list",
-                    kind(options)
-                ));
-            };
-            if !options.is_empty() {
-                out.insert("enum".into(), Value::Array(options.clone()));
+        if let Some(odd) = shape.get("enum").filter(|options| !options.is_array()) {
+            return Err(format!("its schema has an enum at {path} that is {}, not a list", kind(odd)));
+        }
+        if let Some(options) = shape.options().filter(|options| !options.is_empty()) {
+            let mut different: Vec<Value> = Vec::with_capacity(options.len());
+            for option in options.iter() {
+                if !different.contains(option) {
+                    different.push(option.clone());
+                }
             }
+            out.insert("enum".into(), Value::Array(different));
         }
         for (key, fits) in PLAIN {
             if let Some(value) = shape.get(key).filter(|value| fits(value)) {
                 out.insert(key.into(), value.clone());
             }
         }
-        self.object(&mut out, shape, path, depth)?;
-        self.parts(&mut out, shape, path, depth)?;
-        Ok(out)
+        let is_possible =
+            self.object(&mut out, shape, path, depth)? && self.parts(&mut out, shape, path, depth)?;
+        Ok(is_possible.then_some(out))
     }
 
+    /// The properties; false if a required one cannot have a value.
     fn object(
         &mut self,
         out: &mut Map<String, Value>,
         shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         for layer in shape.layers() {
             for (key, expected) in [("properties", "a mapping"), ("required", "a list")] {
                 let fits =
@@ -216,7 +229,12 @@ impl<'a> Inlining<'a> {
             let mut inner = Map::new();
             for (name, schema) in properties {
                 let path = format!("{path}/{}", line(name, 60, Lang::En));
-                inner.insert(name.to_owned(), self.below(shape, schema, &path, depth)?);
+                expect_schema(schema, &path)?;
+                match self.schema(&shape.property(self.root, name), &path, depth + 1)? {
+                    Some(property) => drop(inner.insert(name.to_owned(), Value::Object(property))),
+                    None if shape.requires(name) => return Ok(false),
+                    None => {}
+                }
             }
             out.insert("properties".into(), Value::Object(inner));
         }
@@ -230,21 +248,27 @@ impl<'a> Inlining<'a> {
         if shape.types().contains(&"object") {
             name_what_is_required(out);
         }
-        Ok(())
+        Ok(true)
     }
 
+    /// Items, further keys and branches; false if there are branches and none can have a value.
     fn parts(
         &mut self,
         out: &mut Map<String, Value>,
         shape: &SchemaShape<'a>,
         path: &str,
         depth: usize,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         for key in SCHEMA {
             match shape.get(key) {
                 Some(schema @ Value::Object(_)) => {
-                    let below = self.below(shape, schema, &format!("{path}/{key}"), depth)?;
-                    out.insert(key.into(), below);
+                    match self.below(shape, schema, &format!("{path}/{key}"), depth)? {
+                        Some(below) => drop(out.insert(key.into(), below)),
+                        None if key == "additionalProperties" => {
+                            drop(out.insert(key.into(), Value::Bool(false)))
+                        }
+                        None => {}
+                    }
                 }
                 Some(Value::Bool(flag)) if key == "additionalProperties" => {
                     out.insert(key.into(), Value::Bool(*flag));
@@ -256,13 +280,21 @@ impl<'a> Inlining<'a> {
         let tuple = shape.get("prefixItems").or_else(|| shape.get("items")).and_then(Value::as_array);
         if let Some(list) = tuple.filter(|list| !list.is_empty()) {
             let below = self.list(shape, list, &format!("{path}/prefixItems"), depth)?;
-            out.insert("prefixItems".into(), Value::Array(below));
+            // No list reaches beyond a place that cannot have a value.
+            let below: Vec<Value> = below.into_iter().map_while(|place| place).collect();
+            if !below.is_empty() {
+                out.insert("prefixItems".into(), Value::Array(below));
+            }
         }
         if !shape.branches().is_empty() {
             let below = self.list(shape, shape.branches(), &format!("{path}/anyOf"), depth)?;
+            let below: Vec<Value> = below.into_iter().flatten().collect();
+            if below.is_empty() {
+                return Ok(false);
+            }
             out.insert("anyOf".into(), Value::Array(below));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Models tend to leave an object empty if its keys are only given by patterns. So it is left open, and the description
@@ -278,14 +310,18 @@ impl<'a> Inlining<'a> {
         let patterns = shape.get("patternProperties").and_then(Value::as_object);
         let mut values: Vec<Value> = Vec::new();
         for schema in patterns.into_iter().flat_map(Map::values) {
-            values.push(self.below(shape, schema, &format!("{path}/patternProperties"), depth)?);
+            values.extend(self.below(shape, schema, &format!("{path}/patternProperties"), depth)?);
         }
         match out.remove("additionalProperties") {
             None | Some(Value::Bool(true)) => values = vec![json!({})],
             Some(Value::Bool(false)) => {}
             Some(others) => values.push(others),
         }
-        let open = if values.len() == 1 { values.remove(0) } else { json!({"anyOf": values}) };
+        let open = match values.len() {
+            0 => Value::Bool(false),
+            1 => values.remove(0),
+            _ => json!({"anyOf": values}),
+        };
         out.insert("additionalProperties".into(), open);
         add_words(out, &words);
         Ok(())
@@ -297,9 +333,16 @@ impl<'a> Inlining<'a> {
         list: &'a [Value],
         path: &str,
         depth: usize,
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Option<Value>>, String> {
         list.iter().map(|schema| self.below(shape, schema, path, depth)).collect()
     }
+}
+
+fn expect_schema(schema: &Value, path: &str) -> Result<(), String> {
+    if schema.is_object() || schema.is_boolean() {
+        return Ok(());
+    }
+    Err(format!("its schema has {} at {path} where a schema is expected", kind(schema)))
 }
 
 fn types<'a>(shape: &SchemaShape<'a>, path: &str) -> Result<Vec<&'a str>, String> {

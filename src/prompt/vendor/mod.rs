@@ -5,7 +5,7 @@
 //! | OpenAI | descriptions of 1,024 characters |
 //! | OpenAI, strict | every object closed, every parameter required (optional ones may be null), few keywords |
 //! | Anthropic | an object at the top, without alternatives; names of parameters of letters, digits, `_`, `.`, `-` |
-//! | Gemini | a part of OpenAPI: no references, one type each, only text in enums, no open objects |
+//! | Gemini | a part of OpenAPI: no references, one type each, only text in enums, no open objects; names of parameters of letters, digits, `_` |
 //!
 //! All take a tree without references, so that is built first; keywords that a vendor does not support are put into the
 //! description. One bad tool would fail the whole request, so it is left out, with the reason.

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
     // The tree that the model was shown.
     let Ok(tree) = inline::tree(schema, vendor) else { return };
-    rename(&tree, arguments);
     let mut given = Value::Object(std::mem::take(arguments));
     Omitting { strict: vendor == Vendor::OpenAiStrict }.below(&[&tree], &mut given);
     if vendor == Vendor::Gemini {
@@ -21,19 +20,19 @@ pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendo
     }
 }
 
-fn rename(tree: &Value, arguments: &mut Map<String, Value>) {
-    let Some(properties) = properties(tree) else { return };
-    let strange: Vec<String> =
-        arguments.keys().filter(|key| !properties.contains_key(*key)).cloned().collect();
+/// Gives the members of an object their own names back.
+fn rename(objects: &[&Value], given: &mut Map<String, Value>) {
+    let own = || objects.iter().filter_map(|object| properties(object)).flat_map(Map::keys);
+    let strange: Vec<String> = given.keys().filter(|key| own().all(|name| name != *key)).cloned().collect();
     for key in strange {
-        let own = properties
-            .keys()
-            .find(|name| [".-", ""].into_iter().any(|also| names::key(&plain(name), also) == key))
-            .filter(|own| !arguments.contains_key(*own));
-        if let Some(own) = own
-            && let Some(value) = arguments.remove(&key)
+        let is_shown_as = |name: &&String| {
+            let shown = plain(name);
+            shown == key.as_str() || [".-", ""].into_iter().any(|also| names::key(&shown, also) == key)
+        };
+        if let Some(name) = own().find(|name| is_shown_as(name) && !given.contains_key(*name))
+            && let Some(value) = given.remove(&key)
         {
-            arguments.insert(own.clone(), value);
+            given.insert(name.clone(), value);
         }
     }
 }
@@ -58,12 +57,12 @@ impl Omitting {
         }
         match value {
             Value::Object(given) => {
-                plain::restore_names(&branches(schemas), given);
+                rename(&branches(schemas), given);
                 let objects = self.matching(schemas, given);
                 given.retain(|name, value| !value.is_null() || !self.is_not_given(&objects, name));
                 for (name, value) in given {
                     let inner: Vec<&Value> =
-                        objects.iter().filter_map(|object| properties(object)?.get(name)).collect();
+                        objects.iter().filter_map(|object| member(object, name)).collect();
                     self.below(&inner, value);
                 }
             }
@@ -71,8 +70,9 @@ impl Omitting {
                 let lists = branches(schemas);
                 let tuple_items =
                     lists.iter().filter_map(|list| list.get("prefixItems")?.as_array()).flatten();
-                let items: Vec<&Value> =
-                    lists.iter().filter_map(|list| list.get("items")).chain(tuple_items).collect();
+                let all_items =
+                    lists.iter().flat_map(|list| [list.get("items"), list.get("contains")]).flatten();
+                let items: Vec<&Value> = all_items.chain(tuple_items).collect();
                 list.iter_mut().for_each(|value| self.below(&items, value));
             }
             _ => {}
@@ -82,16 +82,16 @@ impl Omitting {
     /// The object schemas that the value may match, by its keys and by discriminating values; all if none matches.
     fn matching<'a>(&self, schemas: &[&'a Value], given: &Map<String, Value>) -> Vec<&'a Value> {
         let mut objects = branches(schemas);
-        objects.retain(|schema| properties(schema).is_some());
+        objects.retain(|schema| properties(schema).is_some() || open_members(schema).is_some());
         let fitting: Vec<&Value> =
             objects.iter().copied().filter(|object| self.fits(object, given)).collect();
         if fitting.is_empty() { objects } else { fitting }
     }
 
     fn fits(&self, object: &Value, given: &Map<String, Value>) -> bool {
-        let Some(known) = properties(object) else { return false };
+        let Some(known) = properties(object) else { return open_members(object).is_some() };
         let can_be = |(name, value): (&String, &Value)| match known.get(name) {
-            None => false,
+            None => open_members(object).is_some(),
             Some(schema) if value.is_null() => !requires(object, name) || self.takes_null(schema),
             Some(schema) => match (schema.get("const"), schema.get("enum").and_then(Value::as_array)) {
                 (Some(only), _) => only == value,
@@ -164,6 +164,15 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties")?.as_object()
 }
 
+/// The schema of the members that an object may have besides its properties.
+fn open_members(schema: &Value) -> Option<&Value> {
+    schema.get("additionalProperties").filter(|members| members.is_object())
+}
+
+fn member<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    properties(object).and_then(|known| known.get(name)).or_else(|| open_members(object))
+}
+
 fn requires(schema: &Value, name: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name))
 }
@@ -171,6 +180,7 @@ fn requires(schema: &Value, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -186,5 +196,50 @@ mod tests {
             restore(&schema, given, Vendor::Anthropic);
         }
         assert_eq!(given, json!({"filter[id]": "7", "note": null, "rows": [{}, {"x": 1}], "other": null}));
+    }
+
+    /// The names of a tree, as a model sends them, with a value of the same form.
+    fn as_sent(value: &Value, vendor: Vendor) -> Value {
+        match value {
+            Value::Object(map) => {
+                map.iter().map(|(name, inner)| (vendor.key(&plain(name)), as_sent(inner, vendor))).collect()
+            }
+            Value::Array(items) => items.iter().map(|item| as_sent(item, vendor)).collect(),
+            other => other.clone(),
+        }
+    }
+
+    /// A value, and a schema that describes each of its keys.
+    fn described() -> impl Strategy<Value = (Value, Value)> {
+        let leaf = Just((json!("v"), json!({"type": "string"})));
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            let object = prop::collection::btree_map("[a-z$@ \\[\\]城市.-]{1,6}", inner.clone(), 1..4);
+            prop_oneof![
+                object.prop_map(|members| {
+                    let value: Map<_, _> = members.iter().map(|(k, (v, _))| (k.clone(), v.clone())).collect();
+                    let schemas: Map<_, _> = members.into_iter().map(|(k, (_, s))| (k, s)).collect();
+                    (Value::Object(value), json!({"type": "object", "properties": schemas}))
+                }),
+                inner.clone().prop_map(|(v, s)| (json!([v]), json!({"type": "array", "items": s}))),
+                inner.clone().prop_map(|(v, s)| (v, json!({"anyOf": [s, {"type": "null"}]}))),
+                inner.prop_map(|(v, s)| (
+                    json!({"k": v}),
+                    json!({"type": "object", "additionalProperties": s})
+                )),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn names_come_back_at_every_depth((value, schema) in described()) {
+            let schema = json!({"type": "object", "properties": {"a b": schema}});
+            let value = json!({"a b": value});
+            for vendor in [Vendor::Anthropic, Vendor::Gemini] {
+                let mut given = as_sent(&value, vendor).as_object().cloned().unwrap_or_default();
+                restore(&schema, &mut given, vendor);
+                prop_assert_eq!(&Value::Object(given), &value);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! cannot be expressed and becomes a string with JSON, which the hub parses.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, common_type, put_into_words};
+use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
 use serde_json::{Map, Value, json};
 
 const DEEPEST: usize = 10;
@@ -10,21 +10,20 @@ const MOST_PROPERTIES: usize = 5_000;
 const MOST_OPTIONS: usize = 1_000;
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-const KEPT: [&str; 13] = [
-    "type",
-    "description",
-    "title",
-    "enum",
-    "properties",
-    "required",
-    "items",
-    "anyOf",
-    "minimum",
-    "maximum",
-    "multipleOf",
-    "minItems",
-    "maxItems",
+const KEPT: [&str; 8] = ["type", "description", "title", "enum", "properties", "required", "items", "anyOf"];
+/// Supported for values of these types only.
+const KEPT_FOR: [(&str, &[&str]); 9] = [
+    ("minimum", &NUMBERS),
+    ("maximum", &NUMBERS),
+    ("exclusiveMinimum", &NUMBERS),
+    ("exclusiveMaximum", &NUMBERS),
+    ("multipleOf", &NUMBERS),
+    ("minItems", &["array"]),
+    ("maxItems", &["array"]),
+    ("format", &["string"]),
+    ("pattern", &["string"]),
 ];
+const NUMBERS: [&str; 2] = ["number", "integer"];
 
 /// A tree in strict form.
 pub fn closed(tree: Value) -> Result<Value, String> {
@@ -47,7 +46,7 @@ impl Closing {
         if let Some(Value::Array(branches)) = map.remove("anyOf") {
             let mut closed = Vec::new();
             for branch in branches {
-                closed.push(self.schema(branch, depth)?);
+                add_branch(&mut closed, self.schema(branch, depth)?);
             }
             let nullable = map.get("nullable") == Some(&Value::Bool(true));
             let union = Value::Object(union(map, closed));
@@ -61,12 +60,20 @@ impl Closing {
             }
             _ => Vec::new(),
         };
+        // Where null is allowed it is one of the types, and of the options if there are any.
+        let options = map.get_mut("enum").and_then(Value::as_array_mut);
+        if let Some(options) = options.filter(|options| nullable && !options.contains(&Value::Null)) {
+            if types.is_empty() {
+                types.extend(common_type(options).map(str::to_owned));
+            }
+            options.push(Value::Null);
+        }
         if types.is_empty()
             && let Some(name) = map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all))
         {
             types.push(name.to_owned());
         }
-        if nullable && !types.is_empty() {
+        if nullable && !types.is_empty() && !types.iter().any(|name| name == "null") {
             types.push("null".into());
         }
         let complex = |name: &String| name == "object" || name == "array";
@@ -79,7 +86,11 @@ impl Closing {
             several if several.iter().any(complex) => {
                 let mut branches = Vec::new();
                 for name in several {
-                    branches.push(Value::Object(self.typed(map.clone(), name, depth)?));
+                    let branch = match name.as_str() {
+                        "null" => json!({"type": "null"}),
+                        name => Value::Object(self.typed(map.clone(), name, depth)?),
+                    };
+                    add_branch(&mut branches, branch);
                 }
                 Ok(json!({"anyOf": branches}))
             }
@@ -156,22 +167,22 @@ impl Closing {
 
     /// Keeps the keywords that strict mode supports; the others go into the description.
     fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
-        map.insert("type".into(), types);
+        map.insert("type".into(), types.clone());
+        let has = |name: &&str| match &types {
+            Value::Array(several) => several.iter().any(|one| one == name),
+            one => one == name,
+        };
         put_into_words(&mut map, |key, value| match key {
+            _ if KEPT_FOR.iter().any(|(limit, of)| *limit == key && !of.iter().any(has)) => false,
             "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
-            // Look-around and invalid patterns are rejected.
-            "pattern" => value.as_str().is_some_and(|pattern| !pattern.contains("(?") && is_pattern(pattern)),
+            "pattern" => value.as_str().is_some_and(is_simple_pattern),
             "enum" => value.as_array().is_some_and(|all| {
                 all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
             }),
-            other => KEPT.contains(&other),
+            other => KEPT.contains(&other) || KEPT_FOR.iter().any(|(limit, _)| *limit == other),
         });
         map
     }
-}
-
-fn is_pattern(text: &str) -> bool {
-    jsonschema::options().build(&json!({"pattern": text})).is_ok()
 }
 
 fn anything() -> Value {
@@ -197,15 +208,32 @@ fn union(mut map: Map<String, Value>, branches: Vec<Value>) -> Map<String, Value
     map
 }
 
+/// Adds a branch to a union, unless it is there already. A union inside a union is part of it.
+fn add_branch(union: &mut Vec<Value>, branch: Value) {
+    match branch {
+        Value::Object(mut map) if map.len() == 1 && map.get("anyOf").is_some_and(Value::is_array) => {
+            let Some(Value::Array(inner)) = map.remove("anyOf") else { return };
+            inner.into_iter().for_each(|one| add_branch(union, one));
+        }
+        other if union.contains(&other) => {}
+        other => union.push(other),
+    }
+}
+
+fn takes_null(schema: &Value) -> bool {
+    match (schema.get("type"), schema.get("anyOf")) {
+        (Some(Value::Array(several)), _) => several.iter().any(|one| one == "null"),
+        (Some(one), _) => one == "null",
+        (None, Some(Value::Array(branches))) => branches.iter().any(takes_null),
+        (None, _) => false,
+    }
+}
+
 fn or_null(schema: Value) -> Value {
     let Value::Object(mut map) = schema else { return schema };
     let null = json!("null");
     if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
-        let is_null = |branch: &Value| match branch.get("type") {
-            Some(Value::Array(several)) => several.contains(&null),
-            other => other == Some(&null),
-        };
-        if !branches.iter().any(is_null) {
+        if !branches.iter().any(takes_null) {
             branches.push(json!({"type": "null"}));
         }
         return Value::Object(map);

@@ -3,7 +3,7 @@
 use crate::model::Lang;
 use crate::prompt::schema::SchemaShape;
 use crate::prompt::types;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Removes all keywords that `keep` does not allow, and describes them in the description.
 pub fn put_into_words(map: &mut Map<String, Value>, keep: impl Fn(&str, &Value) -> bool) {
@@ -38,6 +38,11 @@ pub fn add_words(map: &mut Map<String, Value>, words: &str) {
             None => words.to_owned(),
         };
     map.insert("description".into(), Value::String(text));
+}
+
+/// True for a pattern that every vendor's engine knows: look-around and groups with a flag are refused, and broken patterns.
+pub fn is_simple_pattern(pattern: &str) -> bool {
+    !pattern.contains("(?") && jsonschema::options().build(&json!({"pattern": pattern})).is_ok()
 }
 
 /// The type of all values of an enum, if they share one.

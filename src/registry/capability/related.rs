@@ -7,7 +7,7 @@
 const WORDS: &[(&str, &[&str])] = &[
     ("search", &["搜索", "检索", "查找", "搜寻", "query", "find", "lookup", "searching"]),
     ("web", &["网页", "网络", "网站", "联网", "上网", "internet", "website", "browse"]),
-    ("research", &["研究", "调研", "学术", "academic", "papers"]),
+    ("research", &["研究", "调研", "学术", "论文", "academic", "paper", "papers"]),
     (
         "calculate",
         &["计算", "算", "运算", "算术", "calc", "calculator", "calculation", "compute", "arithmetic"],

@@ -3,12 +3,13 @@
 //! The start of the text is read ([`scan`]) into a flat list of values ([`tape`]) without recursion, so 10,000
 //! levels do no harm. Then it is written again ([`shrink`]): each container divides its room among its elements,
 //! long strings are shortened ([`string`]), and elements that do not fit are counted in a mark:
-//! `"… (+7 more)"`.
+//! `"… (+7 more)"`. An object keeps the members that tell most ([`telling`]), in their order.
 
 mod scan;
 mod shrink;
 mod string;
 mod tape;
+mod telling;
 
 use super::job::{CutJob, Truncated};
 use super::notice::Noun;
@@ -82,6 +83,26 @@ mod tests {
         let members: Vec<_> = (0..50).map(|n| format!(r#""key{n}": {n}"#)).collect();
         let text = format!("{{ {} }}", members.join(", "));
         assert_eq!(cut(&text, 60).text, r#"{"key0":0,"key1":1,"key2":2,"key3":3,"…":"(+46 more)"}"#);
+    }
+
+    #[test]
+    fn an_object_keeps_what_tells_something() {
+        let hit = |n: usize| {
+            format!(
+                r#"{{"id":"{n:032}","node_id":"MDQ6{n:020}","score":0.5,"title":"Page {n}","url":"https://example.org/{n}","text":"{}"}}"#,
+                "word ".repeat(40)
+            )
+        };
+        let text = format!("[{}]", (0..20).map(hit).collect::<Vec<_>>().join(","));
+        let shown = cut(&text, 400).text;
+        let hits: Vec<serde_json::Value> = serde_json::from_str(&shown).unwrap_or_default();
+        let first = hits.first().and_then(|hit| hit.as_object());
+        let keys: Vec<&str> = first.map(|hit| hit.keys().map(String::as_str).collect()).unwrap_or_default();
+        assert_eq!(keys, ["score", "title", "url", "text", "…"], "{shown}");
+        assert!(shown.contains(r#""url":"https://example.org/2""#), "{shown}");
+        // In little room, no member says only that something is missing.
+        let shown = cut(&text, 120).text;
+        assert!(shown.contains("Page 0") && !shown.contains(r#""…":"""#), "{shown}");
     }
 
     #[test]

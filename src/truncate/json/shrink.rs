@@ -2,12 +2,14 @@
 //!
 //! Each container divides its room: small values are written in full, large ones get equal parts of the rest. An
 //! array keeps as many elements as can each have a quarter of it, an object as many members as can have an
-//! eighth: a few readable hits are worth more than the first letter of all. Unused room goes to the next value.
+//! eighth: a few readable hits are worth more than the first letter of all. Unused room goes to the next value. An
+//! array keeps its first elements, an object the members that tell most.
 
 use super::super::job::CutJob;
 use super::super::notice::{self, Language, Noun, more};
 use super::string::shorten;
 use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
+use super::telling::telling;
 
 /// The room that a value with an unknown end asks for, beyond its known part.
 const BEYOND: usize = 48;
@@ -28,6 +30,8 @@ struct Frame {
     /// The next element or member, and the number still to be written.
     child: usize,
     left: usize,
+    /// Of an object that does not fit, the kept members in reverse order; the last one is that after `child`.
+    kept: Vec<usize>,
     first: bool,
     /// The mark for what is left out, if there is one.
     mark: MoreMark,
@@ -86,7 +90,7 @@ impl<'t> Writer<'t> {
             };
             let node = self.tape.node(value);
             frame.promised -= self.overhead(&frame, key) + wants(node).min(frame.level);
-            frame.child = node.next();
+            frame.child = frame.kept.pop().unwrap_or(node.next());
             frame.left -= 1;
             frame.first = false;
             let end = frame.end - frame.promised;
@@ -142,6 +146,7 @@ impl<'t> Writer<'t> {
             shape: node.shape,
             child: index + 1,
             left: keep,
+            kept: Vec::new(),
             first: true,
             mark,
             end: 0,
@@ -164,6 +169,7 @@ impl<'t> Writer<'t> {
             shape: node.shape,
             child: index + 1,
             left: 0,
+            kept: Vec::new(),
             first: true,
             mark: self.best_mark(index, inner),
             end: self.chars + 1 + inner,
@@ -171,85 +177,107 @@ impl<'t> Writer<'t> {
             level: share,
         };
         let cost = self.mark_size(&frame);
-        let all = self.count_within(&frame, node, inner);
-        if all == node.children as usize && !node.open {
-            (frame.left, frame.mark) = (all, MoreMark::Nothing);
+        let ranked = self.ranked(index);
+        let within = |frame: &Frame, room: usize| match &ranked {
+            Some(ranked) => self.first_within(frame, ranked.iter().copied(), room),
+            None => self.first_within(frame, self.children(index), room),
+        };
+        let all = within(&frame, inner);
+        if all.len() == node.children as usize && !node.open {
+            (frame.kept, frame.mark) = (all, MoreMark::Nothing);
         } else {
-            frame.left = self.count_within(&frame, node, inner.saturating_sub(cost));
-            if frame.left == 0 {
-                frame.left = self.squeeze_first(&mut frame, node, inner);
+            frame.kept = within(&frame, inner.saturating_sub(cost));
+            if frame.kept.is_empty() {
+                let first = ranked.as_ref().map_or(self.children(index).next(), |all| all.first().copied());
+                frame.kept =
+                    first.filter(|first| self.squeeze(&mut frame, *first, inner)).into_iter().collect();
             }
             if self.keeps_mark_key(&frame) {
                 frame.mark = MoreMark::Nothing;
             }
             frame.end -= self.mark_size(&frame);
             if let MoreMark::More(missing) = &mut frame.mark {
-                *missing = node.children as usize - frame.left;
+                *missing = node.children as usize - frame.kept.len();
             }
         }
         self.promise(&mut frame);
+        frame.left = frame.kept.len();
+        frame.kept.reverse();
+        frame.child = frame.kept.pop().unwrap_or(frame.child);
         frame
     }
 
-    /// The number of first children that can have their share within `room`.
-    fn count_within(&self, frame: &Frame, node: &JsonNode, room: usize) -> usize {
-        let (mut child, mut used, mut count) = (frame.child, 0, 0);
-        while count < node.keep as usize {
-            let value = self.value_of(frame, child);
-            let comma = usize::from(count > 0);
-            used += comma + self.key_size(frame, child) + wants(self.tape.node(value)).min(frame.level);
+    /// The elements of an array or the keys of an object that may be written, in their order.
+    fn children(&self, index: usize) -> impl Iterator<Item = usize> {
+        let node = self.tape.node(index);
+        let to_value = usize::from(node.shape == NodeShape::Object);
+        let mut child = index + 1;
+        (0..node.keep).map(move |_| {
+            let next = self.tape.node(child + to_value).next();
+            std::mem::replace(&mut child, next)
+        })
+    }
+
+    /// The keys of an object, those that tell most first; `None` for an array, and for an object that is a table and not a
+    /// description of something.
+    fn ranked(&self, index: usize) -> Option<Vec<usize>> {
+        const TABLE: u32 = 64;
+        let node = self.tape.node(index);
+        if node.shape != NodeShape::Object || node.keep > TABLE {
+            return None;
+        }
+        let mut keys: Vec<usize> = self.children(index).collect();
+        keys.sort_by_cached_key(|key| telling(self.tape.raw(*key), self.tape.node(key + 1)));
+        Some(keys)
+    }
+
+    /// The first of these children that can have their share within `room`, in the order of the text.
+    fn first_within(&self, frame: &Frame, children: impl Iterator<Item = usize>, room: usize) -> Vec<usize> {
+        let (mut used, mut kept) = (0, Vec::new());
+        for child in children {
+            let value = self.tape.node(self.value_of(frame, child));
+            used +=
+                usize::from(!kept.is_empty()) + self.key_size(frame, child) + wants(value).min(frame.level);
             if used > room {
                 break;
             }
-            count += 1;
-            child = self.tape.node(value).next();
+            kept.push(child);
         }
-        count
+        kept.sort_unstable();
+        kept
     }
 
-    /// If no child can have its share, the first gets all the room, if necessary without a mark.
-    fn squeeze_first(&self, frame: &mut Frame, node: &JsonNode, inner: usize) -> usize {
-        if node.keep == 0 {
-            return 0;
-        }
-        let value = self.tape.node(self.value_of(frame, frame.child));
+    /// If no child can have its share, the first gets all the room, if necessary without a mark. False if it cannot.
+    fn squeeze(&self, frame: &mut Frame, first: usize, inner: usize) -> bool {
+        let value = self.tape.node(self.value_of(frame, first));
         let least = match value.shape {
             NodeShape::Object | NodeShape::Array => 2,
             NodeShape::Atom if value.size() <= ATOM => value.size(),
             NodeShape::Atom | NodeShape::Text => value.size().min(3),
         };
-        let needed = self.key_size(frame, frame.child) + least;
-        if needed + self.mark_size(frame) <= inner {
-            return 1;
-        }
-        if needed <= inner {
+        let needed = self.key_size(frame, first) + least;
+        if needed <= inner && needed + self.mark_size(frame) > inner {
             frame.mark = MoreMark::Nothing;
-            return 1;
         }
-        0
+        needed <= inner
     }
 
     /// True if a kept member has the same key as the mark, which would replace its value.
     fn keeps_mark_key(&self, frame: &Frame) -> bool {
-        let mut child = frame.child;
         frame.shape == NodeShape::Object
-            && (0..frame.left).any(|_| {
-                let key = self.tape.raw(child);
-                child = self.tape.node(child + 1).next();
+            && frame.kept.iter().any(|key| {
+                let key = self.tape.raw(*key);
                 key == "\"…\"" || key.eq_ignore_ascii_case("\"\\u2026\"")
             })
     }
 
-    /// Finds the room that every child can have, and reserves it.
+    /// Finds the room that every kept child can have, and reserves it.
     fn promise(&self, frame: &mut Frame) {
         let room = frame.end - self.chars - 1;
-        let (mut fixed, mut wanted) = (0, Vec::with_capacity(frame.left));
-        let mut child = frame.child;
-        for index in 0..frame.left {
-            let value = self.value_of(frame, child);
-            fixed += usize::from(index > 0) + self.key_size(frame, child);
-            wanted.push(wants(self.tape.node(value)));
-            child = self.tape.node(value).next();
+        let (mut fixed, mut wanted) = (0, Vec::with_capacity(frame.kept.len()));
+        for (at, child) in frame.kept.iter().enumerate() {
+            fixed += usize::from(at > 0) + self.key_size(frame, *child);
+            wanted.push(wants(self.tape.node(self.value_of(frame, *child))));
         }
         let room = room.saturating_sub(fixed);
         let used = |level: usize| wanted.iter().map(|size| (*size).min(level)).sum::<usize>();
@@ -293,7 +321,9 @@ impl<'t> Writer<'t> {
             let part = if matches!(mark, MoreMark::Notice) { 2 } else { 3 };
             self.mark_text(*mark, node.shape, 0).chars().count() * part <= inner
         };
-        counted.into_iter().chain([MoreMark::Ellipsis]).find(fits).unwrap_or(MoreMark::Nothing)
+        // A member without a number would say nothing that a reader of a cut text does not know.
+        let bare = (node.shape == NodeShape::Array).then_some(MoreMark::Ellipsis);
+        counted.into_iter().chain(bare).find(fits).unwrap_or(MoreMark::Nothing)
     }
 
     /// The maximum room of a mark, with its comma.

@@ -19,6 +19,8 @@ pub(super) struct JsonNode {
     size: u32,
     /// The index after this value and its content.
     next: u32,
+    /// The word `null`.
+    pub(super) is_null: bool,
     /// The number of elements or members, and the number that may be written.
     pub(super) children: u32,
     pub(super) keep: u32,
@@ -285,6 +287,7 @@ impl TapeReader<'_> {
             end: scalar.end as u32,
             size,
             next,
+            is_null: shape == NodeShape::Atom && &self.text[self.at..scalar.end] == "null",
             children: 0,
             keep: 0,
         });

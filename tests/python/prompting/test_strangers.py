@@ -352,6 +352,101 @@ def test_what_strict_mode_refuses_is_described_in_text() -> None:
     all_fit(hub)
 
 
+NEVER: dict[str, Any] = {"not": {}}
+STRING: dict[str, Any] = {"type": "string"}
+
+
+def shown_parameters(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The parameters of a tool with this schema, by API."""
+    hub = hub_of(tool(schema))
+    all_fit(hub)
+    return {
+        "openai": hub.as_openai()[0]["function"]["parameters"]["properties"],
+        "strict": hub.as_openai(strict=True)[0]["function"]["parameters"]["properties"],
+        "anthropic": hub.as_anthropic()[0]["input_schema"]["properties"],
+        "gemini": hub.as_gemini()[0]["parameters"]["properties"],
+    }
+
+
+def test_what_can_have_no_value_is_left_out_instead_of_opened() -> None:
+    either = {"anyOf": [STRING, NEVER, {"allOf": [{"type": "integer"}, False]}]}
+    closed = {"type": "object", "properties": {"a": STRING, "b": NEVER}, "additionalProperties": NEVER}
+    branch = {"type": "object", "properties": {"x": NEVER}, "required": ["x"]}
+    several = {"oneOf": [branch, {"anyOf": [NEVER, False]}, {"type": "integer"}]}
+    schema = {
+        "either": either,
+        "closed": closed,
+        "several": several,
+        "gone": NEVER,
+        "empty": {"oneOf": [NEVER]},
+    }
+    shown = shown_parameters({"properties": schema, "required": ["either", "several", "closed"]})
+    for parameters in shown.values():
+        assert set(parameters) == {"either", "closed", "several"}
+        assert set(parameters["closed"]["properties"]) == {"a"}
+    assert shown["openai"]["either"] == shown["strict"]["either"] == {"anyOf": [STRING]}
+    assert shown["anthropic"]["several"] == {"anyOf": [{"type": "integer"}]}
+    assert shown["anthropic"]["closed"]["additionalProperties"] is False
+    assert shown["gemini"]["either"] == {"type": "STRING"}
+    assert shown["gemini"]["several"] == {"type": "INTEGER"}
+    prompt = hub_of(tool({"properties": schema})).system_prompt()
+    assert "- either (string) [optional]" in prompt
+
+
+def test_limits_are_kept_where_a_vendor_takes_them() -> None:
+    more = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    code = {"type": "string", "pattern": "^[A-Z]+$", "minLength": 2, "maxLength": 5, "minimum": 3}
+    ahead = {"type": "string", "pattern": "^(?=a)b"}
+    shown = shown_parameters(
+        {"properties": {"more": more, "code": code, "ahead": ahead}, "required": ["more"]}
+    )
+    assert shown["strict"]["more"] == more
+    assert shown["strict"]["code"] == {
+        "type": ["string", "null"],
+        "pattern": "^[A-Z]+$",
+        "description": "at least 3, 2 to 5 characters",
+    }
+    assert shown["gemini"]["more"] == {"type": "NUMBER", "description": "more than 0, less than 1"}
+    assert shown["gemini"]["code"] == {
+        "type": "STRING",
+        "pattern": "^[A-Z]+$",
+        "minLength": 2,
+        "maxLength": 5,
+        "description": "at least 3",
+    }
+    assert shown["gemini"]["ahead"] == {"type": "STRING", "description": "matching ^(?=a)b"}
+
+
+def test_strict_mode_names_no_type_twice() -> None:
+    odd = {
+        "a": {"type": ["string", "null", "string"], "nullable": True},
+        "b": {"type": "string", "enum": ["x", "x"], "nullable": True},
+        "c": {
+            "anyOf": [STRING, STRING, {"anyOf": [{"type": "integer"}, {"type": "null"}]}],
+            "nullable": True,
+        },
+        "d": {"type": ["object", "null"], "properties": {"x": STRING}, "nullable": True},
+        "e": {"enum": ["x", "y"], "nullable": True},
+    }
+    strict = shown_parameters({"properties": odd})["strict"]
+    assert strict["a"] == {"type": ["string", "null"]}
+    assert strict["b"] == {"type": ["string", "null"], "enum": ["x", None]}
+    assert strict["c"] == {"anyOf": [STRING, {"type": "integer"}, {"type": "null"}]}
+    assert [one["type"] for one in strict["d"]["anyOf"]] == ["object", "null"]
+    assert strict["e"] == {"enum": ["x", "y", None], "type": ["string", "null"]}
+
+
+def test_parts_of_a_schema_keep_their_enums() -> None:
+    mode = {"properties": {"mode": {"enum": ["a", "b", "c"]}}}
+    parts = [mode, {"properties": {"mode": {"enum": ["c", "b"]}}}]
+    schema = {"properties": {"mode": STRING, "way": {"allOf": [STRING, {"enum": ["x"]}]}}, "allOf": parts}
+    for vendor, parameters in shown_parameters(schema).items():
+        options = [one for one in parameters["mode"]["enum"] if one is not None]
+        assert options == ["b", "c"], vendor
+        assert parameters["way"]["enum"][0] == "x"
+    assert 'mode (string, one of "b", "c")' in hub_of(tool(schema)).system_prompt()
+
+
 def test_an_object_with_alternatives_keeps_its_properties() -> None:
     string = {"type": "string"}
     either = {"properties": {"a": string, "b": string}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
@@ -410,6 +505,11 @@ SCHEMAS = st.recursive(
             "enum": st.lists(JSON, max_size=3),
             "default": JSON,
             "const": JSON,
+            "not": st.just({}) | inner,
+            "minimum": st.integers(-5, 5),
+            "exclusiveMaximum": st.integers(-5, 5),
+            "minLength": st.integers(0, 5),
+            "pattern": st.sampled_from(["^a$", "(?=a)", "[a"]),
             "additionalProperties": inner | st.booleans(),
             "required": st.lists(st.text(max_size=5), max_size=3),
             "nullable": st.booleans(),

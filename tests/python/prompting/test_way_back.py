@@ -230,6 +230,99 @@ async def test_parameters_get_their_names_back() -> None:
         assert result.result == {"filter[id]": "7"}
 
 
+NESTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "$filter": {
+            "type": "object",
+            "properties": {
+                "user name": {"type": "string"},
+                "@rows": {
+                    "type": "array",
+                    "items": {"type": "object", "properties": {"城市": {"type": "string"}}},
+                },
+                "more": {
+                    "type": "object",
+                    "additionalProperties": {"properties": {"a/b": {"type": "integer"}}},
+                },
+            },
+            "required": ["user name"],
+        },
+        "either": {
+            "anyOf": [{"type": "null"}, {"type": "object", "properties": {"x y": {"type": "integer"}}}]
+        },
+    },
+}
+
+
+def as_sent(schema: dict[str, Any], value: Any) -> Any:
+    """A value with the names of the schema that an API was shown, which are in its descriptions."""
+    if isinstance(value, list):
+        return [as_sent(schema["items"], one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    branches = schema.get("anyOf", [])
+    schema = next((branch for branch in branches if branch.get("properties")), schema)
+    sent: dict[str, Any] = {}
+    for name, inner in value.items():
+        shown = schema.get("properties", {})
+        key = next((key for key, one in shown.items() if f'"{name}"' in one.get("description", "")), name)
+        sent[key] = as_sent(shown.get(key) or schema.get("additionalProperties") or {}, inner)
+    return sent
+
+
+async def test_keys_inside_of_parameters_get_their_names_back() -> None:
+    hub = ToolHub()
+    hub.register(lambda **given: given, name="list", parameters=NESTED)
+    filters: dict[str, Any] = {"user name": "x", "@rows": [{"城市": "Paris"}]}
+    for tools, key in ((hub.as_anthropic(), "input_schema"), (hub.as_gemini(), "parameters")):
+        shown = tools[0][key]
+        more: Any = {"k": {"a/b": 1}}
+        given: dict[str, Any] = {"$filter": {**filters, "more": more}, "either": {"x y": 2}}
+        sent = as_sent(shown, given)
+        assert sent != given
+        inner = sent["$filter"] if "$filter" in sent else next(iter(sent.values()))
+        assert "user name" not in inner
+        result = await hub.dispatch({"tool_name": "list", "arguments": sent})
+        assert result.result == given, result.error
+
+
+@pytest.mark.parametrize(
+    "declare", [lambda hub: hub.as_openai(strict=True), ToolHub.as_gemini, ToolHub.as_openai]
+)
+@pytest.mark.parametrize("is_required", [True, False])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "nullable": True},
+        {"type": ["string", "integer"], "nullable": True},
+        {"type": "string", "enum": ["x"], "nullable": True},
+        {"anyOf": [{"type": "string"}, {"type": "integer"}], "nullable": True},
+        {"oneOf": [{"type": "string"}], "nullable": True},
+        {"$ref": "#/$defs/Node", "nullable": True},
+        {"allOf": [{"$ref": "#/$defs/Node"}], "nullable": True},
+        {"const": "x", "nullable": True},
+    ],
+)
+async def test_null_reaches_what_is_nullable(
+    schema: dict[str, Any], is_required: bool, declare: Callable[[ToolHub], Any]
+) -> None:
+    hub = ToolHub()
+    parameters = {
+        "type": "object",
+        "properties": {"it": schema},
+        "required": ["it"] if is_required else [],
+        "$defs": {"Node": {**NODE, "properties": {"v": {"type": "string"}, "next": schema}}},
+    }
+    hub.register(lambda **given: given, name="find", parameters=parameters)
+    declare(hub)
+    outcome = await hub.run(message("find", {"it": None}))
+    assert outcome.results[0].result == {"it": None}, outcome.results[0].error
+    if "$ref" in str(schema):
+        outcome = await hub.run(message("find", {"it": {"v": "x", "next": None}}))
+        assert outcome.results[0].result == {"it": {"v": "x", "next": None}}, outcome.results[0].error
+
+
 async def test_a_model_is_told_the_names_that_an_api_does_not_take() -> None:
     hub = ToolHub()
     city = {"type": "string", "description": "Where."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -60,13 +61,22 @@ def openai_strict(tool: dict[str, Any]) -> list[str]:
         "items",
         "anyOf",
     }
-    known |= {"minimum", "maximum", "multipleOf", "minItems", "maxItems", "pattern", "format"}
+    numbers = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+    limits = {key: {"number", "integer"} for key in numbers} | {"pattern": {"string"}, "format": {"string"}}
+    limits |= {"minItems": {"array"}, "maxItems": {"array"}}
+    known |= limits.keys()
     formats = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
     for path, schema in schemas(tool["function"]["parameters"]):
         if unknown := schema.keys() - known:
             wrong.append(f"{path}: {unknown}")
         if "type" not in schema and "anyOf" not in schema:
             wrong.append(f"{path}: no type")
+        kinds = as_list(schema.get("type"))
+        if len(kinds) != len(set(kinds)) or has_twice(schema.get("anyOf", [])):
+            wrong.append(f"{path}: a type twice")
+        if has_twice(schema.get("enum", [])):
+            wrong.append(f"{path}: an option twice")
+        wrong += [f"{path}: {key}" for key in schema.keys() & limits if not limits[key] & set(kinds)]
         if "object" in as_list(schema.get("type")):
             if schema.get("additionalProperties") is not False:
                 wrong.append(f"{path}: not closed")
@@ -84,9 +94,7 @@ def anthropic(tool: dict[str, Any]) -> list[str]:
     if schema.get("type") != "object":
         wrong.append("no object")
     wrong += [f"{key} at the top" for key in ("anyOf", "oneOf", "allOf") if key in schema]
-    keys = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
-    wrong += [f"key {key!r}" for key in schema.get("properties", {}) if not keys.fullmatch(key)]
-    return wrong + common(schema)
+    return wrong + odd_keys(schema, r"[a-zA-Z0-9_.-]{1,64}") + common(schema)
 
 
 def gemini(tool: dict[str, Any]) -> list[str]:
@@ -108,10 +116,11 @@ def gemini(tool: dict[str, Any]) -> list[str]:
         "items",
         "anyOf",
     }
-    known |= {"minimum", "maximum", "minItems", "maxItems"}
+    limits = {"minimum": "NUMBER", "minItems": "ARRAY", "minLength": "STRING", "pattern": "STRING"}
+    limits |= {"maximum": "NUMBER", "maxItems": "ARRAY", "maxLength": "STRING"}
+    known |= limits.keys()
     formats = {"STRING": {"enum", "date-time"}, "NUMBER": {"float", "double"}, "INTEGER": {"int32", "int64"}}
-    keys = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
-    wrong += [f"key {key!r}" for key in tool["parameters"]["properties"] if not keys.fullmatch(key)]
+    wrong += odd_keys(tool["parameters"], r"[a-zA-Z_][a-zA-Z0-9_]{0,63}")
     for path, schema in schemas(tool["parameters"]):
         if unknown := schema.keys() - known:
             wrong.append(f"{path}: {unknown}")
@@ -120,6 +129,8 @@ def gemini(tool: dict[str, Any]) -> list[str]:
             if schema.keys() != {"anyOf"}:
                 wrong.append(f"{path}: anyOf does not stand alone")
             continue
+        number = "NUMBER" if kind == "INTEGER" else kind
+        wrong += [f"{path}: {key}" for key in schema.keys() & limits if limits[key] != number]
         if kind not in {"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT"}:
             wrong.append(f"{path}: type {kind!r}")
         if (kind == "OBJECT") != bool(schema.get("properties")):
@@ -135,6 +146,18 @@ def gemini(tool: dict[str, Any]) -> list[str]:
         if not set(schema.get("required", [])) <= set(schema.get("properties", {})):
             wrong.append(f"{path}: required")
     return wrong
+
+
+def odd_keys(schema: Any, pattern: str) -> list[str]:
+    """The names of parameters, and of what is inside them, that are not of this form."""
+    keys = re.compile(pattern)
+    objects = [inner for _, inner in schemas(schema) if isinstance(inner, dict)]
+    return [f"key {key!r}" for one in objects for key in one.get("properties", {}) if not keys.fullmatch(key)]
+
+
+def has_twice(values: list[Any]) -> bool:
+    texts = [json.dumps(value, sort_keys=True) for value in values]
+    return len(texts) != len(set(texts))
 
 
 def common(schema: Any) -> list[str]:

@@ -1,5 +1,8 @@
 """Which tools fit these words."""
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -256,3 +259,134 @@ def test_the_dictionary_is_part_of_the_package_with_its_licence() -> None:
     folder = Path(toolhub.__file__).parent / "data"
     assert (folder / "zh_en.txt.gz").stat().st_size <= 500_000
     assert "Attribution-ShareAlike 4.0" in (folder / "LICENSE.txt").read_text("utf8")
+
+
+SHEETS = {
+    "delete_rows": "Deletes rows of a spreadsheet. The rows below move up.",
+    "insert_rows": "Inserts rows into a spreadsheet.",
+    "update_cells": "Changes cells in rows of a spreadsheet.",
+    "read_sheet_data": "Gives the values of a spreadsheet.",
+    "list_sheets": "The sheets of a workbook.",
+    "get_sheet": "One sheet of a workbook.",
+    "create_sheet": "Creates a sheet in a workbook.",
+    "sheet_remove": "Takes a sheet out of a workbook.",
+}
+
+
+def hub_of(tools: dict[str, str]) -> ToolHub:
+    hub = ToolHub()
+    for name, description in tools.items():
+        add(hub, name, description)
+    return hub
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("read the rows of a spreadsheet", "read_sheet_data"),
+        ("show me the sheets", "list_sheets"),
+        ("I would like to add a sheet", "create_sheet"),
+        ("please delete a sheet", "sheet_remove"),
+        ("erase rows", "delete_rows"),
+        ("modify the rows", "update_cells"),
+        ("set up a new sheet", "create_sheet"),
+        ("删除 sheet", "sheet_remove"),
+    ],
+)
+def test_the_verb_decides_between_tools_for_the_same_thing(query: str, name: str) -> None:
+    assert first(hub_of(SHEETS), query) == name
+
+
+READING = ["get", "list", "show", "read"]
+ACTING = ["create", "delete", "update", "remove", "add"]
+
+
+@pytest.mark.parametrize("asked", [*READING, *ACTING])
+@pytest.mark.parametrize("after", [True, False])
+def test_a_query_never_finds_the_opposite_first(asked: str, after: bool) -> None:
+    for kind in (READING, ACTING):
+        named = [f"ticket_{verb}" if after else f"{verb}_ticket" for verb in kind if verb != asked]
+        hub = hub_of(dict.fromkeys(named, "A ticket of the board."))
+        agreeing = "get" if asked in READING else asked
+        fits = f"ticket_{agreeing}" if after else f"{agreeing}_ticket"
+        add(hub, fits, "A ticket of the board.")
+        best = first(hub, f"{asked} a ticket of the board")
+        assert any(verb in best for verb in (READING if asked in READING else ACTING))
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("database size", "db_size"),
+        ("db backup", "database_backup"),
+        ("my repositories", "repo_overview"),
+        ("shrink an img", "image_resizer"),
+        ("send a msg", "message_sender"),
+        ("the configuration", "config_viewer"),
+        ("env variables", "environment_variables"),
+        ("authentication state", "auth_state"),
+        ("a new doc", "document_maker"),
+    ],
+)
+def test_abbreviations_and_long_forms_find_each_other(query: str, name: str) -> None:
+    names = [
+        *("db_size", "database_backup", "repo_overview", "image_resizer", "message_sender", "config_viewer"),
+        *("environment_variables", "auth_state", "document_maker", "weather", "play_music"),
+    ]
+    assert first(hub_of(dict.fromkeys(names, "")), query) == name
+
+
+def test_a_name_that_is_written_as_one_counts_as_its_words() -> None:
+    hub = hub_of(
+        {
+            "loadtestrunner": "Starts a runner for a load test.",
+            "report": "The last load test runner wrote this; load figures of a test, and what the runner saw.",
+        }
+    )
+    assert first(hub, "load test runner") == "loadtestrunner"
+
+
+@pytest.mark.parametrize("query", ["use event_search for concerts", "concerts, with event search please"])
+def test_the_name_of_a_tool_in_the_query_finds_it(query: str) -> None:
+    hub = hub_of(
+        {"concerts": "Finds concerts near you.", "event_search": "Things that happen.", "music": "Concerts."}
+    )
+    assert first(hub, query) == "event_search"
+
+
+def test_each_wish_of_a_query_has_a_place() -> None:
+    hub = hub_of({f"weather_{n}": f"Weather forecast of tomorrow in region {n}." for n in range(20)})
+    add(hub, "send_mail", "Sends a mail.")
+    for query in (
+        "get the weather forecast of tomorrow in the region and send a mail",
+        "Send a mail. Then get the weather forecast of tomorrow in the region.",
+        '"Get the weather forecast of tomorrow in the region, then please send it by mail"',
+    ):
+        assert "send_mail" in [hit.name for hit in hub.search(query, 5)], query
+
+
+SLOW_DICTIONARY = """
+import os, sys, threading
+from pathlib import Path
+pipe, data = sys.argv[1:]
+os.mkfifo(pipe)
+join = os.path.join
+os.path.join = lambda *parts: pipe if parts[-1] == "zh_en.txt.gz" else join(*parts)
+from toolhub import ToolHub
+hub = ToolHub()
+hub.register(lambda: 1, name="get_weather", description="Weather of a city.")
+found = []
+thread = threading.Thread(target=lambda: found.extend(hub.search("天气预报")))
+thread.start()
+# The search waits for the dictionary: this line is only reached if it waits without the GIL.
+Path(pipe).write_bytes(Path(data).read_bytes())
+thread.join()
+assert [hit.name for hit in found] == ["get_weather"], found
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_other_threads_go_on_while_the_dictionary_is_read(tmp_path: Path) -> None:
+    data = Path(toolhub.__file__).parent / "data" / "zh_en.txt.gz"
+    command = [sys.executable, "-c", SLOW_DICTIONARY, str(tmp_path / "pipe"), str(data)]
+    subprocess.run(command, check=True, timeout=50)
