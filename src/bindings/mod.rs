@@ -73,6 +73,7 @@ mod stats_rows;
 mod store;
 mod tables;
 mod tape;
+mod telemetry;
 mod templates;
 mod text;
 mod text_arguments;
@@ -192,6 +193,8 @@ mod _core {
         TapedQuestion, cassette_events, first_difference, is_replaying, question_on_tape, scrub,
         start_recording, start_replay, stop_tape,
     };
+    #[pymodule_export]
+    use super::telemetry::{TelemetryQueue, telemetry_attributes};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]
