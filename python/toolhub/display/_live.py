@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -130,11 +131,11 @@ def live(hub: "ToolHub", *, limit: int = 20) -> LiveView:
     Raises `ImportError` without IPython, which every notebook has.
     """
     try:
-        from IPython.display import display
+        notebook: Any = import_module("IPython.display")
     except ImportError as error:
         raise ImportError("a live view needs a notebook: IPython is not installed") from error
     view = LiveView(hub, limit)
-    shown: Any = display(view, display_id=True)
+    shown = notebook.display(view, display_id=True)
     if shown is not None:
         view._start(shown)
     return view

@@ -76,7 +76,7 @@ def _own_display(value: Any) -> Html | None:
 
 def _called(value: Any, method: str) -> Any:
     # Looked up on the class: a mock, or data with any attribute, has no display of its own.
-    if not callable(getattr(type(value), method, None)):
+    if not callable(getattr(cast("type[Any]", type(value)), method, None)):
         return None
     try:
         return getattr(value, method)()
@@ -93,7 +93,7 @@ def _as_table(value: Any, lang: str) -> Html | None:
     if not isinstance(value, list | tuple) or not value:
         return None
     items = cast("Sequence[Any]", value)
-    if not all(isinstance(item, Mapping) and item for item in items):
+    if not all(isinstance(item, Mapping) and len(cast("Mapping[Any, Any]", item)) > 0 for item in items):
         return None
     shown = cast("Sequence[Mapping[Any, Any]]", items[:MOST_ROWS])
     columns = list(dict.fromkeys(key for row in shown for key in row))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ..servers import ConnectReport, ServerInfo
 
 _SAFETY = {"harmless": "good", "may_act": "bad"}
+_DEEPEST = 4
+"""Types inside of types are named to this depth."""
 _STATES = {"connected": "good", "failed": "bad", "connecting": "wait"}
 
 
@@ -100,13 +102,14 @@ def of_tool(tool: "ToolInfo | Candidate") -> Bundle:
 
 
 def _parameter_table(schema: Mapping[str, Any]) -> Html | None:
-    given: Any = schema.get("properties")
-    if not isinstance(given, Mapping) or not given:
+    # Servers write schemas as they like; what has another form is left out.
+    properties = _mapping(schema.get("properties"))
+    if not properties:
         return None
-    properties, required = cast("Mapping[str, Any]", given), schema.get("required") or ()
+    required = _items(schema.get("required"))
     rows: list[list[Any]] = []
     for name, one in list(properties.items())[:MOST_ROWS]:
-        part = cast("Mapping[str, Any]", one) if isinstance(one, Mapping) else {}
+        part = _mapping(one)
         default = short(_json(part["default"]), 60) if "default" in part else ""
         needed = "required" if name in required else default
         about = short(part.get("description") or "", 300)
@@ -114,17 +117,27 @@ def _parameter_table(schema: Mapping[str, Any]) -> Html | None:
     return table(["parameter", "type", "default", "description"], rows, len(properties))
 
 
-def _type(schema: Mapping[str, Any]) -> str:
-    if "enum" in schema:
-        return short(" | ".join(_json(one) for one in schema["enum"]), 80)
-    options = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(options, list):
-        parts = [one for one in cast("list[Any]", options) if isinstance(one, Mapping)]
-        return short(" | ".join(_type(cast("Mapping[str, Any]", one)) for one in parts), 80)
-    kind: Any = schema.get("type", "")
-    if kind == "array" and isinstance(schema.get("items"), Mapping):
-        return short(f"array of {_type(schema['items'])}", 80)
-    return short(" | ".join(map(str, cast("list[Any]", kind))) if isinstance(kind, list) else kind, 80)
+def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
+    if depth > _DEEPEST:
+        return "…"
+    values = _items(schema.get("enum"))
+    if values:
+        return short(" | ".join(_json(one) for one in values[:MOST_ROWS]), 80)
+    options = _items(schema.get("anyOf")) or _items(schema.get("oneOf"))
+    if options:
+        return short(" | ".join(_type(_mapping(one), depth + 1) for one in options[:MOST_ROWS]), 80)
+    kinds = _items(schema.get("type")) or [schema.get("type", "")]
+    if kinds == ["array"] and _mapping(schema.get("items")):
+        return short(f"array of {_type(_mapping(schema['items']), depth + 1)}", 80)
+    return short(" | ".join(short(kind, 20) for kind in kinds), 80)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _items(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _json(value: Any) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from toolhub import RunOutcome, ToolHub, ToolResult
 from toolhub.agents import Plan, Step
 from toolhub.display._html import MOST_CHARACTERS
+from toolhub.display._views import _parameter_table
 from toolhub.exceptions import ErrorKind, ToolError
 from toolhub.servers import ConnectReport
 
@@ -267,3 +268,22 @@ def test_any_text_is_survived_and_escaped(text: str) -> None:
     plain = set(re.findall(r"<\s*/?\s*([a-zA-Z]+)", body(ToolResult(success=True, result="x"))))
     assert tags(body(ToolResult(success=True, result=text))) <= plain
     assert tags(body(ToolResult(success=True, result=[{text: text}]))) <= OURS
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+WORDS = st.sampled_from(["type", "enum", "anyOf", "oneOf", "items", "default", "description"])
+
+
+@given(st.dictionaries(st.text(max_size=8), JSON | st.dictionaries(WORDS, JSON), max_size=4), JSON)
+def test_any_schema_is_survived(properties: dict[str, Any], required: Any) -> None:
+    shown = _parameter_table({"properties": properties, "required": required})
+    assert shown is None or tags(shown) <= OURS
+
+
+@given(JSON)
+def test_any_value_is_survived(value: Any) -> None:
+    assert tags(body(ToolResult(success=True, result=value))) <= OURS
