@@ -142,7 +142,7 @@ class Tracing:
         if dropped:
             _log.warning("dropped %d spans that ended faster than they could be exported", dropped)
 
-    def call(self, tool: Any, args: Any, around: "Around") -> "TracedCall":
+    def _call(self, tool: Any, args: Any, around: "Around") -> "TracedCall":
         """The span of a call; its context goes into the `meta` of what is around the call."""
         return TracedCall(self, str(tool), args, around)
 

@@ -18,6 +18,8 @@ pub struct TraceContext {
 }
 
 const SAMPLED: u8 = 1;
+/// The id of the trace is random in all its bits.
+const RANDOM: u8 = 2;
 
 impl TraceContext {
     /// Reads a `traceparent`; `None` if it has another form.
@@ -54,7 +56,7 @@ impl TraceContext {
     /// The first span of a new trace. It is sampled: who exports it decides what is kept.
     pub fn root() -> Self {
         let trace = (u128::from(new_id()) << 64) | u128::from(new_id());
-        TraceContext { trace, span: new_id(), flags: SAMPLED }
+        TraceContext { trace, span: new_id(), flags: SAMPLED | RANDOM }
     }
 }
 

@@ -280,7 +280,7 @@ class CallMethods:
         """The result of a call; if the hub is traced, the call is a span."""
         if self._tracing is None:
             return await settled(make(around), around)
-        with self._tracing.call(tool, args, around) as call:
+        with self._tracing._call(tool, args, around) as call:
             return call.ended(await settled(make(call.around), call.around))
 
     def _around(
