@@ -69,6 +69,7 @@ mod servers;
 mod skills;
 mod slices;
 mod slots;
+mod span_context;
 mod stats_rows;
 mod store;
 mod tables;

@@ -1,17 +1,12 @@
 //! Spans and sessions on their way to the OpenTelemetry of Python. No caller waits for them, and no thread of tokio for the GIL.
 
 use super::hub::PyHub;
-use super::imported::Imported;
-use super::once::intern;
 use super::runtime;
-use crate::telemetry::{
-    AttributeValue, SpanAttribute, SpanAttributes, TRACE_PARENT, TRACE_STATE, TelemetryRecord,
-};
+use super::span_context;
+use crate::telemetry::{AttributeValue, SpanAttribute, SpanAttributes, TelemetryRecord};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Map, Value};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -57,19 +52,6 @@ impl RecordQueue {
     }
 }
 
-/// The queues that are open: without one, nothing of OpenTelemetry is imported.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
-
-/// Makes the span of a served call the current one of everything that runs in `context`.
-pub fn enter_span(context: &Bound<'_, PyAny>, meta: &Map<String, Value>) -> PyResult<()> {
-    static ATTACH: Imported = Imported::new("toolhub.otel", "attach");
-    let text = |key| meta.get(key).and_then(Value::as_str);
-    let Some(parent) = text(TRACE_PARENT).filter(|_| OPEN.load(Ordering::Relaxed) > 0) else { return Ok(()) };
-    let py = context.py();
-    let given = (ATTACH.get(py)?, parent, text(TRACE_STATE), text("baggage"));
-    context.call_method1(intern!(py, "run"), given).map(drop)
-}
-
 /// Side, name, trace, span, parent span, flags, state, begin and end in nanoseconds since 1970, attributes, whether it failed.
 type SpanTuple<'py> =
     (&'static str, String, u128, u64, Option<u64>, u8, Option<String>, u64, u64, Bound<'py, PyDict>, bool);
@@ -91,7 +73,7 @@ impl TelemetryQueue {
         let queue = Arc::new(RecordQueue::default());
         let sink = queue.clone();
         hub.get().core().telemetry.set_sink(Some(Box::new(move |record| sink.push(record))));
-        OPEN.fetch_add(1, Ordering::Relaxed);
+        span_context::queue_opened();
         Ok(TelemetryQueue { queue, hub: hub.clone().unbind() })
     }
 
@@ -142,7 +124,7 @@ impl TelemetryQueue {
         if std::mem::replace(&mut self.queue.lock().is_closed, true) {
             return;
         }
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        span_context::queue_closed();
         self.hub.get().core().telemetry.set_sink(None);
         self.queue.arrived.notify_all();
     }

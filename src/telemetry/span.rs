@@ -1,24 +1,12 @@
-//! A request that is running, and its record.
+//! A request that is running.
 
-use super::attribute::{AttributeValue, SpanAttribute, SpanAttributes};
+use super::attribute::{AttributeValue, SpanAttribute};
 use super::context::{TraceContext, TraceParent};
-use super::{SpanSide, TelemetryRecord, TelemetrySink};
+use super::record::{SpanRecord, SpanSide, TelemetryRecord, TelemetrySink};
+use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-
-/// A request that is over.
-#[derive(Debug)]
-pub struct SpanRecord {
-    pub side: SpanSide,
-    /// The method, and the tool or the prompt that it is about.
-    pub name: String,
-    pub context: TraceContext,
-    pub parent: TraceParent,
-    pub begun: SystemTime,
-    pub duration: Duration,
-    pub attributes: SpanAttributes,
-    pub is_error: bool,
-}
 
 /// A request that is running. One that is dropped before its end was cancelled.
 pub struct OpenSpan {
@@ -108,52 +96,14 @@ impl Drop for OpenSpan {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::Telemetry;
-    use super::*;
-    use crate::sync::Mutex;
+#[derive(Deserialize)]
+struct FlaggedResult {
+    #[serde(rename = "isError")]
+    is_error: Option<Value>,
+}
 
-    fn recorded() -> (Telemetry, Arc<Mutex<Vec<SpanRecord>>>) {
-        let (telemetry, records) = (Telemetry::default(), Arc::new(Mutex::new(Vec::new())));
-        let kept = records.clone();
-        telemetry.set_sink(Some(Box::new(move |record| {
-            if let TelemetryRecord::Span(span) = record {
-                kept.lock().push(*span);
-            }
-        })));
-        (telemetry, records)
-    }
-
-    #[test]
-    fn without_a_sink_there_is_no_span() {
-        let telemetry = Telemetry::default();
-        let asked = || -> TraceParent { panic!("nothing is read") };
-        assert!(telemetry.begin(SpanSide::Client, "tools/call", asked).is_none() && !telemetry.is_on());
-    }
-
-    #[test]
-    fn a_span_is_a_child_of_what_the_request_brings() {
-        let (telemetry, records) = recorded();
-        let parent = TraceContext { flags: 0, ..TraceContext::root() };
-        let given = || TraceParent { context: Some(parent), state: None };
-        let mut span = telemetry.begin(SpanSide::Server, "tools/call", given).unwrap();
-        span.set_target("tools/call", "add");
-        let own = span.context().unwrap();
-        assert_eq!((own.trace, own.flags), (parent.trace, 0));
-        assert_ne!(own.span, parent.span);
-        span.end();
-        let records = records.lock();
-        assert_eq!(records[0].name, "tools/call add");
-        assert!(!records[0].is_error && records.len() == 1);
-    }
-
-    #[test]
-    fn a_span_that_is_dropped_was_cancelled() {
-        let (telemetry, records) = recorded();
-        drop(telemetry.begin(SpanSide::Client, "ping", TraceParent::default));
-        let records = records.lock();
-        assert!(records[0].is_error);
-        assert_eq!(records[0].attributes[1], (SpanAttribute::ErrorType, "cancelled".into()));
-    }
+/// Whether the result of a call, as JSON, says that the tool has failed.
+pub fn is_tool_error(result: &str) -> bool {
+    let flagged: Result<FlaggedResult, _> = serde_json::from_str(result);
+    flagged.is_ok_and(|flagged| flagged.is_error == Some(Value::Bool(true)))
 }

@@ -4,7 +4,7 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
 use crate::telemetry::{
-    OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, session_name,
+    OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error, session_name,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -65,22 +65,11 @@ pub fn begin(
     Some(span)
 }
 
-#[derive(Deserialize)]
-struct CallOutcome {
-    #[serde(rename = "isError")]
-    is_error: Option<Value>,
-}
-
 /// Ends the span with the answer.
 pub fn end(mut span: Box<OpenSpan>, method: &str, answer: &Result<String, RpcError>) {
     match answer {
         Err(error) => span.fail(Some(error.code), ""),
-        Ok(result) if method == "tools/call" => {
-            let outcome: Result<CallOutcome, _> = serde_json::from_str(result);
-            if outcome.is_ok_and(|outcome| outcome.is_error == Some(Value::Bool(true))) {
-                span.fail(None, "tool_error");
-            }
-        }
+        Ok(result) if method == "tools/call" && is_tool_error(result) => span.fail(None, "tool_error"),
         Ok(_) => {}
     }
     span.end();

@@ -4,9 +4,8 @@ use super::host::ServerCallbacks;
 use super::transport::Transport;
 use crate::error::HubError;
 use crate::telemetry::{
-    OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent,
+    OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -44,7 +43,7 @@ pub fn begin(
 /// Ends the span of a request that was answered, or could not be.
 pub fn end(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>, HubError>) {
     match reply {
-        Ok(result) if method == "tools/call" && is_tool_error(result) => span.fail(None, "tool_error"),
+        Ok(result) if method == "tools/call" && is_tool_error(result.get()) => span.fail(None, "tool_error"),
         Ok(_) => {}
         Err(error) => span.fail(error.code, error.kind.name()),
     }
@@ -80,15 +79,4 @@ fn place(transport: &dyn Transport, version: &str) -> SpanAttributes {
     add(SpanAttribute::Address, place.address.as_deref());
     attributes.extend(place.port.map(|port| (SpanAttribute::Port, port.into())));
     attributes
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Outcome {
-    is_error: Option<Value>,
-}
-
-fn is_tool_error(result: &RawValue) -> bool {
-    let outcome: Result<Outcome, _> = serde_json::from_str(result.get());
-    outcome.is_ok_and(|outcome| outcome.is_error == Some(Value::Bool(true)))
 }
