@@ -13,6 +13,7 @@ behind it form one tree. The histograms are `mcp.client.operation.duration`, `mc
 `mcp.client.session.duration` and `mcp.server.session.duration`, in seconds. Arguments and results are never recorded.
 """
 
+import atexit
 import logging
 import threading
 from collections.abc import Mapping
@@ -121,11 +122,14 @@ class Tracing:
         self._queue = _core.TelemetryQueue(hub._core)
         self._thread = threading.Thread(target=self._export_all, name="toolhub-otel", daemon=True)
         self._thread.start()
+        # Before the providers, which were made earlier, are shut down.
+        atexit.register(self)
 
     def __call__(self) -> None:
         """Stop. What has ended is exported first; calling it again does nothing."""
         if self._hub._tracing is self:
             self._hub._tracing = None
+        atexit.unregister(self)
         self._queue.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()

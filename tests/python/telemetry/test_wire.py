@@ -37,7 +37,11 @@ async def test_a_request_carries_its_span(environment: str) -> None:
     spans = {span.name: span for span in exporter.get_finished_spans()}
     span = spans["tools/call say"].context
     assert span is not None
-    assert headers["traceparent"] == meta["traceparent"] == f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+    assert (
+        headers["traceparent"]
+        == meta["traceparent"]
+        == f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+    )
     call = spans["execute_tool say"].context
     assert call is not None
     assert spans["tools/call say"].parent.span_id == call.span_id  # pyright: ignore[reportOptionalMemberAccess]
