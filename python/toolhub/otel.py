@@ -138,7 +138,8 @@ class Tracing:
     def flush(self) -> None:
         """Hand all that has ended to the providers now. They have a `force_flush` of their own."""
         with self._lock:
-            spans, sessions, dropped = self._queue.take()
+            taken: Any = self._queue.take()
+            spans, sessions, dropped = taken
             for span in spans:
                 self._export(*span)
             for side, seconds, attributes in sessions:

@@ -4,6 +4,7 @@ use super::hub::PyHub;
 use super::runtime;
 use super::span_context;
 use crate::telemetry::{AttributeValue, SpanAttribute, SpanAttributes, TelemetryRecord};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::VecDeque;
@@ -127,6 +128,10 @@ impl TelemetryQueue {
         span_context::queue_closed();
         self.hub.get().core().telemetry.set_sink(None);
         self.queue.arrived.notify_all();
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)
     }
 }
 

@@ -50,11 +50,9 @@ pub struct AnsweredRequest {
 /// Runs a request to its end.
 pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
     let begun = Instant::now();
-    let span = match &*request.method {
-        LISTEN => None,
-        CALL => traced::begin(gateway, request, exchange, CALL),
-        method => traced::begin(gateway, request, exchange, known_method(method).unwrap_or_default()),
-    };
+    let is_traced = gateway.hub.telemetry.is_on() && request.method != LISTEN;
+    let method = || known_method(&request.method).unwrap_or(CALL);
+    let span = is_traced.then(|| traced::begin(gateway, request, exchange, method())).flatten();
     let dispatched = dispatch(gateway, request, exchange).await;
     if let Some(span) = span {
         traced::end(span, &request.method, &dispatched);
