@@ -18,7 +18,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from . import _core
 from .events import new_execution_id
@@ -138,7 +138,7 @@ class Tracing:
     def flush(self) -> None:
         """Hand all that has ended to the providers now. They have a `force_flush` of their own."""
         with self._lock:
-            taken: Any = self._queue.take()
+            taken = cast("Any", self._queue.take())
             spans, sessions, dropped = taken
             for span in spans:
                 self._export(*span)
