@@ -38,6 +38,8 @@ _NAME = "toolhub"
 _log = logging.getLogger("toolhub")
 # What the conventions advise, in seconds.
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+_GATHERED = 0.05
+"""Seconds for which spans are gathered before they are exported."""
 _HISTOGRAMS = {
     "client": ("mcp.client.operation.duration", "The duration of the MCP request as observed on the sender."),
     "server": (
@@ -119,6 +121,7 @@ class Tracing:
         self._exported: Any = None
         self._ids = _GivenIds()
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self._queue = _core.TelemetryQueue(hub._core)
         self._thread = threading.Thread(target=self._export_all, name="toolhub-otel", daemon=True)
         self._thread.start()
@@ -130,6 +133,7 @@ class Tracing:
         if self._hub._tracing is self:
             self._hub._tracing = None
         atexit.unregister(self)
+        self._stopped.set()
         self._queue.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -153,6 +157,8 @@ class Tracing:
 
     def _export_all(self) -> None:
         while self._queue.wait():
+            # Many at once: a thread that wakes up for each would take the GIL from the calls again and again.
+            self._stopped.wait(_GATHERED)
             try:
                 self.flush()
             except Exception:
