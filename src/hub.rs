@@ -41,6 +41,7 @@ use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
+use crate::telemetry::Telemetry;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
 use callers::KnownCallers;
@@ -137,6 +138,8 @@ pub struct Hub {
     /// Held while the tool that reads cut results is registered.
     offering: Mutex<()>,
     refusals: PinRefusals,
+    /// What gets to know of requests to and from MCP peers.
+    pub telemetry: Telemetry,
     closed: AtomicBool,
 }
 
@@ -163,6 +166,7 @@ impl Hub {
             texts: Arc::default(),
             offering: Mutex::default(),
             refusals: PinRefusals::default(),
+            telemetry: Telemetry::default(),
             closed: AtomicBool::new(false),
             options,
         }

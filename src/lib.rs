@@ -71,6 +71,7 @@ pub mod secret;
 pub mod sse;
 pub mod stack;
 pub mod sync;
+pub mod telemetry;
 pub mod text;
 pub mod wording;
 

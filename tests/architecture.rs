@@ -38,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("kind", &["text"]),
     ("secret", &["invisible", "text"]),
+    ("telemetry", &["canonical", "sync"]),
     ("wording", &[]),
     ("principal", &["secret"]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
@@ -97,6 +98,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "secret",
             "sse",
             "tape",
+            "telemetry",
             "text",
             "wording",
         ],
@@ -124,6 +126,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "stats",
             "sync",
             "tape",
+            "telemetry",
             "text",
             "truncate",
             "wording",

@@ -88,6 +88,7 @@ fn call(id: u64) -> OutgoingRequest {
 fn request(id: u64, method: &'static str, name: Option<&str>) -> OutgoingRequest {
     let body = json!({"jsonrpc": "2.0", "id": id, "method": method}).to_string();
     OutgoingRequest {
+        trace: None,
         id,
         method,
         name: name.map(Into::into),

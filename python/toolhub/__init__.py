@@ -87,6 +87,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import agents as agents
+    from . import display as display
     from . import kit as kit
     from . import llm as llm
     from . import testing as testing
@@ -100,7 +101,7 @@ if "TOOLHUB_RECORD" in os.environ:
 
 def __getattr__(name: str) -> Any:
     # Submodules are imported on first use, so that `toolhub.llm.OpenAI` works and `import toolhub` stays fast.
-    if name in ("agents", "kit", "llm", "testing"):
+    if name in ("agents", "display", "kit", "llm", "testing"):
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")

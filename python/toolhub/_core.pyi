@@ -151,6 +151,10 @@ class Candidate:
     One provider of a tool name.
     """
     def __repr__(self, /) -> str: ...
+    def _repr_mimebundle_(self, /, include: Any | None = None, exclude: Any | None = None) -> dict[str, Any]:
+        """
+        What a notebook shows.
+        """
     @property
     def annotations(self, /) -> dict[str, Any]: ...
     @property
@@ -744,6 +748,25 @@ class TapedQuestion:
         """
 
 @final
+class TelemetryQueue:
+    """
+    The spans and sessions of a hub that are over. Making one turns telemetry on, closing it turns it off.
+    """
+    def __new__(cls, /, hub: Hub) -> TelemetryQueue: ...
+    def close(self, /) -> None:
+        """
+        Turns telemetry off. What waits can still be taken.
+        """
+    def take(self, /) -> tuple[list[tuple[str, str, int, int, int | None, int, str | None, int, int, dict, bool]], list[tuple[str, float, dict]], int]:
+        """
+        All spans and sessions that wait, and how many records were dropped since the last time.
+        """
+    def wait(self, /) -> bool:
+        """
+        Waits for records, without the GIL; False when there will be no more.
+        """
+
+@final
 class ThreadCall(Awaitable):
     """
     A call of a function on a thread; await it once.
@@ -798,6 +821,10 @@ class ToolInfo:
     One tool name and its candidates. What it shows of itself is what its first candidate says.
     """
     def __repr__(self, /) -> str: ...
+    def _repr_mimebundle_(self, /, include: Any | None = None, exclude: Any | None = None) -> dict[str, Any]:
+        """
+        What a notebook shows.
+        """
     @property
     def annotations(self, /) -> dict[str, Any]: ...
     @property
@@ -1279,6 +1306,11 @@ def stop_tape() -> tuple[int, list[str], list[str]]:
 def stop_workers() -> None:
     """
     Ends all workers after what they are doing. Calls that come later find new pools.
+    """
+
+def telemetry_attributes() -> list[tuple[str, bool]]:
+    """
+    The names of all attributes, and whether metrics have them too.
     """
 
 def tool_kind(name: str, capabilities: Sequence[str]) -> str:

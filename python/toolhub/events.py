@@ -56,6 +56,11 @@ _PROCESS = os.urandom(4).hex()
 _numbers = count(1)
 
 
+def new_execution_id() -> str:
+    """An id that no other call has."""
+    return f"{_PROCESS}-{next(_numbers)}"
+
+
 class Event(dict[str, Any]):
     """One event: a dict with `type`, `time` (seconds since 1970), `execution_id`, `call_id`, `tool`, `source`, `server`, and
     more that depends on its type.
@@ -170,7 +175,7 @@ class Watched:
         self._events, self._tool, self._begun = events, tool, time.perf_counter()
         # None: the arguments are not known, so an error about them may quote anything.
         self._args: Any = None if not is_readable else {} if args is None else args
-        execution_id = f"{_PROCESS}-{next(_numbers)}"
+        execution_id = new_execution_id()
         self._ids = {"execution_id": execution_id, "call_id": call_id or execution_id}
         if EXECUTE.isEnabledFor(logging.DEBUG):
             from ._plain import shown
@@ -200,6 +205,11 @@ class Watched:
                 error=self._error(more, kind),
             )
         self._events.emit(what, **self._ids, tool=tool, source=source, server=server, **details)
+
+    @property
+    def execution_id(self) -> str:
+        """The id of the call in all its events."""
+        return self._ids["execution_id"]
 
     def routed(self, rule: str, source: str | None, server: str | None) -> None:
         """The request was routed."""

@@ -1,129 +1,308 @@
-"""Events as OpenTelemetry spans, named by the GenAI and MCP conventions. Needs the extra: `pip install agent-toolhub[otel]`.
+"""Calls and MCP requests as OpenTelemetry spans and metrics, named by the conventions for GenAI and MCP.
 
-A call is one span `execute_tool NAME`, with `gen_ai.operation.name`, `gen_ai.tool.name`, `gen_ai.tool.call.id` (the model's id)
-and `toolhub.execution.id` (unique). Each try on an MCP server is a client span `tools/call NAME` inside it, with
-`mcp.method.name`. Arguments and results are never recorded.
+Needs the extra: `pip install agent-toolhub[otel]`. `trace(hub)` turns it on; without it, nothing of OpenTelemetry is imported.
+
+| span | kind | what |
+|---|---|---|
+| `execute_tool NAME` | internal | a call that this program makes; current while the tool runs |
+| `tools/call NAME`, `tools/list`, … | client | a request to a server, each try one |
+| `tools/call NAME`, `tools/list`, … | server | a request of a client of a served hub |
+
+A request carries its span as `traceparent` in `_meta`, over HTTP in a header too, so that a client, a gateway and the servers
+behind it form one tree. The histograms are `mcp.client.operation.duration`, `mcp.server.operation.duration`,
+`mcp.client.session.duration` and `mcp.server.session.duration`, in seconds. Arguments and results are never recorded.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import atexit
+import logging
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from .events import Event
+from . import _core
+from .events import new_execution_id
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
 
     from .hub import ToolHub
+    from .hub._call_methods import Around
+    from .result import ToolResult
 
-__all__ = ["trace"]
+__all__ = ["Tracing", "trace"]
+
+_NAME = "toolhub"
+_log = logging.getLogger("toolhub")
+# What the conventions advise, in seconds.
+_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+_GATHERED = 0.05
+"""Seconds for which spans are gathered before they are exported."""
+_HISTOGRAMS = {
+    "client": ("mcp.client.operation.duration", "The duration of the MCP request as observed on the sender."),
+    "server": (
+        "mcp.server.operation.duration",
+        "The duration of the MCP request as observed on the receiver.",
+    ),
+    "client session": ("mcp.client.session.duration", "The duration of the MCP session on the client."),
+    "server session": ("mcp.server.session.duration", "The duration of the MCP session on the server."),
+}
 
 
-def trace(hub: "ToolHub", tracer_provider: "TracerProvider | None" = None) -> Callable[[], None]:
-    """Record a span for every call of a hub, in the given or the global provider. Call the returned function to stop.
+def trace(
+    hub: "ToolHub",
+    tracer_provider: "TracerProvider | None" = None,
+    meter_provider: "MeterProvider | None" = None,
+) -> "Tracing":
+    """Record spans and durations of a hub, in the given or the global providers. Call the returned object to stop.
 
-    The span is a child of the one that is current where the call is made.
+        from toolhub import otel
+
+        stop = otel.trace(hub)
+        …
+        stop()
+
+    The span of a call is a child of the one that is current where the call is made. Raises `ImportError` without the extra
+    `otel`, and `RuntimeError` for a hub that is traced already.
     """
-    return hub.on_event(_Spans(tracer_provider))
+    if hub._tracing is not None:
+        raise RuntimeError("this hub is traced already; call what trace() returned before, to stop it")
+    tracing = Tracing(hub, tracer_provider, meter_provider)
+    hub._tracing = tracing
+    return tracing
 
 
-class _Call:
-    """The spans of one call: its own, and one for each try on a server."""
+def attach(parent: str, state: str | None, baggage: str | None) -> None:
+    """Make the span of a served call the current one. The core calls it in the context of the tool."""
+    from opentelemetry import context
 
-    __slots__ = ("span", "tries")
-
-    def __init__(self, span: "Span") -> None:
-        self.span = span
-        self.tries: dict[int, Span] = {}
+    carrier = {"traceparent": parent, "tracestate": state, "baggage": baggage}
+    context.attach(_extracted({key: text for key, text in carrier.items() if text is not None}))
 
 
-class _Spans:
-    """Turns events into spans. Every started call ends with `finished`, so no span stays open."""
+def _extracted(carrier: Mapping[str, str]) -> "Context":
+    from opentelemetry.baggage.propagation import W3CBaggagePropagator
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    def __init__(self, provider: "TracerProvider | None") -> None:
+    return W3CBaggagePropagator().extract(carrier, TraceContextTextMapPropagator().extract(carrier))
+
+
+class Tracing:
+    """The telemetry of one hub, made by `trace`. Call it to stop."""
+
+    def __init__(
+        self,
+        hub: "ToolHub",
+        tracer_provider: "TracerProvider | None",
+        meter_provider: "MeterProvider | None",
+    ) -> None:
         try:
+            from opentelemetry import metrics
             from opentelemetry import trace as api
+            from opentelemetry.baggage.propagation import W3CBaggagePropagator
+            from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
             raise ImportError("tracing needs OpenTelemetry: pip install 'agent-toolhub[otel]'") from error
         self._api = api
-        self._tracer = api.get_tracer("toolhub", tracer_provider=provider)
-        self._calls: dict[str, _Call] = {}
-
-    def __call__(self, event: Event) -> None:
-        if event.execution_id is None:
-            return
-        match event.type:
-            case "started":
-                self._started(event)
-            case "retried":
-                self._call(event).span.add_event("retried", {"error.message": str(event.error)})
-            case "failed" | "cancelled":
-                self._try_ended(event)
-            case "finished":
-                self._finished(event)
-            case _:
-                pass
-
-    def _call(self, event: Event) -> _Call:
-        known = self._calls.get(event.execution_id)
-        if known is None:
-            begun = event.time - (event.get("duration_ms") or 0.0) / 1e3
-            span = self._tracer.start_span(
-                f"execute_tool {event.tool}",
-                start_time=_nanoseconds(begun),
-                attributes={
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": str(event.tool),
-                    "gen_ai.tool.call.id": event.call_id,
-                    "toolhub.execution.id": event.execution_id,
-                    "gen_ai.tool.type": "function",
-                },
+        self._hub = hub
+        self._provider = tracer_provider
+        self._tracer = api.get_tracer(_NAME, tracer_provider=tracer_provider)
+        self._propagators = (TraceContextTextMapPropagator(), W3CBaggagePropagator())
+        meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
+        self._histograms = {
+            side: meter.create_histogram(
+                name, unit="s", description=about, explicit_bucket_boundaries_advisory=_BUCKETS
             )
-            known = self._calls[event.execution_id] = _Call(span)
-        return known
+            for side, (name, about) in _HISTOGRAMS.items()
+        }
+        self._in_metrics = {name for name, is_there in _core.telemetry_attributes() if is_there}
+        self._exported: Any = None
+        self._ids = _GivenIds()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._queue = _core.TelemetryQueue(hub._core)
+        self._thread = threading.Thread(target=self._export_all, name="toolhub-otel", daemon=True)
+        self._thread.start()
+        # Before the providers, which were made earlier, are shut down.
+        atexit.register(self)
 
-    def _started(self, event: Event) -> None:
-        call = self._call(event)
-        if event.server is None:
-            call.span.add_event("started", {"toolhub.source": str(event.source)})
-            return
-        call.tries[event.attempt] = self._tracer.start_span(
-            f"tools/call {event.tool}",
-            context=self._api.set_span_in_context(call.span),
-            kind=self._api.SpanKind.CLIENT,
-            start_time=_nanoseconds(event.time),
-            attributes={
-                "mcp.method.name": "tools/call",
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": str(event.tool),
-                "toolhub.server": event.server,
-            },
+    def __call__(self) -> None:
+        """Stop. What has ended is exported first; calling it again does nothing."""
+        if self._hub._tracing is self:
+            self._hub._tracing = None
+        atexit.unregister(self)
+        self._stopped.set()
+        self._queue.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand all that has ended to the providers now. They have a `force_flush` of their own."""
+        with self._lock:
+            taken = cast("Any", self._queue.take())
+            spans, sessions, dropped = taken
+            for span in spans:
+                self._export(*span)
+            for side, seconds, attributes in sessions:
+                self._histograms[f"{side} session"].record(seconds, self._metric_attributes(attributes))
+        if dropped:
+            _log.warning("dropped %d spans that ended faster than they could be exported", dropped)
+
+    def _call(self, tool: Any, args: Any, around: "Around") -> "TracedCall":
+        """The span of a call; its context goes into the `meta` of what is around the call."""
+        return TracedCall(self, str(tool), args, around)
+
+    def _export_all(self) -> None:
+        while self._queue.wait():
+            # Many at once: a thread that wakes up for each would take the GIL from the calls again and again.
+            self._stopped.wait(_GATHERED)
+            try:
+                self.flush()
+            except Exception:
+                _log.exception("a span could not be exported")
+
+    def _export(
+        self,
+        side: str,
+        name: str,
+        trace_id: int,
+        span_id: int,
+        parent_id: int | None,
+        flags: int,
+        state: str | None,
+        begun: int,
+        ended: int,
+        attributes: dict[str, Any],
+        is_error: bool,
+    ) -> None:
+        api = self._api
+        context = api.set_span_in_context(api.INVALID_SPAN)
+        if parent_id is not None:
+            parent = api.SpanContext(
+                trace_id,
+                parent_id,
+                is_remote=side == "server",
+                trace_flags=api.TraceFlags(flags),
+                trace_state=None if state is None else api.TraceState.from_header([state]),
+            )
+            context = api.set_span_in_context(api.NonRecordingSpan(parent), context)
+        self._ids.trace_id, self._ids.span_id = trace_id, span_id
+        kind = api.SpanKind.SERVER if side == "server" else api.SpanKind.CLIENT
+        tracer = self._exporting_tracer()
+        span = tracer.start_span(name, context=context, kind=kind, attributes=attributes, start_time=begun)
+        if is_error:
+            span.set_status(api.Status(api.StatusCode.ERROR))
+        span.end(ended)
+        histogram = self._histograms[side]
+        histogram.record(
+            (ended - begun) / 1e9, self._metric_attributes(attributes), api.set_span_in_context(span)
         )
 
-    def _try_ended(self, event: Event) -> None:
-        call = self._call(event)
-        span = call.tries.pop(event.attempt, None)
-        if span is None:
-            call.span.add_event(
-                event.type, {"error.type": str(event.kind), "error.message": str(event.error)}
-            )
-        else:
-            self._end(span, event, failed=True)
+    def _exporting_tracer(self) -> Any:
+        """A tracer whose spans have the ids that the core has given them, because they were sent already."""
+        if self._exported is None:
+            tracer: Any = self._api.get_tracer(_NAME, tracer_provider=self._provider)
+            if not hasattr(tracer, "id_generator"):
+                # No SDK, or none yet: nothing is recorded, or by a tracer that gives ids of its own.
+                return tracer
+            tracer.id_generator = self._ids
+            self._exported = tracer
+        return self._exported
 
-    def _finished(self, event: Event) -> None:
-        call = self._call(event)
-        del self._calls[event.execution_id]
-        for span in call.tries.values():
-            self._end(span, event, failed=False)
-        call.span.set_attribute("toolhub.source", str(event.source))
-        self._end(call.span, event, failed=not event.success)
-
-    def _end(self, span: "Span", event: Event, *, failed: bool) -> None:
-        if failed:
-            span.set_attribute("error.type", str(event.get("kind") or "error"))
-            description: Any = event.get("error")
-            span.set_status(self._api.Status(self._api.StatusCode.ERROR, description))
-        span.end(_nanoseconds(event.time))
+    def _metric_attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in attributes.items() if name in self._in_metrics}
 
 
-def _nanoseconds(seconds: float) -> int:
-    return int(seconds * 1e9)
+class _GivenIds:
+    """Gives a span the ids that it has already. Has the methods of the SDK's `IdGenerator`; used under a lock."""
+
+    trace_id = 0
+    span_id = 0
+
+    def generate_trace_id(self) -> int:
+        return self.trace_id
+
+    def generate_span_id(self) -> int:
+        return self.span_id
+
+    def is_trace_id_random(self) -> bool:
+        return True
+
+
+class TracedCall:
+    """The span `execute_tool NAME` of one call, current while it runs."""
+
+    __slots__ = ("_args", "_execution_id", "_span", "_token", "_tool", "_tracing", "around")
+
+    def __init__(self, tracing: Tracing, tool: str, args: Any, around: "Around") -> None:
+        self._tracing, self._tool, self._args, self.around = tracing, tool, args, around
+        self._execution_id: str | None = None
+
+    def __enter__(self) -> Self:
+        from opentelemetry import context
+
+        api = self._tracing._api
+        tool = _core.event_name(self._tool)
+        self._span: Span = self._tracing._tracer.start_span(
+            f"execute_tool {tool}",
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": tool,
+                "gen_ai.tool.type": "function",
+            },
+        )
+        current = api.set_span_in_context(self._span)
+        self._token = context.attach(current)
+        carrier: dict[str, Any] = {}
+        for propagator in self._tracing._propagators:
+            propagator.inject(carrier, current)
+        # What the caller has put into `_meta` itself is meant to go out as it is.
+        progress, meta, watch, llm, passed_on = self.around
+        self.around = progress, carrier | dict(meta or {}), watch and self._watching(watch), llm, passed_on
+        return self
+
+    def _watching(self, watch: Any) -> Any:
+        """Makes the reporter of the call, and takes over the id that its events have."""
+
+        def watching(*call: Any) -> Any:
+            watched = watch(*call)
+            self._execution_id = watched.execution_id
+            return watched
+
+        return watching
+
+    def ended(self, result: "ToolResult") -> "ToolResult":
+        """The call has a result."""
+        meta: Mapping[str, Any] = result.get("_meta") or {}
+        named = {"gen_ai.tool.call.id": "call_id", "toolhub.source": "source", "toolhub.server": "server"}
+        for attribute, key in named.items():
+            if isinstance(meta.get(key), str):
+                self._span.set_attribute(attribute, meta[key])
+        if not result.success:
+            kind = "tool_error" if result.kind is None else result.kind.value
+            self._failed(kind, str(result.error))
+        return result
+
+    def _failed(self, kind: str, error: str) -> None:
+        api = self._tracing._api
+        self._span.set_attribute("error.type", kind)
+        # Without the values of the arguments, which it may quote.
+        about = _core.event_error(error, {} if self._args is None else self._args, kind)
+        self._span.set_status(api.Status(api.StatusCode.ERROR, about))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from asyncio import CancelledError
+
+        from opentelemetry import context
+
+        if error is not None:
+            is_cancelled = isinstance(error, CancelledError | GeneratorExit)
+            self._failed("cancelled" if is_cancelled else type(error).__name__, "")
+        context.detach(self._token)
+        self._span.set_attribute("toolhub.execution.id", self._execution_id or new_execution_id())
+        self._span.end()

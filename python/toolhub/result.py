@@ -1,10 +1,13 @@
 """The result of a call: a real dict, with attributes and a short `repr` on top."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._plain import readable
 from .exceptions import ErrorKind, ToolError
+
+if TYPE_CHECKING:
+    from .display._html import Bundle
 
 __all__ = ["ToolResult"]
 
@@ -134,6 +137,11 @@ class ToolResult(dict[str, Any]):
         line = " ".join(self.text.split())
         shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
         return f"ToolResult(success={self.success}{named}, {'text' if self.success else 'error'}={shown!r})"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from .display._views import of_result
+
+        return of_result(self)
 
 
 _SHOWN = 60

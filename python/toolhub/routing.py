@@ -1,8 +1,12 @@
 """The explanation of what would happen to a call."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ._core import Candidate
+
+if TYPE_CHECKING:
+    from .display._html import Bundle
 
 __all__ = ["Explanation"]
 
@@ -25,3 +29,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from .display._views import of_explanation
+
+        return of_explanation(self)

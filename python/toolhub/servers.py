@@ -2,10 +2,13 @@
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from .exceptions import ErrorKind, ToolError
+
+if TYPE_CHECKING:
+    from .display._html import Bundle
 
 __all__ = ["ConnectReport", "LoadReport", "ServerInfo"]
 
@@ -99,6 +102,11 @@ class ConnectReport:
 
     def __bool__(self) -> bool:
         return not self.failed
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from .display._views import of_connect_report
+
+        return of_connect_report(self)
 
 
 def as_error(given: dict[str, Any]) -> ToolError:

@@ -69,10 +69,12 @@ mod servers;
 mod skills;
 mod slices;
 mod slots;
+mod span_context;
 mod stats_rows;
 mod store;
 mod tables;
 mod tape;
+mod telemetry;
 mod templates;
 mod text;
 mod text_arguments;
@@ -193,6 +195,8 @@ mod _core {
         TapedQuestion, cassette_events, first_difference, is_replaying, question_on_tape, scrub,
         start_recording, start_replay, stop_tape,
     };
+    #[pymodule_export]
+    use super::telemetry::{TelemetryQueue, telemetry_attributes};
     #[pymodule_export]
     use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
     #[pymodule_export]

@@ -20,6 +20,7 @@ use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
 use super::releasing::{LargeCopy, LargeJson, release};
 use super::served_loops::ServedLoop;
 use super::slots::{self, CallsAround};
+use super::span_context;
 use super::value;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, refused_by_pool, reported, worker_lost};
@@ -150,6 +151,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
         let around = CallsAround::default().lending(lender);
         slots::enter(&context, slots::hold(py, around)?)?;
         scope.enter(&context)?;
+        span_context::enter_span(&context, &ctx.extras.meta)?;
         let call = ServedCall {
             tool,
             args: Mutex::new(Some(args)),

@@ -102,6 +102,7 @@ impl PyServers {
             log: Some(log),
             tell: Some(tell),
             callers_answer: Arc::clone(&is_served),
+            telemetry: hub.get().core().telemetry.clone(),
             ..Host::default()
         };
         let opens_pages = asks.iter().any(|known| known == "open_url");

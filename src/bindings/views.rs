@@ -1,6 +1,7 @@
 //! Read-only pictures of what is registered, for Python.
 
 use super::call_scope;
+use super::imported::Imported;
 use super::once::intern;
 use super::python_tool::python_tool;
 use super::stats_rows::{CountedCalls, row_of};
@@ -183,6 +184,18 @@ impl PyCandidate {
         Ok(TypedDict(row_of(py, &self.inner, &CountedCalls::OfCaller(None), Instant::now())?.into_any()))
     }
 
+    /// What a notebook shows.
+    #[pyo3(signature = (include=None, exclude=None))]
+    fn _repr_mimebundle_<'py>(
+        slf: &Bound<'py, Self>,
+        include: Option<&Bound<'py, PyAny>>,
+        exclude: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<TypedDict<'py>> {
+        // A notebook leaves out what it does not want.
+        let _ = (include, exclude);
+        shown_in_notebook(slf.as_any())
+    }
+
     fn __repr__(&self) -> String {
         format!("<Candidate {:?} from {}>", &*self.inner.spec().name, self.inner.label())
     }
@@ -324,6 +337,18 @@ impl ToolInfo {
         self.candidates.iter().map(|candidate| candidate.source.name()).collect()
     }
 
+    /// What a notebook shows.
+    #[pyo3(signature = (include=None, exclude=None))]
+    fn _repr_mimebundle_<'py>(
+        slf: &Bound<'py, Self>,
+        include: Option<&Bound<'py, PyAny>>,
+        exclude: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<TypedDict<'py>> {
+        // A notebook leaves out what it does not want.
+        let _ = (include, exclude);
+        shown_in_notebook(slf.as_any())
+    }
+
     fn __repr__(&self) -> String {
         let labels: Vec<_> = self.candidates.iter().map(|candidate| candidate.label()).collect();
         format!("<ToolInfo {:?} from {}>", self.name(), labels.join(", "))
@@ -332,6 +357,11 @@ impl ToolInfo {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.owner)
     }
+}
+
+fn shown_in_notebook<'py>(tool: &Bound<'py, PyAny>) -> PyResult<TypedDict<'py>> {
+    static SHOW: Imported = Imported::new("toolhub.display._views", "of_tool");
+    Ok(TypedDict(SHOW.get(tool.py())?.call1((tool,))?))
 }
 
 /// The candidates of a name that a listing shows, in order of priority; `None` when none is left.

@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::relay::Outlet;
+use super::request_trace::RequestTrace;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -12,4 +13,5 @@ pub struct Exchange {
     pub outlet: Outlet,
     /// Fires when the client has cancelled the request or is gone.
     pub cancel: CancellationToken,
+    pub trace: RequestTrace,
 }

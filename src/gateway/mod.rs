@@ -58,6 +58,7 @@ mod options;
 mod payload;
 mod questions;
 mod relay;
+mod request_trace;
 pub mod rpc;
 pub mod search_mode;
 mod session;

@@ -4,6 +4,7 @@
 mod agents;
 mod cassettes;
 mod configuration;
+mod displays;
 mod explanations;
 mod folders;
 mod gateway;
@@ -35,7 +36,7 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
 
 /// Templates for notices, which begin with the place they are about. They are too general for other texts.
 pub(super) fn notices() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    [configuration::CONFIGURATION, folders::FOLDERS].into_iter().flatten()
+    [configuration::CONFIGURATION, folders::FOLDERS, displays::DISPLAYS].into_iter().flatten()
 }
 
 /// What may follow any sentence about a server. The sentence before it is shorter by that, so it comes first.

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..result import ToolResult
 from ._record import Record
+
+if TYPE_CHECKING:
+    from ..display._html import Bundle
 
 NONE = "none"
 """The tool of a step that needs only thinking."""
@@ -74,6 +77,11 @@ class Plan(list[Step]):
     def steps(self) -> list[Step]:
         """The steps as a plain list."""
         return list(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from ..display._views import of_plan
+
+        return of_plan(self)
 
 
 class StepResult(Record):

@@ -10,7 +10,7 @@ Each part owns its state and depends on the core and on other parts, never on th
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
@@ -66,6 +66,9 @@ from ._state import HubState
 from ._store import HubStore
 from ._synthesis import check_llm
 from ._tool_methods import ToolMethods
+
+if TYPE_CHECKING:
+    from ..display._html import Bundle
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 
@@ -351,6 +354,8 @@ class ToolHub(
         self._servers.close()
         if ending is not None:
             ending.wait()
+        if self._tracing is not None:
+            self._tracing()
         self._store.close()
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
@@ -380,6 +385,9 @@ class ToolHub(
         await self._servers.aclose()
         if ending is not None:
             await cast("Any", ending.wait_async())
+        if self._tracing is not None:
+            # An exporter may wait for its collector.
+            await in_thread(self._tracing)
         if self._store.has_thread:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
             await in_thread(self._store.close)
@@ -414,6 +422,11 @@ class ToolHub(
 
     def __repr__(self) -> str:
         return f"<ToolHub with {len(self)} tools{', closed' if self._state.closed else ''}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from ..display._views import of_hub
+
+        return of_hub(self)
 
 
 def _pairs(strategies: Any) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Never, Unpack, cast
+from typing import TYPE_CHECKING, Any, Never, Unpack, cast
 
 from .. import _background, _core
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole
@@ -17,6 +17,9 @@ from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Progress
 from ..result import ToolResult
 from ._synthesis import check_llm
+
+if TYPE_CHECKING:
+    from ..otel import Tracing
 
 _INFO = logging.INFO
 
@@ -101,6 +104,7 @@ class CallMethods:
     _core: Hub
     _events: Events
     _llm: Any
+    _tracing: "Tracing | None" = None
 
     async def execute(
         self,
@@ -138,7 +142,7 @@ class CallMethods:
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
-        if not (extra or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
+        if not (extra or self._tracing or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
             # The short way of most calls. A TypeError means that there is more to this one, or that an option is wrong.
             try:
                 planned = _cached_options(**options) if options else _NO_OPTIONS
@@ -149,7 +153,9 @@ class CallMethods:
                 return await _core.execute(self._core, name, args, planned, around)
         refuse_unknown(self, CallMethods.execute, options, name, args, extra)
         planned, around = self._planned_options(EXECUTE, **options)
-        return await settled(_core.execute(self._core, name, args, planned, around), around)
+        return await self._made(
+            name, args, around, lambda around: _core.execute(self._core, name, args, planned, around)
+        )
 
     async def execute_by_capability(
         self,
@@ -164,8 +170,12 @@ class CallMethods:
         """
         refuse_unknown(self, CallMethods.execute_by_capability, options)
         planned, around = self._planned_options(EXECUTE, max_parallel=max_parallel, **options)
-        awaitable = _core.execute_by_capability(self._core, capability, args, planned, around)
-        return await settled(awaitable, around)
+        return await self._made(
+            capability,
+            args,
+            around,
+            lambda around: _core.execute_by_capability(self._core, capability, args, planned, around),
+        )
 
     async def execute_many(
         self,
@@ -263,6 +273,15 @@ class CallMethods:
         planned = call_options(**options)
         reports = None if progress is None else ProgressReports(progress, options.get("deadline"))
         return planned, self._around(logger, reports, meta, llm, passed_on)
+
+    async def _made(
+        self, tool: Any, args: Any, around: "Around", make: "Callable[[Around], Awaitable[ToolResult]]"
+    ) -> ToolResult:
+        """The result of a call; if the hub is traced, the call is a span."""
+        if self._tracing is None:
+            return await settled(make(around), around)
+        with self._tracing._call(tool, args, around) as call:
+            return call.ended(await settled(make(call.around), call.around))
 
     def _around(
         self,

@@ -10,7 +10,7 @@ from ..options import DispatchOptions, Prefer, RequestOptions, StrategyName
 from ..permissions import Permissions
 from ..result import ToolResult
 from ..routing import Explanation
-from ._call_methods import CallMethods, settled
+from ._call_methods import CallMethods
 
 
 class DispatchMethods(CallMethods):
@@ -75,7 +75,14 @@ class DispatchMethods(CallMethods):
         self, request: Any, permissions: Permissions | None, **options: Unpack[DispatchOptions]
     ) -> ToolResult:
         planned, around = self._planned_options(ROUTE, **options)
-        return await settled(_core.dispatch(self._core, request, planned, around, permissions), around)
+        # The core reads the request; only a span has to know before what it is about.
+        tool, args = ("", None) if self._tracing is None else _core.read_request(self._core, request)[:2]
+        return await self._made(
+            tool,
+            args,
+            around,
+            lambda around: _core.dispatch(self._core, request, planned, around, permissions),
+        )
 
     def explain(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
@@ -13,10 +13,12 @@ from ..options import DispatchOptions, Reasoning, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approver, Permissions
 from ..result import ToolResult
-from ._call_methods import settled
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
 from ._servers import ServerManager
+
+if TYPE_CHECKING:
+    from ..display._html import Bundle
 
 _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
@@ -37,6 +39,11 @@ class RunOutcome:
     def __bool__(self) -> bool:
         """Whether the model called tools, so that its next turn is due."""
         return bool(self.calls)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> "Bundle":
+        from ..display._views import of_run
+
+        return of_run(self)
 
 
 class RunMethods(DispatchMethods):
@@ -105,7 +112,12 @@ class RunMethods(DispatchMethods):
         async def answer(call: _core.ParsedCall) -> ToolResult:
             if admit is not None and (instead := admit(call)) is not None:
                 return instead
-            return await settled(_core.dispatch(self._core, call, planned, around, permissions), around)
+            return await self._made(
+                call.name,
+                call.arguments,
+                around,
+                lambda around: _core.dispatch(self._core, call, planned, around, permissions),
+            )
 
         answered = await _carry_out(calls, groups, concurrency, answer)
         await self._servers.catch_up(answered)

@@ -11,10 +11,13 @@ from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow
 from ._listing import ListFetcher
+from ._prompts import Prompts
 from ._registration import Registration
 from ._search import ToolSearch
+from ._shown_lists import HitList, StatsByTool, StatsList, ToolList
 
 F = TypeVar("F", bound=Callable[..., Any])
+Shown = TypeVar("Shown", ToolList, HitList, StatsList, StatsByTool)
 
 
 class ToolMethods:
@@ -24,6 +27,7 @@ class ToolMethods:
     _registration: Registration
     _search: ToolSearch
     _lists: ListFetcher
+    _prompts: Prompts
 
     @overload
     def tool(
@@ -148,7 +152,7 @@ class ToolMethods:
         if server is not None:
             self._core.require_server(server)
         self._lists.fetch_missing()
-        return self._core.tools(source, server, capability, category)
+        return self._shown(ToolList(self._core.tools(source, server, capability, category)))
 
     def get(self, name: str) -> ToolInfo | None:
         """One tool by its name; None if there is none."""
@@ -204,7 +208,9 @@ class ToolMethods:
         """
         if caller is not None:
             check_text("caller", caller)
-        return self._core.stats_table(name, caller) if rows else self._core.stats(name, caller)
+        if rows:
+            return self._shown(StatsList(self._core.stats_table(name, caller)))
+        return self._shown(StatsByTool(self._core.stats(name, caller)))
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.
@@ -222,7 +228,7 @@ class ToolMethods:
         'countLetters'
         """
         self._lists.fetch_missing()
-        return self._search.search(query, k)
+        return self._shown(HitList(self._search.search(query, k)))
 
     def recommend(self, query: str, k: int = 10) -> list[Hit]:
         """`search`, weighted by what has worked before.
@@ -238,7 +244,13 @@ class ToolMethods:
         ['length']
         """
         self._lists.fetch_missing()
-        return self._search.recommend(query, k)
+        return self._shown(HitList(self._search.recommend(query, k)))
+
+    def _shown(self, table: Shown) -> Shown:
+        """A list or a table that a notebook shows in the language of the hub."""
+        if self._prompts.lang != "en":
+            table.lang = self._prompts.lang
+        return table
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._core

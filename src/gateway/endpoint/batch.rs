@@ -18,6 +18,7 @@ use crate::gateway::payload::{
     BATCH_VERSION, ClientPayload, agreed_version, batch_message, lost, takes_batches,
 };
 use crate::gateway::relay::Outlet;
+use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
@@ -159,7 +160,8 @@ impl HttpBatch<'_> {
         let cancel = self.cancel.child_token();
         let key = in_flight_key(session, &request.id.key());
         let entry = self.gateway.in_flight.enter(key, cancel.clone()).ok_or_else(|| in_use(&request.id))?;
-        let exchange = Exchange { caller: self.caller.clone(), outlet: self.outlet.clone(), cancel };
+        let (caller, outlet, trace) = (self.caller.clone(), self.outlet.clone(), RequestTrace::of_batch());
+        let exchange = Exchange { caller, outlet, cancel, trace };
         let gateway = self.gateway.clone();
         Ok(async move {
             let answered = answer(&gateway, &request, &exchange).await;

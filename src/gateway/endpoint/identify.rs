@@ -10,6 +10,7 @@ use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
+use crate::telemetry::{SpanAttribute, SpanAttributes, SpanSide};
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -96,12 +97,17 @@ impl RequestOrigin {
         match ended {
             Ok(lived) => {
                 gateway.metrics.session_ended(lived);
+                gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
                 gateway.forget_session(session);
                 HttpReply::empty(StatusCode::NO_CONTENT)
             }
             Err(_) => no_session(None),
         }
     }
+}
+
+fn over_http() -> SpanAttributes {
+    vec![(SpanAttribute::Network, "tcp".into()), (SpanAttribute::NetworkProtocol, "http".into())]
 }
 
 fn version_header(headers: &HeaderMap) -> Option<&str> {

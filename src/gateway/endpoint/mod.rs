@@ -18,6 +18,7 @@ mod running_answer;
 mod sse_stream;
 mod standing_socket;
 mod stdio;
+mod traced;
 mod write_timeout;
 
 pub use listener::serve_http;
@@ -37,6 +38,9 @@ use std::time::Instant;
 /// JSON-RPC leaves these codes to servers.
 const STOPPING: i64 = -32000;
 
+const CALL: &str = "tools/call";
+const LISTEN: &str = "subscriptions/listen";
+
 /// The answer to a request: the message, and the code if it is an error.
 pub struct AnsweredRequest {
     pub message: String,
@@ -46,7 +50,13 @@ pub struct AnsweredRequest {
 /// Runs a request to its end.
 pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
     let begun = Instant::now();
+    let is_traced = gateway.hub.telemetry.is_on() && request.method != LISTEN;
+    let method = || known_method(&request.method).unwrap_or(CALL);
+    let span = is_traced.then(|| traced::begin(gateway, request, exchange, method())).flatten();
     let dispatched = dispatch(gateway, request, exchange).await;
+    if let Some(span) = span {
+        traced::end(span, &request.method, &dispatched);
+    }
     let code = dispatched.as_ref().err().map(|error| error.code);
     if let Some(method) = known_method(&request.method) {
         let error = code.map(|code| code.to_string()).unwrap_or_default();
@@ -85,7 +95,7 @@ fn known_method(name: &str) -> Option<&'static str> {
         "tasks/list",
     ];
     match name {
-        "tools/call" | "subscriptions/listen" => None,
+        CALL | LISTEN => None,
         name => Some(COUNTED.into_iter().find(|known| *known == name).unwrap_or("_other")),
     }
 }

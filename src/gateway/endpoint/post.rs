@@ -14,6 +14,7 @@ use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::payload::{ClientPayload, read_payload};
 use crate::gateway::relay::Outlet;
+use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{
     ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest,
 };
@@ -67,7 +68,8 @@ pub async fn post(
                 })?,
                 false => place,
             };
-            let reply = respond(gateway, request, caller, accepted, place).await;
+            let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());
+            let reply = respond(gateway, request, caller, trace, accepted, place).await;
             let mut reply = HttpReply { is_standing, ..reply };
             if let Some(session) = session {
                 reply.headers.push((SESSION_HEADER, session));
@@ -128,6 +130,7 @@ async fn respond(
     gateway: &Arc<Gateway>,
     request: RpcRequest,
     caller: Caller,
+    trace: RequestTrace,
     accepted: Accepted,
     place: RequestPlace,
 ) -> HttpReply {
@@ -144,7 +147,7 @@ async fn respond(
         }
     };
     let (outlet, mut messages) = Outlet::open();
-    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone() };
+    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone(), trace };
     let keep_alive = gateway.options.keep_alive;
     let gateway = gateway.clone();
     let mut running = RunningAnswer::new(async move {

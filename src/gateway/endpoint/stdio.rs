@@ -12,6 +12,7 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::in_flight::RequestsInFlight;
 use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
 use crate::gateway::relay::Outlet;
+use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{
     ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message,
 };
@@ -269,7 +270,7 @@ impl StdioClient {
         let entry = self.in_flight.enter(request.id.key(), cancel.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
-        let exchange = Exchange { caller: Arc::new(caller), outlet, cancel };
+        let exchange = Exchange { caller: Arc::new(caller), outlet, cancel, trace: RequestTrace::default() };
         let gateway = self.gateway.clone();
         Ok(async move {
             let answered = answer(&gateway, &request, &exchange).await;

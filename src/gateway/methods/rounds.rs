@@ -17,6 +17,7 @@ use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use crate::sync::Mutex;
+use crate::telemetry::{TRACE_PARENT, TraceContext};
 use crate::tool::{AskCaller, CallContextExtras, OnProgress};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -72,7 +73,7 @@ where
     let context = RunningContext {
         gateway: gateway.clone(),
         caller: caller.clone(),
-        extras: extras(gateway, caller, outlet, ask, meta),
+        extras: extras(gateway, caller, outlet, ask, meta, exchange.trace.span()),
         cancel: exchange.cancel.clone(),
     };
     let finished = run(context).await;
@@ -92,6 +93,8 @@ pub struct ConversationStart<'a> {
     /// Answers that came with the request.
     given: Map<String, Value>,
     becomes_task: Option<TaskSignal>,
+    /// The span of the request that began it.
+    span: Option<TraceContext>,
     /// Hears of the progress in addition to the client.
     pub on_progress: Option<OnProgress>,
 }
@@ -110,6 +113,7 @@ impl<'a> ConversationStart<'a> {
             outlet: Arc::new(Mutex::new(exchange.outlet.clone())),
             given: Map::new(),
             becomes_task: None,
+            span: exchange.trace.span(),
             on_progress: None,
         }
     }
@@ -126,11 +130,11 @@ where
     R: FnOnce(RunningContext) -> F,
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
-    let ConversationStart { subject, meta, cancel, outlet, given, becomes_task, on_progress } = start;
+    let ConversationStart { subject, meta, cancel, outlet, given, becomes_task, span, on_progress } = start;
     let missing = MissingCapability::default();
     let (questioner, questions) = Questioner::channel();
     let ask = missing.guard(caller, caller_key(caller), questioner.round());
-    let mut extras = extras(gateway, caller, outlet.clone(), ask, meta);
+    let mut extras = extras(gateway, caller, outlet.clone(), ask, meta, span);
     extras.on_task = becomes_task.as_ref().map(TaskSignal::sender);
     extras.progress = both(extras.progress, on_progress);
     let context =
@@ -174,6 +178,7 @@ fn extras(
     outlet: Arc<Mutex<Outlet>>,
     ask: AskCaller,
     meta: Option<&Map<String, Value>>,
+    span: Option<TraceContext>,
 ) -> CallContextExtras {
     let log = logging::call_log(gateway, caller, meta, outlet.clone());
     let token = meta.and_then(|meta| meta.get("progressToken"));
@@ -184,7 +189,10 @@ fn extras(
     // What belongs to the exchange between client and gateway is not for others.
     let is_own = |key: &str| key == "progressToken" || key.starts_with("io.modelcontextprotocol/");
     let passed = meta.into_iter().flatten().filter(|(key, _)| !is_own(key));
-    let meta = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut meta: Map<String, Value> = passed.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if let Some(span) = span {
+        meta.insert(TRACE_PARENT.to_owned(), Value::String(span.written()));
+    }
     let principal = Some(caller.principal.clone());
     CallContextExtras { principal, progress, meta, ask: Some(ask), log, on_task: None, keep_raw: true }
 }

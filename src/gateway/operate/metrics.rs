@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 /// The upper ends of the buckets in seconds, as the conventions advise.
-const BUCKETS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+const BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 /// Operations beyond this number of series are counted together, so that metrics stay bounded.
 const MOST_SERIES: usize = 5_000;
 /// The same for one caller.
@@ -252,7 +252,7 @@ mod tests {
         let rest = "mcp_protocol_version=\"2025-11-25\"";
         for line in [
             format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.01\"}} 0"),
-            format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.025\"}} 1"),
+            format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"0.02\"}} 1"),
             format!("mcp_server_operation_duration_seconds_bucket{{{labels},{rest},le=\"+Inf\"}} 2"),
             format!(
                 "mcp_server_operation_duration_seconds_count{{{labels},error_type=\"timeout\",{rest}}} 1"

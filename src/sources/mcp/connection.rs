@@ -4,10 +4,12 @@ use super::host::ServerCallbacks;
 use super::inbox::{CallOwner, CallWatched, Inbox};
 use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
+use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, Transport};
 use crate::error::{ErrorKind, HubError};
 use crate::principal::Principal;
+use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, OnProgress};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -276,6 +278,20 @@ impl Connection {
         if let Some(log) = extras.log.as_ref().filter(|_| self.server.era == Era::Modern) {
             extras.meta.insert(LOG_LEVEL.into(), json!(log.level));
         }
+        let span = match method {
+            // A standing stream is no operation that ends.
+            LISTEN => None,
+            method => request_span::begin(
+                &self.callbacks,
+                &*self.transport,
+                self.server.version,
+                id,
+                method,
+                extras.name.as_deref(),
+                &mut extras.meta,
+            ),
+        };
+        let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
         let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
         let asking = asking.map(|ask| Identity::new(self.callbacks.capabilities(&ask.capabilities)));
         let asked = (method == "tools/call" || extras.ask.is_some()).then(|| {
@@ -291,7 +307,8 @@ impl Connection {
             &extras.meta,
         );
         let stage = Arc::default();
-        let request = OutgoingRequest { id, method, name: extras.name, headers: extras.headers, body, stage };
+        let (name, headers) = (extras.name, extras.headers);
+        let request = OutgoingRequest { id, method, name, headers, trace, body, stage };
         let guard = CancelGuard {
             transport: &self.transport,
             request: &request,
@@ -301,6 +318,9 @@ impl Connection {
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
         asked.into_iter().for_each(CallWatched::end);
+        if let Some(span) = span {
+            request_span::end(span, method, &reply);
+        }
         match reply {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
             reply => reply.map_err(|error| self.secrets.hide_error(error)),
@@ -314,6 +334,13 @@ impl Connection {
 
     pub async fn close(&self) {
         self.transport.close().await;
+    }
+
+    /// Reports the end of the session that used this connection. `is_closed`: the hub has ended it.
+    pub fn report_end(&self, lived: Duration, is_closed: bool) {
+        let lost = if is_closed { None } else { self.retired() };
+        let version = self.server.version;
+        request_span::session_ended(&self.callbacks, &*self.transport, version, lived, lost.as_ref());
     }
 }
 

@@ -10,6 +10,7 @@ use super::wanted_level::WantedLevel;
 use crate::model::OfferKind;
 use crate::offers::OfferSignals;
 use crate::tape;
+use crate::telemetry::Telemetry;
 use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -46,6 +47,8 @@ pub struct Host {
     pub offers: OfferSignals,
     /// How much servers shall log.
     pub log_level: WantedLevel,
+    /// What gets to know of requests and sessions.
+    pub telemetry: Telemetry,
 }
 
 /// Handles what one server sends on its own: notifications, log lines, requests. It outlives connections.
@@ -100,6 +103,11 @@ impl ServerCallbacks {
             subscriptions: SubscribedResources::default(),
             declared: Mutex::default(),
         })
+    }
+
+    /// The id of the server.
+    pub fn id(&self) -> &str {
+        &self.server
     }
 
     /// What the server is given to ask and to tell.

@@ -36,6 +36,7 @@ mod outage;
 mod principal_headers;
 mod principal_pool;
 pub mod protocol;
+mod request_span;
 mod result_check;
 pub mod secrets;
 pub mod server;

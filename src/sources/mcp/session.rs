@@ -4,6 +4,7 @@ use super::connection::Connection;
 use crate::error::HubError;
 use crate::tool::BoxFuture;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
@@ -11,11 +12,13 @@ pub struct Session {
     connection: Arc<Connection>,
     generation: u64,
     tasks: JoinSet<()>,
+    begun: Instant,
+    is_closed: bool,
 }
 
 impl Session {
     pub fn new(connection: Arc<Connection>, generation: u64) -> Self {
-        Session { connection, generation, tasks: JoinSet::new() }
+        Session { connection, generation, tasks: JoinSet::new(), begun: Instant::now(), is_closed: false }
     }
 
     /// Runs a task for as long as the session lives.
@@ -41,8 +44,16 @@ impl Session {
     }
 
     /// Ends the tasks and the connection, in bounded time.
-    pub async fn close(self) {
-        drop(self.tasks);
+    pub async fn close(mut self) {
+        self.is_closed = true;
+        // Dropping the tasks aborts them.
+        self.tasks = JoinSet::new();
         self.connection.close().await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.connection.report_end(self.begun.elapsed(), self.is_closed);
     }
 }

@@ -1,7 +1,9 @@
 """Spans, as a real exporter of the OpenTelemetry SDK gets them."""
 
 import asyncio
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import get_current_span
 
 from toolhub import ToolHub, otel
 
@@ -32,8 +35,10 @@ class Traced:
 
 
 @pytest.fixture
-def traced() -> Traced:
-    return Traced()
+def traced() -> Iterator[Traced]:
+    made = Traced()
+    yield made
+    made.stop()
 
 
 def attributes(span: ReadableSpan) -> dict[str, Any]:
@@ -131,3 +136,48 @@ async def test_concurrent_conversations_have_spans_of_their_own(traced: Traced) 
     spans = [span for span in traced.exporter.get_finished_spans() if span.name == "execute_tool look"]
     assert [attributes(span)["gen_ai.tool.call.id"] for span in spans] == ["call_1", "call_1"]
     assert len({attributes(span)["toolhub.execution.id"] for span in spans}) == 2
+
+
+def test_spans_of_a_tool_are_inside_the_span_of_its_call(traced: Traced) -> None:
+    """Also of a blocking call, whose tool runs in another thread."""
+    tracer = traced.provider.get_tracer("test")
+
+    @traced.hub.tool
+    def work() -> None:
+        with tracer.start_as_current_span("inside"):
+            pass
+
+    with tracer.start_as_current_span("outside") as outside:
+        assert traced.hub.call("work").success
+        assert get_current_span() is outside
+    spans = traced.spans()
+    for parent, child in (("outside", "execute_tool work"), ("execute_tool work", "inside")):
+        context = spans[parent].context
+        assert context is not None
+        assert spans[child].parent is not None
+        assert spans[child].parent.span_id == context.span_id
+
+
+async def test_the_id_of_a_call_is_that_of_its_events(traced: Traced) -> None:
+    heard: list[str] = []
+    traced.hub.on_event(lambda event: heard.append(event.execution_id))
+    await traced.hub.execute("missing")
+    assert attributes(traced.spans()["execute_tool missing"])["toolhub.execution.id"] == heard[0]
+
+
+def test_what_has_ended_is_exported_at_the_end_of_the_program() -> None:
+    program = f"""
+import sys
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, ConsoleSpanExporter
+from toolhub import ToolHub, otel
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(formatter=lambda span: span.name + "\\n")))
+hub = ToolHub()
+otel.trace(hub, provider)
+hub.add_server("lab", command=sys.executable, args=[{str(SERVER)!r}], env={{"FAULT": "ok"}})
+hub.call("echo", {{"text": "x"}})
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stderr == ""
+    assert {"execute_tool echo", "tools/call echo"} <= set(ran.stdout.splitlines())

@@ -23,6 +23,7 @@ MODULES = [
     None,
     "agents",
     "compat",
+    "display",
     "events",
     "exceptions",
     "integrations.fastmcp",

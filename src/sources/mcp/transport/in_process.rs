@@ -1,6 +1,6 @@
 //! A session with a server in this process.
 
-use super::{OutgoingRequest, Transport};
+use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::in_process::{ClientSide, ServerLink};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
@@ -117,6 +117,10 @@ impl Transport for InProcess {
     fn has_unread(&self) -> bool {
         let to_server = self.shared.to_server.lock();
         to_server.as_ref().is_some_and(|sender| sender.capacity() < sender.max_capacity())
+    }
+
+    fn place(&self) -> TransportPlace {
+        TransportPlace::default()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

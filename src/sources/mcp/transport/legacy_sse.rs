@@ -8,7 +8,7 @@ use super::http::failure;
 use super::http::protocol_headers::ProtocolHeaders;
 use super::http::refusal::{Refusal, forgotten_session, refusal};
 use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
-use super::{OutgoingRequest, Transport};
+use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
@@ -143,6 +143,10 @@ impl Transport for LegacySse {
 
     fn retired(&self) -> Option<HubError> {
         self.shared.over.get().cloned().or_else(|| self.shared.remote().err())
+    }
+
+    fn place(&self) -> TransportPlace {
+        TransportPlace::http(&self.shared.endpoint, None)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -7,7 +7,10 @@
 pub mod http;
 pub mod in_process;
 pub mod legacy_sse;
+mod place;
 pub mod stdio;
+
+pub use place::TransportPlace;
 
 use super::protocol::Era;
 use crate::error::HubError;
@@ -24,6 +27,8 @@ pub struct OutgoingRequest {
     pub name: Option<Arc<str>>,
     /// `Mcp-Param-*` headers of the modern era: what the tool's schema wants to see outside of the body.
     pub headers: Vec<(String, String)>,
+    /// The `traceparent` of the request, if it has a span. Over HTTP it is a header too.
+    pub trace: Option<String>,
     /// The whole message as JSON, on one line.
     pub body: String,
     pub stage: Arc<SendStage>,
@@ -94,6 +99,9 @@ pub trait Transport: Send + Sync {
     fn has_unread(&self) -> bool {
         false
     }
+
+    /// Where the server is.
+    fn place(&self) -> TransportPlace;
 
     /// Ends everything, in bounded time. Requests in flight fail.
     fn close(&self) -> BoxFuture<'_, ()>;

@@ -23,7 +23,7 @@ mod shared;
 
 pub use options::HttpOptions;
 
-use super::{OutgoingRequest, Transport};
+use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::HubError;
 use crate::sources::mcp::inbox::Inbox;
 use crate::sources::mcp::protocol::Era;
@@ -107,6 +107,14 @@ impl Transport for StreamableHttp {
 
     fn retired(&self) -> Option<HubError> {
         self.shared.forgotten.get().cloned().or_else(|| self.shared.remote().err())
+    }
+
+    fn place(&self) -> TransportPlace {
+        let protocol_headers = self.shared.protocol_headers.load();
+        let remote = self.shared.remote.load();
+        remote.as_ref().map_or_else(TransportPlace::default, |remote| {
+            TransportPlace::http(&remote.url, protocol_headers.session())
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -4,6 +4,7 @@ use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::protocol::{Era, MODERN};
 use crate::sources::mcp::transport::OutgoingRequest;
+use crate::telemetry::TRACE_PARENT;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -15,6 +16,7 @@ static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static TRACE: HeaderName = HeaderName::from_static(TRACE_PARENT);
 const PARAM: &str = "mcp-param-";
 
 #[derive(Clone)]
@@ -52,6 +54,10 @@ impl ProtocolHeaders {
         self.base.contains_key(&SESSION_ID)
     }
 
+    pub(crate) fn session(&self) -> Option<&str> {
+        self.base.get(&SESSION_ID).and_then(|id| id.to_str().ok())
+    }
+
     pub(crate) fn era(&self) -> Option<Era> {
         self.era
     }
@@ -83,6 +89,9 @@ impl ProtocolHeaders {
 
     pub(crate) fn of_request(&self, request: &OutgoingRequest) -> Result<HeaderMap, HubError> {
         let mut headers = self.base.clone();
+        if let Some(trace) = request.trace.as_deref().and_then(|trace| HeaderValue::from_str(trace).ok()) {
+            headers.insert(&TRACE, trace);
+        }
         if !self.is_modern(request.method) {
             return Ok(headers);
         }

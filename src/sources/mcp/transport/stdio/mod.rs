@@ -21,7 +21,7 @@ pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
 
-use super::{OutgoingRequest, SendStage, Transport};
+use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::id_scan::IdScan;
 use crate::sources::mcp::inbox::{Answerer, Inbox};
@@ -205,6 +205,10 @@ impl Transport for Stdio {
 
     fn has_unread(&self) -> bool {
         self.input.has_unread()
+    }
+
+    fn place(&self) -> TransportPlace {
+        TransportPlace::pipe()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,0 +1,284 @@
+"""What a notebook shows of each object. Nothing is called, connected or waited for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ._html import (
+    MOST_ROWS,
+    Bundle,
+    Html,
+    bar,
+    block,
+    bundle,
+    heading,
+    marked,
+    milliseconds,
+    said,
+    short,
+    table,
+)
+from ._values import content_html, has_media, value_html
+
+if TYPE_CHECKING:
+    from .._core import Candidate, Hit, ToolInfo
+    from ..agents.plans import Plan
+    from ..hub import RunOutcome, ToolHub
+    from ..result import ToolResult
+    from ..routing import Explanation
+    from ..servers import ConnectReport, ServerInfo
+
+_SAFETY = {"harmless": "good", "may_act": "bad"}
+_DEEPEST = 4
+"""Types inside of types are named to this depth."""
+_STATES = {"connected": "good", "failed": "bad", "connecting": "wait"}
+
+
+def of_hub(hub: "ToolHub") -> Bundle:
+    """A hub: its servers and tools."""
+    lang, servers = hub.lang, hub.servers()
+    tools = hub._core.tools(None, None, None, None)
+    counted = said(f"{len(tools):,} tools, {len(servers):,} servers", lang)
+    return bundle(
+        heading(marked("b", "ToolHub"), counted),
+        server_table(servers, lang) if servers else None,
+        _tool_table(tools, lang) if tools else None,
+    )
+
+
+def server_table(servers: "Sequence[ServerInfo]", lang: str) -> Html:
+    """The state of servers."""
+    head = [
+        said(word, lang) for word in ("server", "state", "protocol", "transport", "number of tools", "error")
+    ]
+    rows = [
+        [
+            marked("b", short(server.id)),
+            marked("span", server.state, _STATES.get(server.state, "quiet")),
+            marked("span", server.version or "", "whole"),
+            server.transport,
+            "" if server.tools is None else str(server.tools),
+            "" if server.error is None else short(server.error, 300),
+        ]
+        for server in servers[:MOST_ROWS]
+    ]
+    return table(head, rows, len(servers), lang)
+
+
+def of_connect_report(report: "ConnectReport") -> Bundle:
+    """Which servers are connected, and why the others are not."""
+    rows = [[marked("b", short(id)), marked("span", "connected", "good"), ""] for id in report.connected]
+    rows += [
+        [marked("b", short(id)), marked("span", "failed", "bad"), short(error, 300)]
+        for id, error in report.failed.items()
+    ]
+    return bundle(table(["server", "state", "error"], rows[:MOST_ROWS], len(rows)))
+
+
+def of_tools(tools: "Sequence[ToolInfo]", lang: str) -> Bundle:
+    """A list of tools."""
+    return bundle(_tool_table(tools, lang))
+
+
+def _tool_table(tools: "Sequence[ToolInfo]", lang: str) -> Html:
+    head = [said(word, lang) for word in ("tool", "from", "safety", "description")]
+    rows = [
+        [marked("b", short(tool.name)), _origin(tool.candidates), _safety(tool), short(tool.description)]
+        for tool in tools[:MOST_ROWS]
+    ]
+    return table(head, rows, len(tools), lang)
+
+
+def of_tool(tool: "ToolInfo | Candidate") -> Bundle:
+    """A tool or one candidate of it: description, parameters, where it comes from."""
+    several = getattr(tool, "candidates", None)
+    candidates: list[Candidate] = [cast("Candidate", tool)] if several is None else several
+    return bundle(
+        heading(marked("b", short(tool.name)), marked("span", _origin(candidates), "quiet"), _safety(tool)),
+        block(tool.description) if tool.description else None,
+        _parameter_table(tool.parameters),
+        _lanes([(candidate, "good") for candidate in candidates], "en") if len(candidates) > 1 else None,
+    )
+
+
+def _parameter_table(schema: Mapping[str, Any]) -> Html | None:
+    # Servers write schemas as they like; what has another form is left out.
+    properties = _mapping(schema.get("properties"))
+    if not properties:
+        return None
+    required = _items(schema.get("required"))
+    rows: list[list[Any]] = []
+    for name, one in list(properties.items())[:MOST_ROWS]:
+        part = _mapping(one)
+        default = short(_json(part["default"]), 60) if "default" in part else ""
+        needed = "required" if name in required else default
+        about = short(part.get("description") or "", 300)
+        rows.append([marked("code", short(name)), _type(part), needed, about])
+    return table(["parameter", "type", "default", "description"], rows, len(properties))
+
+
+def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
+    if depth > _DEEPEST:
+        return "…"
+    values = _items(schema.get("enum"))
+    if values:
+        return short(" | ".join(_json(one) for one in values[:MOST_ROWS]), 80)
+    options = _items(schema.get("anyOf")) or _items(schema.get("oneOf"))
+    if options:
+        return short(" | ".join(_type(_mapping(one), depth + 1) for one in options[:MOST_ROWS]), 80)
+    kinds = _items(schema.get("type")) or [schema.get("type", "")]
+    if kinds == ["array"] and _mapping(schema.get("items")):
+        return short(f"array of {_type(_mapping(schema['items']), depth + 1)}", 80)
+    return short(" | ".join(short(kind, 20) for kind in kinds), 80)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _items(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _origin(candidates: "Sequence[Candidate]") -> str:
+    named = dict.fromkeys(short(candidate.server or candidate.source, 60) for candidate in candidates)
+    return ", ".join(named)
+
+
+def _safety(tool: "ToolInfo | Candidate") -> Html:
+    return marked("span", tool.safety.replace("_", " "), _SAFETY.get(tool.safety, "wait"))
+
+
+def of_hits(hits: "Sequence[Hit]", lang: str) -> Bundle:
+    """The hits of a search, best first."""
+    head = [said(word, lang) for word in ("score", "tool", "from", "description")]
+    rows = [
+        [
+            f"{hit.score:.2f}",
+            marked("b", short(hit.name)),
+            _origin(hit.tool.candidates),
+            short(hit.tool.description),
+        ]
+        for hit in hits[:MOST_ROWS]
+    ]
+    return bundle(table(head, rows, len(hits), lang))
+
+
+def of_result(result: "ToolResult") -> Bundle:
+    """A result: the value, and the time of each candidate that was tried."""
+    lang: str = result._lang
+    return bundle(_outcome(result), _answer(result, lang), _attempts(result.get("_meta") or {}, lang))
+
+
+def _outcome(result: "ToolResult") -> Html:
+    meta: Mapping[str, Any] = result.get("_meta") or {}
+    sign = marked("span", "✓", "good") if result.success else marked("span", "✗", "bad")
+    kind = None if result.kind is None else marked("span", result.kind.value, "bad")
+    took = marked("span", milliseconds(meta.get("duration_ms")), "quiet")
+    return heading(sign, marked("b", short(meta.get("tool") or "")), kind, took)
+
+
+def _answer(result: "ToolResult", lang: str) -> Html:
+    if not result.success:
+        return block(str(result.error), lang)
+    blocks = result.content if result._blocks is not None else []
+    if has_media(blocks) or (len(blocks) > 1 and result.structured is None):
+        return content_html(blocks, lang)
+    return value_html(result.result, result.text, lang)
+
+
+def _attempts(meta: Mapping[str, Any], lang: str) -> Html | None:
+    """The timeline of a call, small: one lane for each candidate that was tried. A lone one needs none."""
+    tried: list[Mapping[str, Any]] = meta.get("attempts") or []
+    if len(tried) < 2:
+        return None
+    one_after_another = meta.get("strategy") == "fallback"
+    times = [float(attempt.get("duration_ms") or 0.0) for attempt in tried]
+    whole = (sum(times) if one_after_another else max(times)) or 1.0
+    rows: list[list[Any]] = []
+    begin = 0.0
+    for attempt, time in list(zip(tried, times, strict=True))[:MOST_ROWS]:
+        kind = "good" if attempt.get("ok") else "wait" if attempt.get("kind") == "cancelled" else "bad"
+        label = short(attempt.get("server") or attempt.get("source") or "", 60)
+        error = short(attempt.get("error") or "", 200)
+        rows.append([label, bar(kind, begin / whole, time / whole), milliseconds(time), error])
+        begin += time if one_after_another else 0.0
+    return table([said(word, lang) for word in ("from", "time", "", "error")], rows, len(tried), lang)
+
+
+def of_explanation(explanation: "Explanation") -> Bundle:
+    """What a call would do: the candidates in order, with the usual time of each."""
+    first = [
+        (candidate, "good" if at == 0 else "wait") for at, candidate in enumerate(explanation.candidates)
+    ]
+    return bundle(
+        heading(marked("b", explanation.strategy), marked("span", explanation.rule, "quiet")),
+        _lanes(first, "en") if first else None,
+        block(explanation.text),
+    )
+
+
+def _lanes(candidates: "Sequence[tuple[Candidate, str]]", lang: str) -> Html:
+    stats: list[Mapping[str, Any]] = [candidate.stats for candidate, _ in candidates]
+    longest = max((row.get("latency_p50_ms") or 0.0 for row in stats), default=0.0) or 1.0
+    rows = [
+        [
+            short(candidate.server or candidate.source, 60),
+            bar(kind, 0.0, (row.get("latency_p50_ms") or 0.0) / longest),
+            milliseconds(row.get("latency_p50_ms")),
+            f"{row.get('successes', 0)}/{row.get('calls', 0)}",
+        ]
+        for (candidate, kind), row in list(zip(candidates, stats, strict=True))[:MOST_ROWS]
+    ]
+    head = [said(word, lang) for word in ("from", "usual time", "", "successful calls")]
+    return table(head, rows, len(candidates), lang)
+
+
+def of_stats(rows: Sequence[Mapping[str, Any]], lang: str) -> Bundle:
+    """Statistics: one row for each candidate, those that were called most first."""
+    rows = sorted(rows, key=lambda row: -row["calls"])
+    words = ("tool", "from", "number of calls", "success rate", "median", "95 %", "breaker")
+    cells = [
+        [
+            marked("b", short(row["tool"])),
+            short(row["server"] or row["source"], 60),
+            str(row["calls"]),
+            "" if row["success_rate"] is None else f"{row['success_rate']:.0%}",
+            milliseconds(row["latency_p50_ms"]),
+            milliseconds(row["latency_p95_ms"]),
+            marked("span", row["breaker"], "good" if row["breaker"] == "closed" else "bad"),
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    return bundle(table([said(word, lang) for word in words], cells, len(rows), lang))
+
+
+def of_run(outcome: "RunOutcome") -> Bundle:
+    """A model's message: its text, and what came of its calls."""
+    parts: list[Html] = [block(outcome.text)] if outcome.text.strip() else []
+    for result in outcome.results[:MOST_ROWS]:
+        parts += [_outcome(result), _answer(result, result._lang)]
+    return bundle(*parts)
+
+
+def of_plan(plan: "Plan") -> Bundle:
+    """The steps of a plan, and what was repaired in it."""
+    rows = [
+        [
+            str(step.id),
+            short(step.description, 300),
+            marked("code", short(step.tool_type)),
+            _after(step.dependencies),
+        ]
+        for step in plan[:MOST_ROWS]
+    ]
+    problems = [marked("div", short(problem, 300), "wait") for problem in plan.problems[:MOST_ROWS]]
+    return bundle(table(["step", "description", "tool", "after"], rows, len(plan)), *problems)
+
+
+def _after(dependencies: Sequence[Any]) -> str:
+    return ", ".join(short(one, 20) for one in dependencies)

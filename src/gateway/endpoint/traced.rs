@@ -1,0 +1,73 @@
+//! The span of a request of a client, from its arrival to its answer.
+
+use crate::gateway::exchange::Exchange;
+use crate::gateway::rpc::{RpcError, RpcRequest};
+use crate::gateway::state::Gateway;
+use crate::telemetry::{
+    OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error, session_name,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The members of `params` that a span needs. The arguments are not read.
+#[derive(Default, Deserialize)]
+struct TracedParams {
+    name: Option<Value>,
+    uri: Option<Value>,
+    #[serde(rename = "_meta")]
+    meta: Option<Value>,
+}
+
+impl TracedParams {
+    fn parent(&self, header: Option<&str>) -> TraceParent {
+        let text = |key| self.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_str);
+        let own = TraceParent::of(text(TRACE_PARENT), text(TRACE_STATE));
+        if own.context.is_some() { own } else { TraceParent::of(header, None) }
+    }
+}
+
+/// Begins the span of a request. Called only if telemetry is on; `method` is none that a client made up.
+pub fn begin(
+    gateway: &Gateway,
+    request: &RpcRequest,
+    exchange: &Exchange,
+    method: &str,
+) -> Option<Box<OpenSpan>> {
+    let telemetry = &gateway.hub.telemetry;
+    let params = request.params.as_deref().and_then(|params| serde_json::from_str(params.get()).ok());
+    let params: TracedParams = params.unwrap_or_default();
+    let (trace, caller) = (&exchange.trace, &exchange.caller);
+    let mut span = telemetry.begin(SpanSide::Server, method, || params.parent(trace.header.as_deref()))?;
+    if let Some(context) = span.context() {
+        trace.enter(context);
+    }
+    let target = params.name.as_ref().or(params.uri.as_ref()).and_then(Value::as_str);
+    // Clients choose names: those of tools that they do not see would make a series each.
+    let is_known = |name: &&str| {
+        let snapshot = gateway.hub.registry.load();
+        method != "tools/call" || snapshot.get(name).is_some_and(|entry| caller.view.sees(entry))
+    };
+    if let Some(target) = target.filter(is_known) {
+        span.set_target(method, target);
+    }
+    span.set(SpanAttribute::RequestId, request.id.as_json().trim_matches('"'));
+    span.set(SpanAttribute::ProtocolVersion, caller.version);
+    span.set(SpanAttribute::Network, if trace.is_http { "tcp" } else { "pipe" });
+    if trace.is_http {
+        span.set(SpanAttribute::NetworkProtocol, "http");
+    }
+    if let Some(session) = caller.session.as_deref().filter(|_| trace.is_http) {
+        span.set(SpanAttribute::SessionId, session_name(session));
+    }
+    Some(span)
+}
+
+/// Ends the span with the answer.
+pub fn end(mut span: Box<OpenSpan>, method: &str, answer: &Result<String, RpcError>) {
+    match answer {
+        Err(error) => span.fail(Some(error.code), ""),
+        Ok(result) if method == "tools/call" && is_tool_error(result) => span.fail(None, "tool_error"),
+        Ok(_) => {}
+    }
+    span.end();
+}

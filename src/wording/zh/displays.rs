@@ -1,0 +1,25 @@
+//! Headings of tables in notebooks.
+
+pub(super) const DISPLAYS: &[(&str, &str)] = &[
+    ("{} characters; the first {} are shown.", "共 {0} 个字符；显示前 {1} 个。"),
+    ("{} rows; the first {} are shown.", "共 {0} 行；显示前 {1} 行。"),
+    ("{} tools, {} servers", "{0} 个工具，{1} 个服务器"),
+    ("number of tools", "工具数"),
+    ("number of calls", "调用次数"),
+    ("successful calls", "成功的调用"),
+    ("success rate", "成功率"),
+    ("usual time", "通常用时"),
+    ("server", "服务器"),
+    ("state", "状态"),
+    ("protocol", "协议"),
+    ("transport", "传输"),
+    ("error", "错误"),
+    ("tool", "工具"),
+    ("from", "来源"),
+    ("safety", "安全性"),
+    ("description", "描述"),
+    ("score", "得分"),
+    ("time", "用时"),
+    ("median", "中位数"),
+    ("breaker", "熔断器"),
+];
