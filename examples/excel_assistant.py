@@ -44,8 +44,9 @@ async def assist(
 ) -> AgentAnswer:
     """The answer to a question about a workbook, with a line on the terminal for each call."""
     async with ToolHub() as hub:
-        # The server works in the folder of the workbook, so its name is enough for the model. It tells which tools only read.
-        hub.add_server("excel", cwd=workbook.parent, **server)
+        # The server may use the folder of the workbook and no other, and knows files there by their names.
+        folder = {"EXCEL_FILES_PATH": str(workbook.parent)}
+        hub.add_server("excel", **{**server, "env": {**server.get("env", {}), **folder}})
         chat = ChatLoop(hub, llm, profile=PROFILE, approve=approve)
         answer: AgentAnswer | None = None
         async for event in chat.stream(f"{question}\nThe workbook is {workbook.name}."):

@@ -26,7 +26,9 @@ POINTS = ["asked 0", "before 0", "after 0", "asked 1", "after 1", "before 2", "a
 if not os.environ.get("INTEGRATIONS"):
     POINTS = ["before 0", "asked 1", "after 1"]  # a sample; `make integrations` visits all
 # After a kill inside of a call somebody has to look; the outbox shows what happened.
-DECIDED = [{"before": "again", "after": "done"}[where] for where, _ in map(str.split, POINTS) if where != "asked"]
+DECIDED = [
+    {"before": "again", "after": "done"}[where] for where, _ in map(str.split, POINTS) if where != "asked"
+]
 
 
 class Life:
