@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ END = "tape.__exit__(None, None, None)"
 
 
 @pytest.fixture
-def cells(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def cells(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The cells of the notebook after they have run."""
     monkeypatch.setenv("PYTHONPATH", str(Path(toolhub.__file__).parents[1]))
     records = request.config.getoption("--toolhub-record") is not None
@@ -51,7 +50,7 @@ def cells(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Jupyter's own
         nbclient.NotebookClient(notebook, timeout=600 if records else 50, kernel_name="python3").execute()
-    yield [cell for cell in own if cell.cell_type == "code"]
+    return [cell for cell in own if cell.cell_type == "code"]
 
 
 def printed(cell: Any) -> str:

@@ -188,7 +188,7 @@ def test_of_two_processes_that_resume_one_run_one_wins(tmp_path: Path) -> None:
     effects = tmp_path / "effects"
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "store.db"), str(effects)]
 
-    def start() -> "subprocess.Popen[str]":
+    def start() -> subprocess.Popen[str]:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     with start() as first:
