@@ -21,6 +21,7 @@ PYTEST_ARGS ?= -n 4
 BENCH_ARGS  ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=
+CASSETTE_TESTS := tests/python/mcp/test_recorded_examples.py tests/python/test_example_notebook.py
 # For each fuzz target; FUZZ_ARGS=schema runs some of them.
 FUZZ_SECONDS ?= 60
 FUZZ_ARGS   ?=
@@ -48,7 +49,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -85,6 +86,9 @@ test-all: ## Python tests under every supported interpreter on this machine
 test-llm: develop ## synthesis and chat client against a real small model (its server is built: minutes)
 	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm
 	$(PY) scripts/llm_server.py $(PY) -m pytest tests/python/llm $(PYTEST_ARGS)
+
+cassettes: develop servers ## records the cassettes of the examples again, with the model of test-llm and the real servers
+	$(PY) scripts/llm_server.py $(PY) -m pytest --toolhub-record=all -p no:xdist $(CASSETTE_TESTS)
 
 faults: develop ## the MCP client through the whole fault lab (minutes; FAULT_ARGS="--only lifecycle")
 	$(call say,fault lab)

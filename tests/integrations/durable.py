@@ -23,11 +23,7 @@ ANSWER = "Ann and Bob have their mails."
 MAILS = [{"to": name, "text": "Lunch on Monday?"} for name in ("ann", "bob", "ann")]
 POINTS = ["asked 0", "before 0", "after 0", "asked 1", "after 1", "before 2", "after 2", "asked 3"]
 if not os.environ.get("INTEGRATIONS"):
-    POINTS = ["before 0", "asked 1", "after 1"]  # a sample; `make integrations` visits all
-# After a kill inside of a call somebody has to look; the outbox shows what happened.
-DECIDED = [
-    {"before": "again", "after": "done"}[where] for where, _ in map(str.split, POINTS) if where != "asked"
-]
+    POINTS = ["asked 1", "after 1"]  # a sample; `make integrations` visits all
 
 
 class Life:
@@ -69,8 +65,15 @@ class Life:
         outbox.deliver = delivered
 
 
-def check(folder: Path) -> None:
-    """What must hold after the last life: each mail once, and no question to the model asked again after its answer."""
+def check(folder: Path, said: list[str]) -> None:
+    """What must hold after the last life: each mail once, and no question to the model asked again after its answer.
+
+    `said` are the lines about decisions. After a kill inside of a call somebody had to look into the outbox; also after a later
+    one, if the end of the call was not written yet.
+    """
+    decided = [line.rpartition(" ")[2] for line in said]
+    assert decided.count("again") == sum(point.startswith("before") for point in POINTS), decided
+    assert decided.count("done") >= sum(point.startswith("after") for point in POINTS), decided
     assert outbox.sent_mails(folder) == MAILS
     assert (folder / "asked").read_text().split() == ["0", "1", "2", "3"]
     with outbox.open_hub(folder) as hub:
