@@ -66,7 +66,7 @@ def test_the_notebook(cells: list[Any]) -> None:
     assert value(calls) == "([120.0, 80.5], 200.5)"
     assert "plan 1: " in printed(planned)
     assert "verified: " in printed(planned)
-    print(printed(planned), printed(chat))
+    assert printed(chat) == "answered 0\n"
     assert value(proof) == "(['sent to bob', 'sent to bob'], [('send_mail', 'done')])"
     assert not [out for cell in cells for out in cell["outputs"] if out.get("name") == "stderr"]
 
