@@ -21,6 +21,7 @@ PYTEST_ARGS ?= -n 4
 BENCH_ARGS  ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=
+CASSETTE_TESTS := tests/python/mcp/test_recorded_examples.py tests/python/test_example_notebook.py
 # For each fuzz target; FUZZ_ARGS=schema runs some of them.
 FUZZ_SECONDS ?= 60
 FUZZ_ARGS   ?=
@@ -50,7 +51,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -88,6 +89,9 @@ test-llm: develop ## synthesis and chat client against a real small model (its s
 	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm
 	$(PY) scripts/llm_server.py $(PY) -m pytest tests/python/llm $(PYTEST_ARGS)
 
+cassettes: develop servers ## records the cassettes of the examples again, with the model of test-llm and the real servers
+	$(PY) scripts/llm_server.py $(PY) -m pytest --toolhub-record=all -p no:xdist $(CASSETTE_TESTS)
+
 faults: develop ## the MCP client through the whole fault lab (minutes; FAULT_ARGS="--only lifecycle")
 	$(call say,fault lab)
 	$(PY) tests/mcp/run_faults.py --jobs 2 --confirm 2 $(FAULT_ARGS)
@@ -108,7 +112,7 @@ conformance: develop ## the MCP client and server through the official conforman
 
 integrations: develop servers ## other frameworks and clients, also those from npm, and the 100 cells of serving
 	$(call say,integrations)
-	@$(PY) tests/mcp/install.py typescript inspector mcporter
+	@$(PY) tests/mcp/install.py typescript inspector mcporter restate-server
 	CI=1 INTEGRATIONS=1 $(PY) -m pytest tests/python/integrations tests/python/gateway $(PYTEST_ARGS)
 
 loom: ## locks, queues and threads of the core in every order of their steps

@@ -32,8 +32,9 @@ LOG = VENV / "server.log"
 CMAKE_ARGS = "-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OFF"
 # One thread is quick enough for a model this small; several that wait for each other by spinning are slow
 # on a machine that is busy with the build and the tests. Requests wait for each other: by default a new one
-# breaks off the stream of the one before, and tests run side by side.
-OPTIONS = ["--n_threads", "1", "--n_threads_batch", "1", "--interrupt_requests", "False"]
+# breaks off the stream of the one before, and tests run side by side. The context is what the model was trained with: the
+# default of 2,048 tokens is too short for a prompt with tools.
+OPTIONS = ["--n_threads", "1", "--n_threads_batch", "1", "--interrupt_requests", "False", "--n_ctx", "8192"]
 START_SECONDS = 120
 
 

@@ -27,9 +27,10 @@ NPM = {
     "typescript": ROOT / "tests/mcp/servers/typescript",
     "inspector": ROOT / "tests/mcp/servers/inspector",
     "mcporter": ROOT / "tests/mcp/servers/mcporter",
+    "restate-server": ROOT / "tests/mcp/servers/restate-server",
 }
-# Clients that take long to install: only when they are named, as `make integrations` does.
-NAMED = ("typescript", "inspector", "mcporter")
+# What takes long to install: only when it is named, as `make integrations` does.
+NAMED = ("typescript", "inspector", "mcporter", "restate-server")
 PYTHON = sorted(path.stem for path in LOCKS.glob("*.txt") if path.stem != "tools")
 
 

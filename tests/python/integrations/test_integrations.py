@@ -18,7 +18,13 @@ SCRIPTS = [
     ("langchain", "langchain_cases"),
     ("pydantic-ai", "pydantic_ai_cases"),
     ("openai-agents", "openai_agents_cases"),
+    ("dbos", "dbos_cases"),
+    ("restate", "restate_cases"),
 ]
+# What a script needs besides its environment: a program from npm, by the variable that names it.
+PROGRAMS = {
+    "restate_cases": ("RESTATE_SERVER", "restate-server", "@restatedev/restate-server-*/bin/restate-server"),
+}
 
 
 def python(environment: str) -> Path:
@@ -28,6 +34,18 @@ def python(environment: str) -> Path:
         missing = f"the environment {environment!r} is not installed: run 'make servers'"
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     return folder / "bin/python"
+
+
+def programs(script: str) -> dict[str, str]:
+    """The programs of a script; `make integrations` installs them."""
+    if script not in PROGRAMS:
+        return {}
+    variable, environment, pattern = PROGRAMS[script]
+    found = list((ROOT / ".servers" / environment / "node_modules").glob(pattern))
+    if not found:
+        missing = f"{environment} is not installed: run 'make integrations'"
+        (pytest.fail if os.environ.get("INTEGRATIONS") else pytest.skip)(missing)
+    return {variable: str(found[0])}
 
 
 @pytest.mark.timeout(180)
@@ -42,7 +60,7 @@ def test_the_integration_works_with_the_real_package(environment: str, script: s
     file = CASES / f"{script}.py"
     ran = subprocess.run(
         [interpreter, file],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **programs(script)},
         capture_output=True,
         text=True,
         timeout=170,

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-import http.server
-import importlib.util
 import json
-import threading
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import catalogue
 import pytest
 
-from support.agents import Roles
+from support.agents import Roles, Script, call
+from support.examples import EXAMPLES, example, page
 
 pytestmark = pytest.mark.anyio
 
-PAGE = b"<html><body><main><h1>Nile</h1><p>The Nile is about 6,650 km long and flows to the north.</p></main></body></html>"
+TOTAL = {"path": "sales.xlsx", "sheet": "Sales", "at": "B6", "rows": [["=SUM(B2:B5)"]]}
+
+
+@pytest.fixture(name="page")
+def _page() -> Iterator[str]:
+    with page() as address:
+        yield address
 
 
 @pytest.fixture
-def page() -> Iterator[str]:
-    class Pages(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(PAGE)))
-            self.end_headers()
-            self.wfile.write(PAGE)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/nile"
-        server.shutdown()
+def workbook(tmp_path: Path) -> Path:
+    return Path(shutil.copy(EXAMPLES / "sales.xlsx", tmp_path))
 
 
-def example(name: str) -> ModuleType:
-    path = Path(__file__).parents[3] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"example_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def cell(workbook: Path, name: str) -> Any:
+    """What is in a cell, read by another program than the server."""
+    code = "import openpyxl, sys; print(openpyxl.load_workbook(sys.argv[1])['Sales'][sys.argv[2]].value)"
+    python = catalogue.SERVERS / "excel/bin/python"
+    done = subprocess.run([python, "-c", code, workbook, name], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize(("said", "verified"), [("4,132 miles", True), ("5,132 miles", False)])
@@ -64,3 +54,34 @@ async def test_research_reads_pages_calculates_and_checks(
     assert answer.text == f"The Nile is about {said} long."
     assert "6,650 km" in answer.steps[0]["result"]
     assert answer.verification["verified"] is verified
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_the_excel_assistant_reads_and_writes_only_what_is_approved(
+    workbook: Path, installed: Callable[..., dict[str, Any]], is_allowed: bool
+) -> None:
+    model = Script(
+        call("describe_workbook", path="sales.xlsx"),
+        call("read_range", path="sales.xlsx", sheet="Sales"),
+        call("write_range", **TOTAL),
+        call("read_range", path="../sales.xlsx", sheet="Sales"),
+        call("read_range", path="sales.xlsx", sheet="Sales", range="B6"),
+        "South sold most: 1,850. I wrote the total into B6: 5,470.",
+    )
+    asked: list[Any] = []
+
+    def approve(question: Any) -> bool:
+        asked.append((question.name, dict(question.arguments)))
+        return is_allowed
+
+    question = "Which region sold most? Write the total into B6."
+    assist = example("excel_assistant").assist
+    answer = await assist(question, workbook, model, installed("excel"), approve)
+    assert asked == [("write_range", TOTAL)]
+    assert "not allowed" in model.prompts[4] or "outside" in model.prompts[4], model.prompts[4][-600:]
+    assert cell(workbook, "B6") == ("=SUM(B2:B5)" if is_allowed else "None")
+    assert answer.verification["verified"] is is_allowed
+    if not is_allowed:
+        issues = " ".join(answer.verification["issues"])
+        assert "5,470" in issues
+        assert "'I wrote'" in issues

@@ -1,24 +1,22 @@
 """The examples and agents on cassettes, without servers and models.
 
-The cassettes hold the answers of the real servers. The models in them are the scripted ones of the other tests of agents, not a
-language model: what they say is fixed here. `pytest --toolhub-record=all` records them again.
+The cassettes hold the answers of the real servers. Those of the three examples also hold the answers of the small model of
+`make test-llm`, as wrong as they are: `make cassettes` records them again. The others are of scripted models, which call the
+tools that a good model would call.
 """
 
 from __future__ import annotations
 
-import http.server
-import importlib.util
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from support.agents import Roles, Script, call
+from support.examples import EXAMPLES, SMALL_MODEL, SmallModel, example, page
 from toolhub import ToolHub
 from toolhub.agents import ChatLoop, CoordinationAgent
 
@@ -26,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 PORT = 18976  # used when the cassette is recorded; prompts have the address
 URL = f"http://127.0.0.1:{PORT}/nile"
-PAGE = b"<html><body><main><h1>Nile</h1><p>The Nile is about 6,650 km long and flows to the north.</p></main></body></html>"
 GONE = {"command": "/nonexistent/server"}
+FETCH = ("fetch", "--ignore-robots-txt", "--allow-private-ips")
 
 
 @pytest.fixture
@@ -36,37 +34,94 @@ def records(request: pytest.FixtureRequest, toolhub_cassette: Path) -> bool:
     return request.config.getoption("--toolhub-record") is not None
 
 
-@contextmanager
-def page() -> Iterator[None]:
-    class Pages(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(PAGE)))
-            self.end_headers()
-            self.wfile.write(PAGE)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Pages) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield
-        server.shutdown()
+@pytest.fixture
+def small_records(records: bool) -> bool:
+    """As `records`, for a cassette that needs the small model."""
+    if records and SMALL_MODEL is None:
+        pytest.fail("the small model is not there: run 'make cassettes'")
+    return records
 
 
 def no_model(prompt: str) -> str:
     raise AssertionError("a replay asks no model")
 
 
-def example(name: str) -> ModuleType:
-    path = Path(__file__).parents[3] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"recorded_example_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+# ------------------------------------------------------------------ the small model
+
+
+async def research(records: bool, installed: Callable[..., dict[str, Any]], is_held: bool) -> Any:
+    ask = example("research").research
+    question, model = "How long is the Nile, in miles?", SmallModel(is_held)
+    if not records:
+        return await ask(question, [URL], model, GONE)
+    with page(PORT):
+        return await ask(question, [URL], model, installed(*FETCH))
+
+
+@pytest.mark.timeout(600)
+async def test_research_of_the_small_model(
+    small_records: bool, installed: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = await research(small_records, installed, is_held=True)
+    assert answer.reason in ("answered", "failed")
+    assert answer.text.strip() or answer.errors
+    assert "plan 1: " in capsys.readouterr().out
+
+
+@pytest.mark.timeout(600)
+async def test_research_of_the_small_model_without_a_form(
+    small_records: bool, installed: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = await research(small_records, installed, is_held=False)
+    assert answer.success
+    assert "note: The answer of the model holds no plan" in capsys.readouterr().out
+
+
+async def ask_excel(
+    records: bool, installed: Callable[..., dict[str, Any]], tmp_path: Path, is_held: bool
+) -> tuple[Any, list[str]]:
+    """The answer of the assistant, and the calls that it wanted to have approved."""
+    workbook = Path(shutil.copy(EXAMPLES / "sales.xlsx", tmp_path))
+    asked: list[str] = []
+
+    def approve(question: Any) -> bool:
+        asked.append(question.name)
+        return False
+
+    server = installed("excel") if records else GONE
+    question = "Which region had the highest sales?"
+    answer = await example("excel_assistant").assist(question, workbook, SmallModel(is_held), server, approve)
+    assert workbook.read_bytes() == (EXAMPLES / "sales.xlsx").read_bytes()  # noqa: ASYNC240
+    return answer, asked
+
+
+@pytest.mark.timeout(600)
+async def test_the_excel_assistant_of_the_small_model(
+    small_records: bool,
+    installed: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer, asked = await ask_excel(small_records, installed, tmp_path, is_held=True)
+    assert (answer.success, answer.reason, asked) == (False, "repeated", [])
+    assert answer.errors == ["The model made the same call 5 times in a row: describe_workbook."]
+    assert "must point to an Excel file" in capsys.readouterr().out
+
+
+@pytest.mark.timeout(600)
+async def test_the_excel_assistant_of_the_small_model_without_a_form(
+    small_records: bool,
+    installed: Callable[..., dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer, asked = await ask_excel(small_records, installed, tmp_path, is_held=False)
+    assert (answer.reason, asked) == ("answered", [])
+    assert answer.spent["calls"] == 0
+    assert capsys.readouterr().out == ""
+
+
+# ------------------------------------------------------------------ scripted models
 
 
 async def test_research(records: bool, installed: Callable[..., dict[str, Any]]) -> None:
@@ -80,13 +135,13 @@ async def test_research(records: bool, installed: Callable[..., dict[str, Any]])
     server = GONE
     if records:
         model = Roles(json.dumps(steps), "The Nile is about 4,132 miles long.", json.dumps({"url": URL}))
-        server = installed("fetch", "--ignore-robots-txt", "--allow-private-ips")
-    research = example("research").research("How long is the Nile, in miles?", [URL], model, server)
+        server = installed(*FETCH)
+    ask = example("research").research("How long is the Nile, in miles?", [URL], model, server)
     if records:
-        with page():
-            answer = await research
+        with page(PORT):
+            answer = await ask
     else:
-        answer = await research
+        answer = await ask
     assert answer.text == "The Nile is about 4,132 miles long."
     assert "6,650 km" in answer.steps[0]["result"]
     assert answer.verification["verified"] is True
