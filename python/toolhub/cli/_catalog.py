@@ -7,7 +7,8 @@ Both hand over to the core and give the same objects, so a command does not know
 """
 
 import os
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, redirect_stdout
 
 from .. import _core
 from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect
@@ -147,7 +148,9 @@ def open_hub(
         loads += [(hub.load_skills, path) for path in getattr(given, "skills", [])]
         loads += [(hub.load_mcp, path) for path in (config_files(given) if files is None else files)]
         for load, path in loads:
-            report: LoadReport = load(path)
+            # What modules print when they are imported is no result.
+            with redirect_stdout(sys.stderr):
+                report: LoadReport = load(path)
             take_report(problems, path, report.loaded, report.errors, report.warnings)
         yield hub, problems
 

@@ -31,7 +31,6 @@ COMMANDS = {
     "replay": "run a Python program against its recording",
     "cassette": "print what a cassette has recorded",
     "eval": "check recorded runs against cases",
-    "inspect": "write a recorded run as a page",
     "completion": "print the completion script for a shell",
     "demo": "a short tour of the hub",
 }

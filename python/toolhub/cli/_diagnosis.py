@@ -84,7 +84,7 @@ def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
             return diagnosis.fail(
                 "command",
                 message,
-                "Install the program, or correct 'command' or 'cwd'; only absolute paths need no PATH.",
+                "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path.",
             )
         if kind == "timeout":
             return diagnosis.fail(
@@ -171,6 +171,6 @@ def _description_problem(candidates: "list[_core.Candidate]") -> str:
     for one in candidates:
         if not one.description.strip():
             return f"'{one.name}' has no description"
-        if _core.visible_text(one.description) != one.description:
-            return f"the description of '{one.name}' has hidden characters"
+        if _core.words_of(one.description) == _core.words_of(one.name):
+            return f"the description of '{one.name}' only repeats its name"
     return ""

@@ -33,7 +33,11 @@ def add_source_arguments(parser: "argparse.ArgumentParser", *, folders: bool = T
 def add_config_argument(group: "argparse._ActionsContainer") -> None:
     """`--config`."""
     group.add_argument(
-        "--config", action="append", default=[], metavar="FILE", help="an mcpServers file; repeatable"
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="an mcpServers file; repeatable ('' for none)",
     )
 
 
@@ -50,7 +54,7 @@ def config_files(given: "argparse.Namespace") -> list[str]:
     No file of the current folder is read unasked: whoever wrote it could start any program.
     """
     if given.config:
-        return given.config
+        return [path for path in given.config if path]
     if named := os.environ.get(CONFIG):
         return [path for path in named.split(os.pathsep) if path]
     own = own_config()

@@ -98,7 +98,7 @@ def read_arguments(words: list[str]) -> "dict[str, Any]":
     given: set[str] = set()
     for word in words:
         if word.startswith("@"):
-            arguments |= _object(_read(word[1:]), f"'{word}'")
+            arguments |= _object(read_text(word[1:]), f"'{word}'")
         elif word.lstrip().startswith("{"):
             arguments |= _object(word, "the argument")
         else:
@@ -137,14 +137,17 @@ def _object(text: str, what: str) -> "dict[str, Any]":
     return members(value)
 
 
-def _read(path: str) -> str:
+def read_text(path: str) -> str:
+    """The text of a file; `-` is stdin."""
     try:
         if path == "-":
             return sys.stdin.read()
         with open(path, encoding="utf-8") as file:
             return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"'{path}' cannot be read: {error}", USAGE) from None
+    except OSError as error:
+        raise Failure(f"'{path}' cannot be read: {error.strerror}", USAGE) from None
+    except UnicodeDecodeError:
+        raise Failure(f"'{path}' is no text in UTF-8", USAGE) from None
 
 
 def _shown(report: "dict[str, Any]") -> str:

@@ -60,7 +60,8 @@ def run(given: "argparse.Namespace") -> int:
 
 def _found(given: "argparse.Namespace") -> "tuple[list[tuple[str, str, dict[str, Any]]], list[str]]":
     """The files with their servers, and what is wrong with files."""
-    clients = known_clients(os.getcwd())
+    # In the home folder, the files of the project are those of the user.
+    clients = list(dict.fromkeys(known_clients(os.getcwd())))
     names = {client for client, _ in clients}
     wanted: list[tuple[str, str]] = [] if given.sources else clients
     for source in given.sources:

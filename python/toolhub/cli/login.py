@@ -25,7 +25,10 @@ def run(given: "argparse.Namespace") -> int:
     """Connect the server; when it wants a login, show the page and wait for the user."""
     from ..exceptions import ToolError
 
+    asked: list[str] = []
+
     def show(_server: str, url: str) -> None:
+        asked.append(url)
         say(f"sign in at {url}")
         if not given.no_browser:
             import webbrowser
@@ -43,7 +46,9 @@ def run(given: "argparse.Namespace") -> int:
             error = report.failed[given.server]
             raise Failure(error, code_of_connect(error.kind))
     if given.json:
-        put_json({"server": given.server, "signed_in": True})
-    else:
+        put_json({"server": given.server, "connected": True, "asked": bool(asked)})
+    elif asked:
         say(f"signed in at {given.server}")
+    else:
+        say(f"connected to {given.server}; it wanted no login")
     return OK

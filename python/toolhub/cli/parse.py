@@ -1,9 +1,8 @@
 """`toolhub parse`: the tool calls in a model's text."""
 
-import sys
-
 from ._exits import FAILED, OK, USAGE, Failure
 from ._output import add_json_argument, clean, paint, put, put_json
+from .call import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ def run(given: "argparse.Namespace") -> int:
     tools = None
     if given.schemas is not None:
         try:
-            tools = json.loads(_read(given.schemas))
+            tools = json.loads(read_text(given.schemas))
         except ValueError as error:
             raise Failure(f"'{given.schemas}' is no JSON: {error}", USAGE) from None
     try:
-        found = parse(_read(given.file), given.format, tools, reasoning=given.reasoning)
+        found = parse(read_text(given.file), given.format, tools, reasoning=given.reasoning)
     except (TypeError, ValueError) as error:
         raise Failure(error, USAGE) from None
     if given.json:
@@ -56,13 +55,3 @@ def run(given: "argparse.Namespace") -> int:
         if call.error is not None:
             put(paint(clean(f"  cannot be read: {call.error}"), "red"))
     return FAILED if any(call.error is not None for call in found.calls) else OK
-
-
-def _read(path: str) -> str:
-    try:
-        if path == "-":
-            return sys.stdin.read()
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failure(f"'{path}' cannot be read: {error}", USAGE) from None

@@ -39,4 +39,4 @@ def run_with(words: list[str], variable: str, value: str) -> int:
     try:
         return subprocess.run(words, env={**os.environ, variable: value}, check=False).returncode
     except OSError as error:
-        raise Failure(f"the command cannot be started: {error}", USAGE) from None
+        raise Failure(f"'{words[0]}' cannot be started: {error.strerror}", USAGE) from None
