@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 6
 _MOST_OPTIONS = 12
+_MOST_TYPES = 500
 
 
 class Language:
@@ -90,6 +91,9 @@ class Shapes:
 
     def __init__(self, root: "dict[str, Any]", language: Language) -> None:
         self._root, self._language = root, language
+        # Schemas that refer to themselves, or several times to the same large one, would grow without end.
+        self._left = _MOST_TYPES
+        self._inside = ["#"]
 
     def parameters(self) -> "list[tuple[str, str, bool, dict[str, Any]]]":
         """Each parameter: name, type, whether it is required, its schema. Required ones come first."""
@@ -107,9 +111,20 @@ class Shapes:
         >>> shapes.of({"type": ["string", "null"]}), shapes.of({"type": "array", "items": {"enum": [1, 2]}})
         ('string | null', '(1 | 2)[]')
         """
+        reference: Any = members(schema).get("$ref")
+        if not isinstance(reference, str):
+            return self._of(members(schema), depth)
+        if reference in self._inside:
+            return self._language.names["object"]
+        self._inside.append(reference)
+        shown = self._of(self._resolved(schema, 0), depth)
+        self._inside.pop()
+        return shown
+
+    def _of(self, schema: "dict[str, Any]", depth: int) -> str:
         language = self._language
-        schema = self._resolved(schema, 0)
-        if not schema or depth > _DEEPEST:
+        self._left -= 1
+        if not schema or depth > _DEEPEST or self._left < 0:
             return language.any
         if 0 < len(options := items(schema.get("enum"))) <= _MOST_OPTIONS:
             return language.literals(options)

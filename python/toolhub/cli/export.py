@@ -65,7 +65,7 @@ def identifiers(names: list[str], style: "Callable[[str], str]") -> dict[str, st
     taken: set[str] = set()
     found: dict[str, str] = {}
     for name in names:
-        plain = style(name) or "tool"
+        plain = style(name)
         plain = f"_{plain}" if plain[0].isdigit() else plain
         plain = f"{plain}_" if keyword.iskeyword(plain) or plain in _RESERVED else plain
         unique, count = plain, 2
@@ -85,7 +85,7 @@ def _words(name: str) -> list[str]:
     parts = re.split(r"[^0-9A-Za-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name))
     words = [word for word in parts if word]
     # A name without Latin letters still needs one that is stable.
-    return words or [f"u{ord(letter):x}" for letter in name[:6]]
+    return words or [f"u{ord(letter):x}" for letter in name[:6]] or ["tool"]
 
 
 def snake(name: str) -> str:

@@ -192,7 +192,22 @@ def test_any_schema_has_a_type(schema: Any) -> None:
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
-    tree = {"properties": {"next": {"$ref": "#"}, "children": {"type": "array", "items": {"$ref": "#"}}}}
-    (_, child, *_), (_, children, *_) = Shapes(tree, TYPESCRIPT).parameters()
-    assert child.count("next") < 10
-    assert children.startswith("Array<")
+    tree = {
+        "properties": {
+            "next": {"$ref": "#"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        }
+    }
+    tree["$defs"] = {"node": {"type": "object", "properties": {"up": {"$ref": "#/$defs/node"}}}}
+    assert [kind for _, kind, *_ in Shapes(tree, SHORT).parameters()] == ["object", "object[]"]
+    assert [kind for _, kind, *_ in Shapes(tree, TYPESCRIPT).parameters()] == [
+        "Record<string, unknown>",
+        "Array<{ up?: Record<string, unknown> }>",
+    ]
+
+
+def test_a_schema_that_multiplies_is_bounded() -> None:
+    wide = {"type": "object", "properties": {f"p{n}": {"$ref": f"#/$defs/d{n}"} for n in range(20)}}
+    schema = {"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": {f"d{n}": wide for n in range(20)}}
+    ((_, kind, *_),) = Shapes(schema, TYPESCRIPT).parameters()
+    assert len(kind) < 100_000

@@ -17,9 +17,13 @@ from typing import NamedTuple
 import pytest
 
 from support.cli import User
+from test_docs import blocks
+from toolhub.cli._commands import COMMANDS
+from toolhub.cli._complete import _options
 
 FOLDER = Path(__file__).with_name("transcripts")
 FILES = sorted(FOLDER.glob("*.txt"))
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
 
 WORLD = {
     "tools/maths.py": '''
@@ -71,6 +75,31 @@ def steps(text: str) -> list[Step]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_transcript(path: Path, warm_user: User, tmp_path: Path) -> None:
+    follow(steps(path.read_text("utf-8")), warm_user, tmp_path)
+
+
+def test_the_page_about_the_command_line(warm_user: User, tmp_path: Path) -> None:
+    """Its examples are a transcript too."""
+    follow([step for block in console_blocks() for step in steps(block)], warm_user, tmp_path)
+
+
+def test_the_page_has_every_command_and_every_option() -> None:
+    page = PAGE.read_text("utf-8")
+    for command in COMMANDS:
+        assert re.search(rf"`toolhub {command}\b", page), f"`toolhub {command}` is missing"
+    general = {"--help", "--json", "--config", "--store", "--tools", "--skills"}
+    for command in COMMANDS:
+        if command != "serve":  # it has a page of its own
+            for option in set(_options(command)) - general:
+                assert f"`{option}" in page, f"{option} of `toolhub {command}` is missing"
+
+
+def console_blocks() -> list[str]:
+    return [block.code + "\n" for block in blocks(PAGE.read_text("utf-8")) if block.language == "console"]
+
+
+def follow(todo: list[Step], warm_user: User, tmp_path: Path) -> None:
+    """Run the commands one after another and compare what they print."""
     for name, text in WORLD.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
@@ -83,7 +112,6 @@ def test_transcript(path: Path, warm_user: User, tmp_path: Path) -> None:
         "TOOLHUB_CONFIG": "mcp.json",
         "TOOLHUB_STORE": "hub.db",
     }
-    todo = steps(path.read_text("utf-8"))
     assert todo, "a transcript without a command"
     checker = doctest.OutputChecker()
     for step in todo:
