@@ -129,24 +129,6 @@ _HOMES = {
     "text": ("merge", "truncate"),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
-_SUBMODULES = frozenset(
-    [
-        *(
-            "agents",
-            "calls",
-            "compat",
-            "events",
-            "exceptions",
-            "formatting",
-            "hub",
-            "integrations",
-            "kit",
-            "ledger",
-        ),
-        *("llm", "loading", "offers", "options", "otel", "parsing", "permissions", "principal", "questions"),
-        *("result", "routing", "servers", "serving", "testing", "text"),
-    ]
-)
 
 _lifecycle.install()
 if "TOOLHUB_RECORD" in os.environ or "TOOLHUB_REPLAY" in os.environ:
@@ -161,10 +143,15 @@ def __getattr__(name: str) -> "Any":
     if (module := _MODULE_OF.get(name)) is not None:
         value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
         return value
-    if name in _SUBMODULES:
-        return import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        # Submodules too, so that `toolhub.llm.OpenAI` works.
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF, *_SUBMODULES})
+    return sorted({*globals(), *_MODULE_OF})
