@@ -139,6 +139,7 @@ def open_hub(
     logging.getLogger("toolhub").addHandler(logging.NullHandler())
     logging.getLogger("toolhub").propagate = False
     problems: list[str] = []
+    options.setdefault("open_url", _refuse_login)
     try:
         hub = ToolHub(store=store_file(given), **options)
     except (OSError, TypeError, ValueError, ToolError) as error:
@@ -153,6 +154,11 @@ def open_hub(
                 report: LoadReport = load(path)
             take_report(problems, path, report.loaded, report.errors, report.warnings)
         yield hub, problems
+
+
+def _refuse_login(server: str, _url: str) -> None:
+    """Only `toolhub login` opens a browser: the others may run where nobody sits."""
+    raise PermissionError(f"run 'toolhub login {server}' first")
 
 
 def take_report(

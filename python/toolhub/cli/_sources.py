@@ -2,7 +2,6 @@
 
 import os
 
-from .. import _core
 from ._exits import USAGE, Failure
 
 TYPE_CHECKING = False
@@ -62,9 +61,20 @@ def config_files(given: "argparse.Namespace") -> list[str]:
 
 
 def own_config() -> str | None:
-    """The user's own configuration file, beside the file for tokens; None without a home."""
-    tokens = _core.usual_token_file()
-    return None if tokens is None else os.path.join(os.path.dirname(tokens), "mcp.json")
+    """The user's own configuration file; None without a home."""
+    folder = _user_folder("XDG_CONFIG_HOME", ".config")
+    return None if folder is None else os.path.join(folder, "mcp.json")
+
+
+def _user_folder(variable: str, usual: str) -> str | None:
+    """The folder of toolhub in one of the user's base folders, as the XDG specification has them."""
+    base = os.environ.get(variable, "")
+    if not os.path.isabs(base):
+        home = os.path.expanduser("~")
+        if home == "~":
+            return None
+        base = os.path.join(home, usual)
+    return os.path.join(base, "toolhub")
 
 
 def store_file(given: "argparse.Namespace") -> str | None:
@@ -72,13 +82,9 @@ def store_file(given: "argparse.Namespace") -> str | None:
     named = os.environ.get(STORE) if given.store is None else given.store
     if named is not None:
         return named or None
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(state):
-        home = os.path.expanduser("~")
-        if home == "~":
-            return None
-        state = os.path.join(home, ".local", "state")
-    folder = os.path.join(state, "toolhub")
+    folder = _user_folder("XDG_STATE_HOME", os.path.join(".local", "state"))
+    if folder is None:
+        return None
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
