@@ -65,8 +65,7 @@ class StoredCatalog:
 
     def servers(self) -> "list[dict[str, Any]]":
         """The rows of all servers."""
-        rows: Any = self._servers.rows()
-        return rows
+        return self._servers.rows()  # pyright: ignore[reportUnknownVariableType]
 
     def close(self) -> None:
         """Release the file."""

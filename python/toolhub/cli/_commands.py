@@ -31,11 +31,12 @@ COMMANDS = {
     "replay": "run a Python program against its recording",
     "cassette": "print what a cassette has recorded",
     "eval": "check recorded runs against cases",
+    "inspect": "write a recorded run as a page",
     "completion": "print the completion script for a shell",
     "demo": "a short tour of the hub",
 }
 # Names that Python uses itself, and commands that share a file.
-_MODULES = {"list": "list_", "import": "import_", "eval": "eval_"} | dict.fromkeys(
+_MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "inspect_"} | dict.fromkeys(
     ("deny", "pending", "ledger"), "approve"
 )
 
