@@ -21,7 +21,9 @@ print(json.dumps([use.ru_utime + use.ru_stime, use.ru_maxrss / 1024]))
 """
 CODES = {
     "bare Python": "",
-    "toolhub": "import toolhub",
+    # Names are imported on first use, so the module alone says little.
+    "toolhub, the module": "import toolhub",
+    "toolhub": "from toolhub import ToolHub",
     "toolhub, first function": "import toolhub; toolhub.ToolHub().register(lambda a: a, name='f')",
     "asyncio": "import asyncio",
     "mcp": "import mcp",

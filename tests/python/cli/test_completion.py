@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,60 @@ def ask_bash(user: User, line: str) -> list[str]:
 )
 def test_bash(line: str, answers: list[str], warm_user: User) -> None:
     assert ask_bash(warm_user, line) == answers
+
+
+# What a shell does with the answers is its own matter: `compadd` takes them there, here it prints them.
+ASK_ZSH = """
+compdef() { : }
+compadd() { print -rl -- "${(@)argv[$argv[(i)--]+1,-1]}" }
+_files() { print -r -- files }
+eval "$(toolhub completion zsh)"
+words=("${(@s: :)1}"); CURRENT=${#words}
+_toolhub
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ("toolhub li", ["list"]),
+        ("toolhub call shop.p", ["shop.price"]),
+        ("toolhub call price co", ["count="]),
+        ("toolhub call nonsense x", ["files"]),
+    ],
+)
+def test_zsh(line: str, answers: list[str], warm_user: User) -> None:
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    done = subprocess.run(
+        ["zsh", "-f", "-c", ASK_ZSH, "zsh", line],
+        env=environment(warm_user),
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert [word for word in done.stdout.splitlines() if word] == answers, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [("toolhub li", "list"), ("toolhub call shop.p", "shop.price"), ("toolhub call price co", "count=")],
+)
+def test_fish(line: str, answer: str, warm_user: User) -> None:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    ask = f"toolhub completion fish | source; complete -C '{line}'"
+    done = subprocess.run(
+        ["fish", "-N", "-c", ask], env=environment(warm_user), capture_output=True, text=True, timeout=50
+    )
+    assert answer in [word.partition("\t")[0] for word in done.stdout.splitlines()], done.stderr
+
+
+def environment(user: User) -> dict[str, str]:
+    """That of a user whose shell may be installed in a place of its own."""
+    path = f"{user.environment['PATH']}{os.pathsep}{os.environ['PATH']}"
+    libraries = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return {**user.environment, **libraries, "PATH": path}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
