@@ -19,6 +19,8 @@ VENV        ?= .venv
 # Four at a time, because many tests wait; `PYTEST_ARGS=` for one after another.
 PYTEST_ARGS ?= -n 4
 BENCH_ARGS  ?=
+WHEELS_ARGS ?=
+VERSION     ?=
 FAULT_ARGS  ?=
 CONFORMANCE_ARGS ?=
 CASSETTE_TESTS := tests/python/mcp/test_recorded_examples.py tests/python/test_example_notebook.py
@@ -51,7 +53,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers wheel wheels release-check clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -137,6 +139,17 @@ soak: develop ## 50 MCP servers that hang, crash and flood, without and with a s
 wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
 	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
 
+wheels: $(VENV)/.stamp-release ## wheels for cp311 to cp314 and cp314t, manylinux2014, and the sdist, checked, into dist/ (WHEELS_ARGS="--only cp311,sdist")
+	$(call say,wheels)
+	$(PY) scripts/wheels.py $(WHEELS_ARGS)
+
+release-check: ci docs wheels ## everything that must hold before a release (VERSION=0.2.0; needs cargo-deny)
+	$(call say,licences and advisories)
+	@cargo deny --version >/dev/null 2>&1 || { echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny check
+	$(call say,files)
+	$(PY) scripts/release_check.py $(VERSION)
+
 clean: ## removes all that make has made
 	rm -rf target .venv .venvs .venv-llm .servers site dist .hypothesis .pytest_cache .ruff_cache .mypy_cache
 	rm -f python/toolhub/_core*.so python/toolhub/_core*.pyd
@@ -160,8 +173,8 @@ $(VENV)/.stamp-dev: requirements/dev.txt $(VENV)/.stamp-python-$(PYTHON_VERSION)
 	$(PY) -m pip check --quiet
 	@touch $@
 
-# Benchmarks and documentation come on top of the tools; one resolution, so nothing moves under the tests.
-$(VENV)/.stamp-bench $(VENV)/.stamp-docs: $(VENV)/.stamp-%: requirements/%.txt $(VENV)/.stamp-dev
+# Benchmarks, documentation and releases come on top of the tools; one resolution, so nothing moves under the tests.
+$(VENV)/.stamp-bench $(VENV)/.stamp-docs $(VENV)/.stamp-release: $(VENV)/.stamp-%: requirements/%.txt $(VENV)/.stamp-dev
 	$(call say,pinned packages for $*)
 	$(PIP_LOCK) -r requirements/$*.txt
 	@touch $@

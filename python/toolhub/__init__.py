@@ -11,37 +11,46 @@
 """
 
 import os
-from typing import TYPE_CHECKING, Any
 
 from . import _lifecycle
-from ._compat import ToolCandidate
-from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
-from ._marks import tool
-from .calls import CurrentCall, current_call
-from .exceptions import (
-    AuthenticationFailed,
-    ConnectionFailed,
-    ErrorKind,
-    InvalidArguments,
-    LimitExceeded,
-    NotAllowed,
-    ServerError,
-    Strategy,
-    ToolCancelled,
-    ToolError,
-    ToolFailed,
-    ToolNotFound,
-    ToolOverloaded,
-    ToolPaused,
-    ToolTimeout,
-)
-from .formatting import format_results
-from .hub import RunOutcome, ToolHub
-from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
-from .principal import Principal
-from .result import ToolResult
-from .routing import Explanation
-from .text import merge, truncate
+
+TYPE_CHECKING = False  # `typing` is not needed to import toolhub
+if TYPE_CHECKING:
+    from typing import Any
+
+    from . import agents as agents
+    from . import display as display
+    from . import kit as kit
+    from . import llm as llm
+    from . import testing as testing
+    from ._compat import ToolCandidate
+    from ._core import Candidate, Hit, Tokenizer, ToolInfo, Truncated, extract_capabilities
+    from ._marks import tool
+    from .calls import CurrentCall, current_call
+    from .exceptions import (
+        AuthenticationFailed,
+        ConnectionFailed,
+        ErrorKind,
+        InvalidArguments,
+        LimitExceeded,
+        NotAllowed,
+        ServerError,
+        Strategy,
+        ToolCancelled,
+        ToolError,
+        ToolFailed,
+        ToolNotFound,
+        ToolOverloaded,
+        ToolPaused,
+        ToolTimeout,
+    )
+    from .formatting import format_results
+    from .hub import RunOutcome, ToolHub
+    from .parsing import ParsedCall, ParseResult, StreamParser, formats, parse
+    from .principal import Principal
+    from .result import ToolResult
+    from .routing import Explanation
+    from .text import merge, truncate
 
 __all__ = [
     "AuthenticationFailed",
@@ -85,24 +94,65 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from . import agents as agents
-    from . import display as display
-    from . import kit as kit
-    from . import llm as llm
-    from . import testing as testing
+# Names are imported on first use, so that `import toolhub` and the command line stay fast.
+_HOMES = {
+    "_compat": ("ToolCandidate",),
+    "_core": ("Candidate", "Hit", "Tokenizer", "ToolInfo", "Truncated", "extract_capabilities"),
+    "_marks": ("tool",),
+    "calls": ("CurrentCall", "current_call"),
+    "exceptions": (
+        *(
+            "AuthenticationFailed",
+            "ConnectionFailed",
+            "ErrorKind",
+            "InvalidArguments",
+            "LimitExceeded",
+            "NotAllowed",
+            "ServerError",
+            "Strategy",
+        ),
+        *(
+            "ToolCancelled",
+            "ToolError",
+            "ToolFailed",
+            "ToolNotFound",
+            "ToolOverloaded",
+            "ToolPaused",
+            "ToolTimeout",
+        ),
+    ),
+    "formatting": ("format_results",),
+    "hub": ("RunOutcome", "ToolHub"),
+    "parsing": ("ParseResult", "ParsedCall", "StreamParser", "formats", "parse"),
+    "principal": ("Principal",),
+    "result": ("ToolResult",),
+    "routing": ("Explanation",),
+    "text": ("merge", "truncate"),
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 _lifecycle.install()
-if "TOOLHUB_RECORD" in os.environ:
-    from .testing._environment import record_from_environment
+if "TOOLHUB_RECORD" in os.environ or "TOOLHUB_REPLAY" in os.environ:
+    from .testing._environment import use_environment
 
-    record_from_environment()
+    use_environment()
 
 
-def __getattr__(name: str) -> Any:
-    # Submodules are imported on first use, so that `toolhub.llm.OpenAI` works and `import toolhub` stays fast.
-    if name in ("agents", "display", "kit", "llm", "testing"):
-        from importlib import import_module
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
 
-        return import_module(f"{__name__}.{name}")
+    if (module := _MODULE_OF.get(name)) is not None:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+        return value
+    if not name.startswith("_"):
+        # Submodules too, so that `toolhub.llm.OpenAI` works.
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})

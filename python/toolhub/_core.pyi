@@ -965,6 +965,11 @@ def complete_own(hub: Hub, kind: str, key: str, argument: str, value: str, conte
     Awaits `(server, answer)` of `completion/complete`.
     """
 
+def config_entries(path: "str") -> "dict[str, Any]":
+    """
+    The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
+    """
+
 def copy_result(result: Any) -> Any:
     """
     A copy that its owner may change: keys, value, `_meta` and every attribute.

@@ -1,13 +1,16 @@
-//! What agents in Python need of the core: JSON of a model that is not a call, YAML of a user, kinds, words and likeness.
+//! What Python needs of the core to read: JSON of a model that is not a call, YAML of a user, configuration files, kinds, words
+//! and likeness.
 
 use super::json;
 use super::releasing::LargeJson;
 use crate::kind::ToolKind;
 use crate::parse;
+use crate::sources::mcp::config::raw_entries;
 use crate::sources::skills::front_matter;
 use crate::text;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::path::PathBuf;
 
 /// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
 #[pyfunction]
@@ -25,6 +28,14 @@ pub fn read_json<'py>(
 pub fn read_yaml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     let fields = py.detach(|| front_matter::read_mapping(text)).map_err(PyValueError::new_err)?;
     json::to_python(py, &LargeJson::from(serde_json::Value::Object(fields)))
+}
+
+/// The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
+#[pyfunction]
+#[pyo3(signature = (path: "str") -> "dict[str, Any]")]
+pub fn config_entries(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    let entries = py.detach(|| raw_entries(&path)).map_err(PyValueError::new_err)?;
+    json::to_python(py, &LargeJson::from(serde_json::Value::Object(entries)))
 }
 
 /// The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.

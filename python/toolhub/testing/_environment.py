@@ -1,16 +1,41 @@
-"""`toolhub record -- command`: the child finds the path of its cassette in its environment."""
+"""`toolhub record -- command` and `toolhub replay FILE -- command`: the child finds its cassette in its environment."""
 
 import atexit
+import json
 import os
 
-VARIABLE = "TOOLHUB_RECORD"
+RECORD = "TOOLHUB_RECORD"
+"""The path of the cassette to write."""
+
+REPLAY = "TOOLHUB_REPLAY"
+"""A JSON list: the path of the cassette to replay, the mode, and the path for what was missed."""
 
 
-def record_from_environment() -> None:
-    """Record this process to the file that the environment names, until it exits. Its own children do not record."""
-    path = os.environ.pop(VARIABLE, "")
-    if path:
+def use_environment() -> None:
+    """Record or replay this process as the environment says, until it exits. Its own children do neither."""
+    record_to, replay_from = os.environ.pop(RECORD, ""), os.environ.pop(REPLAY, "")
+    if replay_from:
+        _replay(*json.loads(replay_from))
+    elif record_to:
         from .cassettes import record
 
-        tape = record(path).__enter__()
+        tape = record(record_to).__enter__()
         atexit.register(tape.__exit__, None, None, None)
+
+
+def _replay(path: str, mode: str, report: str) -> None:
+    from .cassettes import ReplayError, replay
+
+    tape = replay(path, mode).__enter__()  # pyright: ignore[reportArgumentType]
+
+    def end() -> None:
+        missed: list[str] = []
+        unused: list[str] = []
+        try:
+            tape.__exit__(None, None, None)
+        except ReplayError as error:
+            missed, unused = error.missed, error.unused
+        with open(report, "w", encoding="utf-8") as file:
+            json.dump({"missed": missed, "unused": unused}, file)
+
+    atexit.register(end)

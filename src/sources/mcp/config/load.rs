@@ -64,6 +64,27 @@ pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
     loaded
 }
 
+/// The entries of a file by id, as they are written there: variables are not replaced, and nothing is checked. The error is a
+/// sentence about the file.
+pub fn raw_entries(path: &Path) -> Result<Map<String, Value>, String> {
+    let mut notes = Notes::new(Some(path), None);
+    let found = match read(path, &mut notes) {
+        Some(Value::Object(root)) => entries(&root, &[], &mut notes)
+            .into_iter()
+            .map(|(id, entry)| (id.to_owned(), entry.clone()))
+            .collect(),
+        Some(other) => {
+            notes.error(None, format!("must be an object with `mcpServers`, not {}.", kind(&other)));
+            Map::new()
+        }
+        None => Map::new(),
+    };
+    match notes.errors.first() {
+        Some(error) => Err(error.to_string()),
+        None => Ok(found),
+    }
+}
+
 /// Tells one content of a configuration file, and of the `.local` file beside it, from another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigStamp([Option<ConfigFileStamp>; 2]);

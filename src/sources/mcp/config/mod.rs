@@ -31,7 +31,7 @@ pub use auth::Auth;
 pub use difference::{Difference, changed, later_wins};
 pub use endpoint::{Command, Dialect, Endpoint, Remote};
 pub use entry::{server_from, server_in_process};
-pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value};
+pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_entries};
 pub use notice::Notice;
 pub use options::{KEYS as SERVER_OPTIONS, ServerOptions};
 pub use section::section;

@@ -1,0 +1,242 @@
+"""The tools that a command works with.
+
+    open_catalog ─► StoredCatalog   every server has a list in the store: the core alone, no event loop, no server started
+                 └► HubCatalog      folders to load, or a server without a list: a hub, which connects those servers
+
+Both hand over to the core and give the same objects, so a command does not know which one it has.
+"""
+
+import os
+import sys
+from contextlib import contextmanager, redirect_stdout
+
+from .. import _core
+from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect
+from ._output import ProgressLine, say
+from ._sources import config_files, store_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Generator
+    from typing import Any
+
+    from ..hub import ToolHub
+    from ..servers import LoadReport
+
+_RESULT_BYTES = 32_000_000
+_STORE_TIMEOUT = 10.0
+_DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "zh_en.txt.gz")
+
+
+class StoredCatalog:
+    """Tools as the store has them."""
+
+    def __init__(self, files: list[str], store: str | None) -> None:
+        self.core = _core.Hub(timeout=30.0, max_parallel=3, grace=1.0)
+        self._store = None if store is None else _core.Store(self.core, store, _RESULT_BYTES)
+        self._queue = _core.CallbackQueue()
+        self._servers = _core.Servers(self.core, self._queue, [], None)
+        self.problems: list[str] = []
+        self.code = 0
+        for path in files:
+            report: Any = self._servers.load_file(os.path.expanduser(path))
+            take_report(self.problems, path, report["loaded"], report["errors"], report["warnings"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every server has a list. Each server is named once, so ask once."""
+        return not self._servers.take_never_listed()
+
+    def tools(self, server: str | None = None) -> "list[_core.ToolInfo]":
+        """All tools, or those of one server."""
+        if server is not None:
+            require_server(self.servers(), server)
+        return self.core.tools(None, server)
+
+    def get(self, name: str) -> "_core.ToolInfo | None":
+        """One tool by its name."""
+        return self.core.get(name)
+
+    def search(self, query: str, k: int) -> "list[_core.Hit]":
+        """The best tools for a query."""
+        _core.use_dictionary(_DICTIONARY)
+        return _core.search(self.core, query, k)
+
+    def servers(self) -> "list[dict[str, Any]]":
+        """The rows of all servers."""
+        return self._servers.rows()  # pyright: ignore[reportUnknownVariableType]
+
+    def close(self) -> None:
+        """Release the file."""
+        self._servers.close(_STORE_TIMEOUT)
+        self._queue.close()
+        if self._store is not None:
+            self._store.close(_STORE_TIMEOUT)
+
+
+class HubCatalog:
+    """Tools of a hub, whose servers without a list are connected."""
+
+    def __init__(self, hub: "ToolHub", problems: list[str], code: int) -> None:
+        self._hub = hub
+        self.core = hub._core
+        self.problems = problems
+        self.code = code
+
+    def tools(self, server: str | None = None) -> "list[_core.ToolInfo]":
+        """All tools, or those of one server."""
+        if server is not None:
+            require_server(self.servers(), server)
+        return self.core.tools(None, server)
+
+    def get(self, name: str) -> "_core.ToolInfo | None":
+        """One tool by its name."""
+        return self.core.get(name)
+
+    def search(self, query: str, k: int) -> "list[_core.Hit]":
+        """The best tools for a query."""
+        return self._hub.search(query, k)
+
+    def servers(self) -> "list[dict[str, Any]]":
+        """The rows of all servers."""
+        return [vars(info) for info in self._hub.servers()]
+
+
+@contextmanager
+def open_catalog(given: "argparse.Namespace") -> "Generator[StoredCatalog | HubCatalog]":
+    """The tools of the sources that were given."""
+    if not (given.tools or given.skills):
+        stored = StoredCatalog(config_files(given), store_file(given))
+        try:
+            if stored.is_complete:
+                tell(stored.problems)
+                yield stored
+                return
+        finally:
+            stored.close()
+    with open_hub(given) as (hub, problems):
+        code = connect_missing(hub, problems)
+        tell(problems)
+        yield HubCatalog(hub, problems, code)
+
+
+@contextmanager
+def open_hub(
+    given: "argparse.Namespace", files: list[str] | None = None, **options: "Any"
+) -> "Generator[tuple[ToolHub, list[str]]]":
+    """A hub with the sources that were given, and what is wrong with them. No server is connected yet.
+
+    `files` are other configuration files than those that were given.
+    """
+    import logging
+
+    from ..exceptions import ToolError
+    from ..hub import ToolHub
+
+    # What the hub would log is printed as problems, once and in the style of the command.
+    logging.getLogger("toolhub").addHandler(logging.NullHandler())
+    logging.getLogger("toolhub").propagate = False
+    problems: list[str] = []
+    options.setdefault("open_url", _refuse_login)
+    try:
+        hub = ToolHub(store=store_file(given), **options)
+    except (OSError, TypeError, ValueError, ToolError) as error:
+        raise Failure(error, USAGE) from None
+    with hub:
+        loads = [(hub.load_tools, path) for path in getattr(given, "tools", [])]
+        loads += [(hub.load_skills, path) for path in getattr(given, "skills", [])]
+        loads += [(hub.load_mcp, path) for path in (config_files(given) if files is None else files)]
+        for load, path in loads:
+            # What modules print when they are imported is no result.
+            with redirect_stdout(sys.stderr):
+                report: LoadReport = load(path)
+            take_report(problems, path, report.loaded, report.errors, report.warnings)
+        yield hub, problems
+
+
+def _refuse_login(server: str, _url: str) -> None:
+    """Only `toolhub login` opens a browser: the others may run where nobody sits."""
+    raise PermissionError(f"run 'toolhub login {server}' first")
+
+
+def take_report(
+    problems: list[str], path: str, loaded: list[str], errors: list[str], warnings: list[str]
+) -> None:
+    """Collect what is wrong with a source; one of which nothing can be used ends the command."""
+    if errors and not loaded:
+        raise Failure(errors[0], USAGE)
+    problems += [*errors, *warnings]
+
+
+def connect_missing(hub: "ToolHub", problems: list[str]) -> int:
+    """Connect the servers that have never listed their tools; the exit code tells whether one could not be."""
+    ids = hub._servers.take_never_listed()
+    if not ids:
+        return 0
+    report = connect_with_progress(hub, ids)
+    for id, error in report.failed.items():
+        problems.append(f"the tools of '{id}' are missing: {error}")
+    return max((code_of_connect(error.kind) for error in report.failed.values()), default=0)
+
+
+def connect_with_progress(hub: "ToolHub", ids: list[str] | None, timeout: float | None = None) -> "Any":
+    """Connect, with a line on a terminal that says who is awaited."""
+    line = ProgressLine()
+    waiting = (
+        dict.fromkeys(row.id for row in hub.servers() if row.state != "disabled")
+        if ids is None
+        else dict.fromkeys(ids)
+    )
+
+    def progress(id: str, _error: "Any") -> None:
+        waiting.pop(id, None)
+        if waiting:
+            line.show(f"connecting, waiting for {', '.join(waiting)}")
+
+    line.show(f"connecting {', '.join(waiting)}")
+    try:
+        return hub.connect_sync(ids, timeout=timeout, progress=progress)
+    finally:
+        line.clear()
+
+
+def require_server(rows: "list[dict[str, Any]]", id: str) -> None:
+    """Raise unless there is a server of this id."""
+    ids = [row["id"] for row in rows]
+    if id not in ids:
+        known = f"; there are {', '.join(ids)}" if ids else "; there is none in the configuration"
+        raise Failure(f"there is no server {id!r}{known}", NOT_FOUND)
+
+
+def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.ToolInfo":
+    """The tool of this name, or of `server.name`."""
+    found = catalog.get(name)
+    if found is None:
+        server, tool = split_name(name, [row["id"] for row in catalog.servers()])
+        found = next((one for one in catalog.tools(server) if one.name == tool), None) if server else None
+    if found is None:
+        near = [hit.name for hit in catalog.search(name, 3)]
+        raise Failure(
+            f"there is no tool {name!r}" + (f"; near are {', '.join(near)}" if near else ""), NOT_FOUND
+        )
+    return found
+
+
+def split_name(name: str, servers: list[str]) -> tuple[str | None, str]:
+    """`server.tool` as its parts, where there is such a server; ids may have dots.
+
+    >>> split_name("files.read", ["files"]), split_name("read", ["files"]), split_name("a.b.c", ["a", "a.b"])
+    (('files', 'read'), (None, 'read'), ('a.b', 'c'))
+    """
+    matching = [id for id in servers if name.startswith(f"{id}.") and len(name) > len(id) + 1]
+    if not matching:
+        return None, name
+    server = max(matching, key=len)
+    return server, name[len(server) + 1 :]
+
+
+def tell(problems: list[str]) -> None:
+    """Print problems to stderr."""
+    for problem in problems:
+        say(problem)

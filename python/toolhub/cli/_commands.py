@@ -1,0 +1,100 @@
+"""The commands, and the parser for the one that was asked for."""
+
+import argparse
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+COMMANDS = {
+    "list": "print all tools as signatures",
+    "search": "find tools by words",
+    "show": "print everything about one tool",
+    "call": "call a tool",
+    "prompt": "print the system prompt, or the tools for a model's API",
+    "parse": "find tool calls in a model's text",
+    "serve": "offer all tools as one MCP server",
+    "connect": "connect servers and list their tools",
+    "import": "take servers from the configuration of other clients",
+    "export": "write a typed client, or an OpenAPI document",
+    "doctor": "find out what is wrong with the servers",
+    "stats": "print what past calls have shown",
+    "pins": "list pinned definitions of tools, and accept changed ones",
+    "login": "sign in at an MCP server in the browser",
+    "pending": "list the calls that wait for an approval",
+    "approve": "approve a call that waits",
+    "deny": "refuse a call that waits",
+    "ledger": "list what calls that may have effects have done",
+    "record": "record the calls of a Python program",
+    "replay": "run a Python program against its recording",
+    "cassette": "print what a cassette has recorded",
+    "eval": "check recorded runs against cases",
+    "inspect": "write a recorded run as a page",
+    "completion": "print the completion script for a shell",
+    "demo": "a short tour of the hub",
+}
+# Names that Python uses itself, and commands that share a file.
+_MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "inspect_"} | dict.fromkeys(
+    ("deny", "pending", "ledger"), "approve"
+)
+
+HIDDEN = "__complete"
+"""The command that the completion scripts call."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors are one line; the usage is in `--help`."""
+
+    def error(self, message: str) -> "NoReturn":
+        self.exit(2, f"toolhub: {message}; '{self.prog} --help' shows the usage\n")
+
+
+def module_of(command: str) -> "Any":
+    """The module of a command."""
+    return import_module(f"{__package__}.{_MODULES.get(command, command)}")
+
+
+def parse(words: "Sequence[str]") -> argparse.Namespace:
+    """The arguments of the command line; `run` among them carries the command out."""
+    if words and words[0] == HIDDEN:
+        from . import _complete
+
+        return argparse.Namespace(run=_complete.run, words=words[1:])
+    return parser_for(words).parse_args(words)
+
+
+def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:
+    """A parser that knows the command in `words` in full, and of the others only their names."""
+    from .. import __version__
+
+    parser = _Parser(
+        "toolhub",
+        description="One interface to every tool your agent can call.",
+        epilog="Servers come from --config, else from TOOLHUB_CONFIG, else from the user's own file; what was learnt "
+        "about them from --store, else from TOOLHUB_STORE, else from the user's own store.",
+    )
+    parser.add_argument("--version", action="version", version=f"toolhub {__version__}")
+    wanted = next((word for word in words if not word.startswith("-")), None)
+    if wanted is not None and wanted not in COMMANDS:
+        parser.error(_unknown(wanted))
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    for name in COMMANDS if wanted is None else (wanted,):
+        command = commands.add_parser(name, help=COMMANDS[name], description=_sentence(COMMANDS[name]))
+        if name == wanted:
+            module = module_of(name)
+            command.set_defaults(run=module.run, command=name)
+            module.add_arguments(command)
+    return parser
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _unknown(command: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(command, COMMANDS, 1)
+    return f"there is no command {command!r}" + (f", the nearest is {near[0]!r}" if near else "")

@@ -1,0 +1,176 @@
+"""What is wrong with a server: steps in the order in which they can fail, and the first that does.
+
+    file ─► command ─► start ─► era ─► auth ─► list ─► schemas ─► names ─► descriptions
+
+The core has decided everything before: what a file says, why a connection failed, what is wrong with a list. Here each of its
+findings gets its step and an advice.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from .. import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..exceptions import ToolError
+    from ..servers import ServerInfo
+
+STEPS = ("file", "command", "start", "era", "auth", "list", "schemas", "names", "descriptions")
+
+# What the APIs of models accept as the name of a function.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass
+class Diagnosis:
+    """What was found about one server, or about a whole file."""
+
+    id: str
+    failed: str | None = None
+    """The first step that failed."""
+    message: str = ""
+    advice: str = ""
+    notes: list[str] = field(default_factory=list[str])
+    """What is odd, but works."""
+    facts: str = ""
+
+    @property
+    def passed(self) -> list[str]:
+        """The steps before the one that failed."""
+        return list(STEPS if self.failed is None else STEPS[: STEPS.index(self.failed)])
+
+    def fail(self, step: str, message: str, advice: str) -> "Diagnosis":
+        """Note the first failure."""
+        self.failed, self.message, self.advice = step, message, advice
+        return self
+
+
+def wrong_file(path: str, message: str) -> Diagnosis:
+    """A file that gives no server at all."""
+    if "does not exist" in message:
+        advice = "Check the path; 'toolhub import' writes a file from those of other clients."
+    elif "not valid JSON" in message:
+        advice = "Correct the file at that place; comments and trailing commas are allowed."
+    else:
+        advice = 'Write {"mcpServers": {"name": {"command": "…", "args": []}}}.'
+    return Diagnosis(path).fail("file", message, advice)
+
+
+def wrong_entry(id: str, message: str) -> Diagnosis:
+    """A server whose entry cannot be used."""
+    if "$" in message and "set" in message:
+        advice = "Set the variable, or give it a default: ${NAME:-default}."
+    else:
+        advice = "Correct the key that is named; 'command' starts a program, 'url' is an address."
+    return Diagnosis(id).fail("file", message, advice)
+
+
+def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
+    """A server that could not be connected."""
+    diagnosis, kind, message = Diagnosis(id), str(error.kind), str(error)
+    if kind == "auth":
+        return diagnosis.fail("auth", message, _auth_advice(error))
+    if kind in ("protocol", "rpc"):
+        return diagnosis.fail(
+            "era",
+            message,
+            "Check that this is an MCP server, and update it: it speaks no version of the protocol that we do.",
+        )
+    if transport == "stdio":
+        if kind == "connect":
+            return diagnosis.fail(
+                "command",
+                message,
+                "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path.",
+            )
+        if kind == "timeout":
+            return diagnosis.fail(
+                "start",
+                message,
+                "Run the command by hand: it must wait for input and print nothing but MCP messages.",
+            )
+        return diagnosis.fail(
+            "start", message, "Run the command by hand to see why it ends; check 'args' and 'env'."
+        )
+    if kind == "http":
+        status = error.status or 0
+        advice = (
+            "Correct the path of 'url'; most servers answer at /mcp or /sse."
+            if status in (404, 405, 410)
+            else "The server itself fails: look at its log, or try again later."
+        )
+        return diagnosis.fail("start", message, advice)
+    return diagnosis.fail(
+        "start", message, "Check host, port and scheme of 'url', and whether the server runs."
+    )
+
+
+def _auth_advice(error: "ToolError") -> str:
+    if error.status == 403:
+        return "The credentials are known but not allowed to do this: ask for the right, or use other ones."
+    return "Run 'toolhub login SERVER', or correct 'auth' or 'headers' of its entry."
+
+
+def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
+    """A server that is connected and does not say what tools it has."""
+    message = "the server has not listed its tools" if error is None else str(error)
+    return Diagnosis(id).fail("list", message, "The server fails to list its tools: look at its log.")
+
+
+def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
+    """A server that has listed its tools."""
+    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {len(candidates)} tools")
+    if not candidates:
+        message = info.notices[0] if info.notices else "the list of tools is empty"
+        return diagnosis.fail(
+            "list", message, "Check the server's own settings, and 'include' and 'exclude' of its entry."
+        )
+    if wrong := [one for one in candidates if _schema_problem(one)]:
+        return diagnosis.fail(
+            "schemas",
+            f"'{wrong[0].name}': {_schema_problem(wrong[0])}",
+            "Report it to the author of the server; a model gets this schema, and calls may fail.",
+        )
+    if problem := _name_problem(info, candidates):
+        return diagnosis.fail(
+            "names", problem, "Rename the tool, or set 'prefix' or 'exclude' under 'toolhub' of the entry."
+        )
+    if problem := _description_problem(candidates):
+        return diagnosis.fail(
+            "descriptions",
+            problem,
+            "A model chooses by the description: ask the author for one, or 'exclude' the tool.",
+        )
+    diagnosis.notes += info.notices
+    return diagnosis
+
+
+def _schema_problem(candidate: "_core.Candidate") -> str:
+    if candidate.unchecked:
+        return candidate.unchecked[0]
+    schema: Any = candidate.parameters
+    kind = schema.get("type", "object")
+    return "" if kind == "object" else f"its schema must be of type object, not {kind}"
+
+
+def _name_problem(info: "ServerInfo", candidates: "list[_core.Candidate]") -> str:
+    for notice in info.notices:
+        if "name" in notice:
+            return notice
+    for one in candidates:
+        if not _NAME.fullmatch(one.name):
+            shown = one.name if len(one.name) <= 40 else f"{one.name[:40]}…"
+            return f"'{shown}' is no name for the APIs of models, which take 1 to 64 letters, digits, _ and -"
+    return ""
+
+
+def _description_problem(candidates: "list[_core.Candidate]") -> str:
+    for one in candidates:
+        if not one.description.strip():
+            return f"'{one.name}' has no description"
+        if _core.words_of(one.description) == _core.words_of(one.name):
+            return f"the description of '{one.name}' only repeats its name"
+    return ""

@@ -1,0 +1,133 @@
+"""What commands print: plain text into a pipe, colours and a width on a terminal, one JSON object with `--json`."""
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Sequence
+    from typing import Any, TextIO
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+def add_json_argument(parser: "argparse.ArgumentParser") -> None:
+    """`--json`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def is_terminal(stream: "TextIO | None") -> bool:
+    """Whether a person reads it."""
+    return stream is not None and stream.isatty()
+
+
+def has_colours(stream: "TextIO | None") -> bool:
+    """Colours are for terminals that can show them, unless `NO_COLOR` is set."""
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, *styles: str, stream: "TextIO | None" = None) -> str:
+    """A text in a colour, where colours are shown."""
+    if not text or not has_colours(sys.stdout if stream is None else stream):
+        return text
+    return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
+
+
+def width() -> int | None:
+    """The columns of the terminal; None in a pipe, where nothing is cut."""
+    if not is_terminal(sys.stdout):
+        return None
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except OSError:
+        columns = 0
+    return columns or 80
+
+
+def cut(text: str, room: int | None) -> str:
+    """One line that fits.
+
+    >>> cut("a longer text", 8), cut("short", 8), cut("uncut in a pipe", None)
+    ('a longe…', 'short', 'uncut in a pipe')
+    """
+    if room is None or len(text) <= room:
+        return text
+    return f"{text[: max(room - 1, 0)]}…"
+
+
+def clean(text: str) -> str:
+    """Foreign text as it is seen: no commands to the terminal, nothing invisible."""
+    from .. import _core
+
+    return _core.visible_text(text)
+
+
+def first_line(text: str) -> str:
+    """The first line that has words, with spaces in order."""
+    return " ".join(next((line for line in clean(text).splitlines() if line.strip()), "").split())
+
+
+def put(line: str = "") -> None:
+    """A line of the result."""
+    sys.stdout.write(f"{line}\n")
+
+
+def put_json(value: "Any") -> None:
+    """One JSON object; what is no JSON becomes its text."""
+    import json
+
+    indent = 2 if is_terminal(sys.stdout) else None
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str, indent=indent) + "\n")
+
+
+def say(line: str) -> None:
+    """A line about the result: a problem, or what was done."""
+    sys.stderr.write(f"toolhub: {line}\n")
+    sys.stderr.flush()
+
+
+def put_table(titles: "Sequence[str]", rows: "Iterable[Sequence[Any]]") -> None:
+    """Columns: a table of `rich` on a terminal where it is installed, otherwise aligned text."""
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    if is_terminal(sys.stdout) and _put_rich(titles, cells):
+        return
+    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    for at, row in enumerate([list(titles), *cells]):
+        line = "  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip()
+        put(paint(cut(line, width()), "bold") if at == 0 else cut(line, width()))
+
+
+def _put_rich(titles: "Sequence[str]", cells: "list[list[str]]") -> bool:
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        return False
+    table = Table(*titles, box=None, pad_edge=False, header_style="bold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(file=sys.stdout).print(table)
+    return True
+
+
+class ProgressLine:
+    """One line on a terminal that is overwritten; nothing in a pipe."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stderr if is_terminal(sys.stderr) else None
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._stream is not None:
+            try:
+                columns = os.get_terminal_size(self._stream.fileno()).columns or 80
+            except OSError:
+                columns = 80
+            self._stream.write(f"\r\x1b[2K{cut(text, columns - 1)}")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        self.show("")

@@ -1,0 +1,208 @@
+"""JSON Schema as types: short ones for signatures, and those of TypeScript and Python for exported clients."""
+
+import json
+
+from ._json import items, members
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_DEEPEST = 6
+_MOST_OPTIONS = 12
+_MOST_TYPES = 500
+
+
+class Language:
+    """How a language writes types."""
+
+    def __init__(self, names: dict[str, str], any: str, array: str, mapping: str, union: str) -> None:
+        self.names, self.any, self.array, self.mapping, self.union = names, any, array, mapping, union
+
+    def literal(self, value: "Any") -> str:
+        """A constant."""
+        return json.dumps(value, ensure_ascii=False)
+
+    def literals(self, values: "list[Any]") -> str:
+        """One of several constants."""
+        return self.union.join(map(self.literal, values))
+
+    def members(self, parts: list[tuple[str, str, bool]]) -> str:
+        """An object with named members: name, type, whether it is required."""
+        return self.names["object"]
+
+    def sequence(self, items: list[str]) -> str:
+        """An array with one type for each place."""
+        return self.array.format(self.union.join(dict.fromkeys(items)) or self.any)
+
+
+class _Short(Language):
+    def sequence(self, items: list[str]) -> str:
+        return f"[{', '.join(items)}]"
+
+
+class _TypeScript(Language):
+    def members(self, parts: list[tuple[str, str, bool]]) -> str:
+        shown = "; ".join(f"{key(name)}{'' if required else '?'}: {kind}" for name, kind, required in parts)
+        return f"{{ {shown} }}"
+
+    def sequence(self, items: list[str]) -> str:
+        return f"[{', '.join(items)}]"
+
+
+class _Python(Language):
+    def literal(self, value: "Any") -> str:
+        return repr(value)
+
+    def literals(self, values: "list[Any]") -> str:
+        # `Literal` takes neither numbers with a fraction nor containers.
+        if any(isinstance(value, (float, list, dict)) for value in values):
+            return self.any
+        return f"Literal[{', '.join(map(repr, values))}]"
+
+
+def key(name: str) -> str:
+    """A member's name in TypeScript, in quotes where it needs them."""
+    return name if name.isidentifier() and name.isascii() else json.dumps(name, ensure_ascii=False)
+
+
+_PLAIN = ("string", "integer", "number", "boolean", "object", "null")
+SHORT = _Short({name: name for name in _PLAIN}, "any", "{}[]", "{{[key]: {}}}", " | ")
+TYPESCRIPT = _TypeScript(
+    {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
+    | {"object": "Record<string, unknown>", "null": "null"},
+    "unknown",
+    "Array<{}>",
+    "Record<string, {}>",
+    " | ",
+)
+PYTHON = _Python(
+    {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+    | {"object": "dict[str, Any]"},
+    "Any",
+    "list[{}]",
+    "dict[str, {}]",
+    " | ",
+)
+
+
+class Shapes:
+    """The types of one schema in a language."""
+
+    def __init__(self, root: "dict[str, Any]", language: Language) -> None:
+        self._root, self._language = root, language
+        # Schemas that refer to themselves, or several times to the same large one, would grow without end.
+        self._left = _MOST_TYPES
+        self._inside = ["#"]
+
+    def parameters(self) -> "list[tuple[str, str, bool, dict[str, Any]]]":
+        """Each parameter: name, type, whether it is required, its schema. Required ones come first."""
+        required = items(self._root.get("required"))
+        found = [
+            (name, self.of(schema), name in required, self._resolved(schema, 0))
+            for name, schema in members(self._root.get("properties")).items()
+        ]
+        return sorted(found, key=lambda one: not one[2])
+
+    def of(self, schema: "Any", depth: int = 0) -> str:
+        """The type of a value.
+
+        >>> shapes = Shapes({}, SHORT)
+        >>> shapes.of({"type": ["string", "null"]}), shapes.of({"type": "array", "items": {"enum": [1, 2]}})
+        ('string | null', '(1 | 2)[]')
+        """
+        reference: Any = members(schema).get("$ref")
+        if not isinstance(reference, str):
+            return self._of(members(schema), depth)
+        if reference in self._inside:
+            return self._language.names["object"]
+        self._inside.append(reference)
+        shown = self._of(self._resolved(schema, 0), depth)
+        self._inside.pop()
+        return shown
+
+    def _of(self, schema: "dict[str, Any]", depth: int) -> str:
+        language = self._language
+        self._left -= 1
+        if not schema or depth > _DEEPEST or self._left < 0:
+            return language.any
+        if 0 < len(options := items(schema.get("enum"))) <= _MOST_OPTIONS:
+            return language.literals(options)
+        if "const" in schema:
+            return language.literals([schema["const"]])
+        for word in ("anyOf", "oneOf"):
+            if branches := items(schema.get(word)):
+                return self._union([self.of(branch, depth + 1) for branch in branches])
+        if parts := items(schema.get("allOf")):
+            return self.of(
+                {**self._merged(parts), **{k: v for k, v in schema.items() if k != "allOf"}}, depth + 1
+            )
+        kind = schema.get("type")
+        if kinds := items(kind):
+            return self._union([self.of({**schema, "type": one}, depth + 1) for one in kinds])
+        if kind is None:
+            kind = "object" if "properties" in schema else "array" if "items" in schema else None
+        shown = self._named(kind, schema, depth)
+        return self._union([shown, language.names["null"]]) if schema.get("nullable") is True else shown
+
+    def _named(self, kind: "Any", schema: "dict[str, Any]", depth: int) -> str:
+        language = self._language
+        if kind == "array":
+            if places := items(schema.get("prefixItems")):
+                return language.sequence([self.of(place, depth + 1) for place in places])
+            item = self.of(schema.get("items"), depth + 1)
+            if language is SHORT and " | " in item:
+                item = f"({item})"
+            return language.array.format(item)
+        if kind == "object":
+            if properties := members(schema.get("properties")):
+                required = items(schema.get("required"))
+                return language.members(
+                    [(name, self.of(of, depth + 1), name in required) for name, of in properties.items()]
+                )
+            if values := members(schema.get("additionalProperties")):
+                return language.mapping.format(self.of(values, depth + 1))
+        return language.names.get(kind, language.any) if isinstance(kind, str) else language.any
+
+    def _union(self, kinds: list[str]) -> str:
+        different = list(dict.fromkeys(kinds))
+        if self._language.any in different:
+            return self._language.any
+        return self._language.union.join(different)
+
+    def _merged(self, parts: "list[Any]") -> "dict[str, Any]":
+        merged: dict[str, Any] = {}
+        for part in (self._resolved(part, 0) for part in parts):
+            properties = {**members(merged.get("properties")), **members(part.get("properties"))}
+            required = [*items(merged.get("required")), *items(part.get("required"))]
+            merged |= part
+            if properties:
+                merged["properties"], merged["required"] = properties, required
+        return merged
+
+    def _resolved(self, schema: "Any", hops: int) -> "dict[str, Any]":
+        """The schema itself, or what its `$ref` leads to inside the same document; {} where it leads nowhere."""
+        given = members(schema)
+        reference: Any = given.get("$ref")
+        if not isinstance(reference, str):
+            return given
+        if not reference.startswith("#") or hops > _DEEPEST:
+            return {}
+        found: Any = self._root
+        for step in reference.split("/")[1:]:
+            found = members(found).get(step.replace("~1", "/").replace("~0", "~"))
+        beside = {name: value for name, value in given.items() if name != "$ref"}
+        return self._resolved({**members(found), **beside}, hops + 1)
+
+
+def signature(name: str, parameters: "dict[str, Any]") -> str:
+    """A tool as one line.
+
+    >>> signature("add", {"properties": {"b": {"type": "integer", "default": 1}, "a": {"type": "integer"}}, "required": ["a"]})
+    'add(a: integer, b?: integer = 1)'
+    """
+    shown: list[str] = []
+    for parameter, kind, required, schema in Shapes(parameters, SHORT).parameters():
+        default = f" = {json.dumps(schema['default'], ensure_ascii=False)}" if "default" in schema else ""
+        shown.append(f"{parameter}{'' if required else '?'}: {kind}{default}")
+    return f"{name}({', '.join(shown)})"

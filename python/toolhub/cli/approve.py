@@ -1,0 +1,95 @@
+"""`toolhub pending`, `approve`, `deny` and `ledger`: calls that wait for a person, and what calls have done."""
+
+from ._exits import FAILED, NOT_FOUND, OK, Failure
+from ._output import add_json_argument, clean, put, put_json, say
+from ._sources import add_store_argument, existing_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ..hub import ToolHub
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command at hand."""
+    command = parser.get_default("command")
+    if command in ("approve", "deny"):
+        parser.add_argument("id", metavar="ID", help="the id of the approval, see 'toolhub pending'")
+        add_json_argument(parser)
+    else:
+        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    if command == "deny":
+        parser.add_argument("--reason", help="what the call is answered with")
+    if command == "ledger":
+        parser.add_argument("--run", dest="of_run", metavar="RUN", help="only rows of this run")
+        parser.add_argument(
+            "--state", choices=("started", "done", "failed", "unknown"), help="only these rows"
+        )
+    add_store_argument(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Carry out the command at hand."""
+    return {"approve": _decide, "deny": _decide, "pending": _pending, "ledger": _ledger}[given.command](given)
+
+
+def _decide(given: "argparse.Namespace") -> int:
+    denies = given.command == "deny"
+
+    def decide(hub: "ToolHub") -> "list[Any]":
+        if denies:
+            hub.deny(given.id, given.reason)
+        else:
+            hub.approve(given.id)
+        return []
+
+    _with_store(given, decide)
+    done = "denied" if denies else "approved"
+    if given.json:
+        put_json({"id": given.id, "state": done})
+    else:
+        say(f"{done} {given.id}")
+    return OK
+
+
+def _pending(given: "argparse.Namespace") -> int:
+    def line(row: "Any") -> str:
+        run = "" if row.run is None else f" run={row.run}"
+        return f"{row.id}{run} {row.shown}"
+
+    return _put(given, _with_store(given, lambda hub: hub.pending()), line)
+
+
+def _ledger(given: "argparse.Namespace") -> int:
+    def line(row: "Any") -> str:
+        run = "" if row.run is None else f" run={row.run}"
+        why = "" if row.error is None else f" ({row.error})"
+        return f"{row.id} {row.state:7}{run} {row.server or row.source}/{row.tool} {row.arguments[:19]}{why}"
+
+    rows = _with_store(given, lambda hub: hub.ledger(given.of_run, state=given.state))
+    return _put(given, rows, line)
+
+
+def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[Any], str]") -> int:
+    import json
+
+    for row in rows:
+        put(json.dumps(row.to_dict(), ensure_ascii=False) if given.json else clean(line(row)))
+    return OK
+
+
+def _with_store(given: "argparse.Namespace", work: "Callable[[ToolHub], Sequence[Any]]") -> "Sequence[Any]":
+    """What comes of working with the store of a hub."""
+    from ..exceptions import ErrorKind, ToolError
+    from ..hub import ToolHub
+
+    try:
+        with ToolHub(store=existing_store(given)) as hub:
+            return work(hub)
+    except ToolError as error:
+        raise Failure(error, NOT_FOUND if error.kind is ErrorKind.NOT_FOUND else FAILED) from None
+    except OSError as error:
+        raise Failure(error, FAILED) from None

@@ -1,0 +1,156 @@
+"""`toolhub call`: one call of a tool.
+
+Arguments are `key=text`, `key:=json`, `@file` with an object in JSON (`@-` reads stdin), or an object itself. Text becomes what
+the schema of the tool wants: the core does that, as for every call.
+"""
+
+import sys
+
+from ._catalog import open_hub, split_name, tell
+from ._exits import USAGE, Failure, code_of
+from ._json import items, members
+from ._output import ProgressLine, add_json_argument, clean, is_terminal, put, put_json, say
+from ._sources import add_source_arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from ..result import ToolResult
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.add_argument("tool", metavar="TOOL", help="its name, or server.name")
+    parser.add_argument(
+        "arguments", nargs="*", metavar="ARGUMENT", help="key=text, key:=json, @file, @- or a JSON object"
+    )
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each candidate (30)")
+    parser.add_argument(
+        "--strategy", choices=("auto", "first", "all", "fallback"), default="auto", help="(auto)"
+    )
+    parser.add_argument(
+        "--source", choices=("tools", "skills", "mcps"), help="only candidates of this source"
+    )
+    parser.add_argument("--server", metavar="ID", help="only the candidate of this server")
+    parser.add_argument(
+        "--full", action="store_true", help="print everything, also what a server sent beside its result"
+    )
+    add_json_argument(parser)
+    add_source_arguments(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Call the tool and print what it answers."""
+    arguments = read_arguments(given.arguments)
+    line = ProgressLine()
+
+    def progress(report: "dict[str, Any]") -> None:
+        line.show(f"{given.tool}: {_shown(report)}")
+
+    with open_hub(given) as (hub, problems):
+        tell(problems)
+        server, name = given.server, given.tool
+        if server is None and name not in hub:
+            server, name = split_name(name, [row.id for row in hub.servers()])
+        options: dict[str, Any] = {"strategy": given.strategy, "source": given.source, "server": server}
+        options |= {} if given.timeout is None else {"timeout": given.timeout}
+        if is_terminal(sys.stderr):
+            options["progress"] = progress
+            line.show(f"calling {given.tool}")
+        try:
+            result = hub.call(name, arguments, **options)
+        except (TypeError, ValueError) as error:
+            raise Failure(error, USAGE) from None
+        finally:
+            line.clear()
+        return _put(result, given)
+
+
+def _put(result: "ToolResult", given: "argparse.Namespace") -> int:
+    if given.json:
+        shown = dict(result)
+        if given.full:
+            shown |= {"content": result.content, "structured": result.structured}
+        put_json(shown)
+    elif result.success:
+        text = result.text
+        if given.full:
+            import json
+
+            text = "\n".join(json.dumps(block, ensure_ascii=False) for block in result.content)
+        put(clean(text) if is_terminal(sys.stdout) else text)
+    if not result.success:
+        if not given.json:
+            say(clean(str(result.error)))
+        return code_of(result.kind)
+    return 0
+
+
+def read_arguments(words: list[str]) -> "dict[str, Any]":
+    """The arguments of a call. A key that is given several times has a list of its values.
+
+    >>> read_arguments(["path=a.txt", "lines:=[1, 2]", "tag=x", "tag=y", '{"deep": true}'])
+    {'path': 'a.txt', 'lines': [1, 2], 'tag': ['x', 'y'], 'deep': True}
+    """
+    arguments: dict[str, Any] = {}
+    given: set[str] = set()
+    for word in words:
+        if word.startswith("@"):
+            arguments |= _object(read_text(word[1:]), f"'{word}'")
+        elif word.lstrip().startswith("{"):
+            arguments |= _object(word, "the argument")
+        else:
+            key, value = _pair(word)
+            if key in given:
+                before = arguments[key]
+                value = [*items(before), value] if isinstance(before, list) else [before, value]
+            arguments[key] = value
+            given.add(key)
+    return arguments
+
+
+def _pair(word: str) -> "tuple[str, Any]":
+    key, sign, text = word.partition("=")
+    if not sign or not key.rstrip(":"):
+        raise Failure(f"an argument is key=text, key:=json, @file or a JSON object, got '{word}'", USAGE)
+    if not key.endswith(":"):
+        return key, text
+    import json
+
+    try:
+        return key[:-1], json.loads(text)
+    except ValueError as error:
+        raise Failure(f"'{key}=' wants JSON, got '{text}': {error}", USAGE) from None
+
+
+def _object(text: str, what: str) -> "dict[str, Any]":
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise Failure(f"{what} is no JSON: {error}", USAGE) from None
+    if not isinstance(value, dict):
+        raise Failure(f"{what} must be a JSON object, got {type(value).__name__}", USAGE)
+    return members(value)
+
+
+def read_text(path: str) -> str:
+    """The text of a file; `-` is stdin."""
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise Failure(f"'{path}' cannot be read: {error.strerror}", USAGE) from None
+    except UnicodeDecodeError:
+        raise Failure(f"'{path}' is no text in UTF-8", USAGE) from None
+
+
+def _shown(report: "dict[str, Any]") -> str:
+    done, total, message = (report.get(part) for part in ("progress", "total", "message"))
+    of = "" if total is None else f" of {total:g}"
+    return f"{done:g}{of}" + (f" {clean(str(message))}" if message else "")

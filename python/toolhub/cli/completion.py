@@ -1,0 +1,63 @@
+"""`toolhub completion`: the completion script for a shell. The scripts ask `toolhub __complete`, which reads the store."""
+
+from ._output import put
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+_SCRIPTS = {
+    "bash": """\
+# toolhub completion for bash: eval "$(toolhub completion bash)"
+_toolhub() {
+    local words last typed answer
+    read -r -a words <<< "${COMP_LINE:0:COMP_POINT}"
+    [[ "${COMP_LINE:0:COMP_POINT}" == *" " ]] && words+=("")
+    last="${words[-1]}"
+    # Bash ends words at = and : too, and replaces only what comes after them.
+    typed="${last%"${last##*[:=]}"}"
+    COMPREPLY=()
+    while IFS= read -r answer; do
+        COMPREPLY+=("${answer#"$typed"}")
+    done < <(toolhub __complete "${words[@]:1}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
+    return 0
+}
+complete -o default -F _toolhub toolhub
+""",
+    "zsh": """\
+#compdef toolhub
+# toolhub completion for zsh: eval "$(toolhub completion zsh)", after compinit
+_toolhub() {
+    local -a answers
+    answers=("${(@f)$(toolhub __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    answers=(${answers:#})
+    if (( ${#answers} )); then
+        compadd -Q -S '' -- ${(M)answers:#*=}
+        compadd -Q -- ${answers:#*=}
+    else
+        _files
+    fi
+}
+compdef _toolhub toolhub
+""",
+    "fish": """\
+# toolhub completion for fish: toolhub completion fish | source
+function __toolhub_complete
+    set -l words (commandline -opc) (commandline -ct)
+    toolhub __complete $words[2..-1] 2>/dev/null
+end
+complete -c toolhub -a '(__toolhub_complete)'
+""",
+}
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Print the script."""
+    put(_SCRIPTS[given.shell].rstrip("\n"))
+    return 0

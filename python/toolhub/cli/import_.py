@@ -1,0 +1,169 @@
+"""`toolhub import`: takes servers from the configuration files of other clients into one file."""
+
+import json
+import os
+
+from .. import _core
+from ._clients import client_of, known_clients, read_servers
+from ._exits import NOT_FOUND, OK, USAGE, Failure
+from ._json import members
+from ._output import add_json_argument, clean, put, put_json, say
+from ._sources import own_config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.description = (
+        "Take servers from the configuration files of other MCP clients. Without arguments, list the files that are there "
+        "and their servers; nothing is written."
+    )
+    parser.add_argument(
+        "sources", nargs="*", metavar="CLIENT|FILE", help="a client such as cursor, or a file"
+    )
+    parser.add_argument("--all", action="store_true", help="from all clients that are found")
+    parser.add_argument("--only", action="append", metavar="SERVER", help="only this server; repeatable")
+    parser.add_argument("--to", metavar="FILE", help="the file to write (the user's own)")
+    parser.add_argument("--replace", action="store_true", help="replace servers that are there already")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    add_json_argument(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """List what there is, or write what was asked for."""
+    found, problems = _found(given)
+    if not (given.sources or given.all):
+        return _put_found(found, problems, given.json)
+    for problem in problems:
+        say(problem)
+    target = given.to or own_config()
+    if target is None:
+        raise Failure("there is no home folder to write to; name a file with --to", USAGE)
+    taken: dict[str, Any] = {}
+    for _, path, servers in found:
+        for id, entry in servers.items():
+            if given.only and id not in given.only:
+                continue
+            if id in taken and taken[id] != entry:
+                say(f"'{id}' is in several files; the one of {path} is left out")
+            taken.setdefault(id, entry)
+    if missing := [id for id in given.only or () if id not in taken]:
+        raise Failure(f"no file has a server {missing[0]!r}", NOT_FOUND)
+    if not taken:
+        raise Failure("no server was found", USAGE if problems else NOT_FOUND)
+    return _write(given, target, taken)
+
+
+def _found(given: "argparse.Namespace") -> "tuple[list[tuple[str, str, dict[str, Any]]], list[str]]":
+    """The files with their servers, and what is wrong with files."""
+    # In the home folder, the files of the project are those of the user.
+    clients = list(dict.fromkeys(known_clients(os.getcwd())))
+    names = {client for client, _ in clients}
+    wanted: list[tuple[str, str]] = [] if given.sources else clients
+    for source in given.sources:
+        if source in names:
+            wanted += [(client, path) for client, path in clients if client == source]
+        elif os.path.isfile(source):
+            wanted.append((client_of(os.path.abspath(source)), source))
+        else:
+            raise Failure(
+                f"'{source}' is neither a file nor a known client ({', '.join(sorted(names))})", NOT_FOUND
+            )
+    found: list[tuple[str, str, dict[str, Any]]] = []
+    problems: list[str] = []
+    for client, path in wanted:
+        if os.path.isfile(path):
+            try:
+                servers = read_servers(client, path)
+            except ValueError as error:
+                problems.append(str(error))
+                continue
+            if servers:
+                found.append((client, path, servers))
+    return found, problems
+
+
+def _put_found(found: "list[tuple[str, str, dict[str, Any]]]", problems: list[str], as_json: bool) -> int:
+    if as_json:
+        rows = [{"client": client, "file": path, "servers": list(servers)} for client, path, servers in found]
+        put_json({"found": rows, "problems": problems})
+        return OK
+    for client, path, servers in found:
+        put(clean(f"{client}  {path}"))
+        for id, entry in servers.items():
+            put(clean(f"    {id}  {_shown(entry)}"))
+    for problem in problems:
+        say(problem)
+    if found:
+        say(
+            "nothing was written; 'toolhub import --all' takes them all, 'toolhub import CLIENT' those of one client"
+        )
+    else:
+        say("no configuration of a known client was found")
+    return OK
+
+
+def _shown(entry: "Any") -> str:
+    """What a server is, without its arguments, which may hold a secret."""
+    entry = members(entry)
+    address = entry.get("url") or entry.get("httpUrl") or entry.get("serverUrl")
+    if isinstance(address, str):
+        return address.partition("?")[0].rpartition("@")[2]
+    return os.path.basename(str(entry.get("command", "")))
+
+
+def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]") -> int:
+    there: dict[str, Any] = {}
+    document: dict[str, Any] = {}
+    if os.path.isfile(target):
+        try:
+            there = _core.config_entries(target)
+            with open(target, encoding="utf-8") as file:
+                document = json.load(file)
+        except (OSError, ValueError) as error:
+            # Comments would be lost, so a file with comments is not written either.
+            raise Failure(
+                f"'{target}' is not changed, because it cannot be read as plain JSON: {error}", USAGE
+            ) from None
+        if there and "mcpServers" not in document:
+            raise Failure(f"'{target}' is not changed, because its servers are not under `mcpServers`", USAGE)
+    kept = [] if given.replace else [id for id, entry in taken.items() if id in there and there[id] != entry]
+    new = {id: entry for id, entry in taken.items() if id not in kept and there.get(id) != entry}
+    if not given.dry_run and new:
+        document["mcpServers"] = {**document.get("mcpServers", {}), **new}
+        _save(target, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    if given.json:
+        put_json(
+            {"file": target, "imported": list(new), "kept": kept, "written": bool(new) and not given.dry_run}
+        )
+        return OK
+    for id in new:
+        put(clean(f"{id}  {_shown(new[id])}"))
+    for id in kept:
+        say(f"'{id}' is in {target} with another entry and stays; --replace replaces it")
+    verb = "would be written" if given.dry_run else "written"
+    say(f"{len(new)} server{'' if len(new) == 1 else 's'} {verb} to {target}")
+    return OK
+
+
+def _save(target: str, text: str) -> None:
+    """Replace the file as a whole; only its owner may read it, because entries hold keys and tokens."""
+    import tempfile
+
+    folder = os.path.dirname(os.path.abspath(target))
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".mcp-")  # of mode 0600
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise Failure(f"'{target}' cannot be written: {error.strerror}", USAGE) from None

@@ -1,0 +1,57 @@
+"""`toolhub parse`: the tool calls in a model's text."""
+
+from ._exits import FAILED, OK, USAGE, Failure
+from ._output import add_json_argument, clean, paint, put, put_json
+from .call import read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; - is stdin (-)")
+    parser.add_argument("--format", default="auto", metavar="NAME", help="the format of the model (auto)")
+    parser.add_argument("--formats", action="store_true", help="print the names of all formats")
+    parser.add_argument("--reasoning", choices=("auto", "open", "closed"), default="auto", help="(auto)")
+    parser.add_argument(
+        "--schemas", metavar="FILE", help='a JSON list of {"name", "parameters"}, for typed values'
+    )
+    add_json_argument(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Print the calls; the exit code is 1 if one of them cannot be read."""
+    import json
+
+    from ..parsing import formats, parse
+
+    if given.formats:
+        if given.json:
+            put_json({"formats": formats()})
+        else:
+            put("\n".join(formats()))
+        return OK
+    tools = None
+    if given.schemas is not None:
+        try:
+            tools = json.loads(read_text(given.schemas))
+        except ValueError as error:
+            raise Failure(f"'{given.schemas}' is no JSON: {error}", USAGE) from None
+    try:
+        found = parse(read_text(given.file), given.format, tools, reasoning=given.reasoning)
+    except (TypeError, ValueError) as error:
+        raise Failure(error, USAGE) from None
+    if given.json:
+        put_json(
+            {"calls": [call.to_dict() for call in found.calls], "text": found.text, "format": found.format}
+        )
+    for call in [] if given.json else found.calls:
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        put(clean(f"{call.name or '?'} {arguments}"))
+        for repair in call.repairs:
+            put(clean(f"  repaired: {repair}"))
+        if call.error is not None:
+            put(paint(clean(f"  cannot be read: {call.error}"), "red"))
+    return FAILED if any(call.error is not None for call in found.calls) else OK

@@ -1,0 +1,51 @@
+"""`toolhub replay FILE -- command`: runs a program whose hubs and models are answered from a cassette."""
+
+import json
+import os
+
+from ._exits import FAILED, USAGE, Failure
+from ._output import say
+from .record import run_with
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.description = (
+        "Run a command; the calls of its hubs, and those of models, are answered from a cassette. No tool runs and no "
+        "server is started. The exit code is that of the command, or 1 if what it did differs from the recording."
+    )
+    parser.add_argument("file", metavar="FILE", help="the cassette")
+    parser.add_argument("--mode", choices=("strict", "lenient", "timed"), default="strict", help="(strict)")
+    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Run the command, and report what differs from the recording."""
+    import tempfile
+
+    from ..testing._environment import REPLAY
+    from ..testing.cassettes import CassetteError
+    from ..testing.showing import events_of
+
+    try:
+        events_of(given.file)
+    except (CassetteError, OSError) as error:
+        raise Failure(error, USAGE) from None
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.join(folder, "report.json")
+        code = run_with(given.words, REPLAY, json.dumps([os.path.abspath(given.file), given.mode, report]))
+        try:
+            with open(report, encoding="utf-8") as file:
+                differs = json.load(file)
+        except FileNotFoundError:
+            raise Failure(
+                "nothing in the command has imported toolhub, so nothing was replayed", code or FAILED
+            ) from None
+    sentences = [*differs["missed"], *differs["unused"]]
+    for sentence in sentences:
+        say(sentence)
+    return code or (FAILED if sentences else 0)

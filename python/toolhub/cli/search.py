@@ -1,0 +1,39 @@
+"""`toolhub search`: the tools that fit some words."""
+
+from ._catalog import open_catalog
+from ._describe import group_of, tool_as_json
+from ._exits import NOT_FOUND, USAGE, Failure
+from ._output import add_json_argument, clean, cut, first_line, paint, put, put_json, say, width
+from ._sources import add_source_arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.add_argument("query", nargs="+", metavar="WORD", help="what the tool shall do")
+    parser.add_argument("-k", type=int, default=10, metavar="N", help="at most so many (10)")
+    add_json_argument(parser)
+    add_source_arguments(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Print the tools that fit best, best first; without a hit the exit code is 5."""
+    if given.k < 0:
+        raise Failure(f"-k must be 0 or more, got {given.k}", USAGE)
+    query = " ".join(given.query)
+    with open_catalog(given) as catalog:
+        hits = catalog.search(query, given.k)
+        if given.json:
+            found = [{"score": round(hit.score, 4), **tool_as_json(hit.tool)} for hit in hits]
+            put_json({"query": query, "hits": found, "problems": catalog.problems})
+        room = max((len(clean(hit.name)) for hit in hits), default=0)
+        for hit in [] if given.json else hits:
+            name, place = clean(hit.name), clean(group_of(hit.tool))
+            line = f"{name.ljust(room)}  {place}  {first_line(hit.tool.description)}"
+            put(f"{paint(name, 'cyan')}{cut(line, width())[len(name) :]}")
+        if not hits:
+            say(f"no tool fits '{query}'")
+        return catalog.code or (0 if hits else NOT_FOUND)

@@ -1,0 +1,128 @@
+"""`toolhub serve`: all tools as one MCP server, on stdio or over HTTP."""
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Generator
+from typing import Any
+
+_FAILED, _WRONG_USAGE = 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.description = (
+        "Offer MCP servers, Python tools and skills as one MCP server, on stdio or over HTTP."
+    )
+    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "PATH"}
+    parser.add_argument("--config", help="an mcpServers file; may be given several times", **several)
+    parser.add_argument("--tools", help="a folder of Python tools; may be given several times", **several)
+    parser.add_argument("--skills", help="a folder of skills; may be given several times", **several)
+    parser.add_argument("--store", metavar="FILE", help="a file that keeps what the hub learns over restarts")
+    parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
+    parser.add_argument("--host", help="the address for HTTP (127.0.0.1)")
+    parser.add_argument("--port", type=int, help="the port for HTTP (8000)")
+    parser.add_argument("--path", help="the path for HTTP (/mcp)")
+    parser.add_argument("--sse-path", help="also serve HTTP+SSE for old clients at this path, such as /sse")
+    parser.add_argument(
+        "--allow-host",
+        dest="allowed_hosts",
+        action="append",
+        metavar="NAME",
+        help="a host name of this server",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        dest="allowed_origins",
+        action="append",
+        metavar="ORIGIN",
+        help="an origin of web pages",
+    )
+    parser.add_argument("--name", help="the server's name (toolhub)")
+    parser.add_argument("--instructions", help="what clients tell their model about this server")
+    parser.add_argument("--search-mode", choices=("auto", "on", "off"), help="(auto)")
+    parser.add_argument(
+        "--core", action="append", metavar="TOOL", help="a tool that is listed in search mode"
+    )
+    parser.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
+    parser.add_argument("--grace", type=float, help="seconds for running calls at the end (10)")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Serve until the client leaves, a signal comes or the hub is closed."""
+    import logging
+
+    from ..exceptions import ToolError
+    from ..hub import ToolHub
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
+    logging.getLogger("toolhub.serving").setLevel(logging.INFO)
+    try:
+        # Tools may print while they are imported.
+        with contextlib.nullcontext() if given.http else _stdout_to_stderr():
+            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
+            errors = [error for path in given.config for error in hub.load_mcp(path).errors]
+    except (OSError, TypeError, ValueError, ToolError) as error:
+        return _failed(error, _WRONG_USAGE)
+    with hub:
+        if errors:
+            return _WRONG_USAGE  # they are logged
+        try:
+            hub._serve_configured(
+                "http" if given.http else "stdio",
+                lambda: _serve_options(given),
+                lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
+            )
+        except (TypeError, ValueError) as error:
+            return _failed(error, _WRONG_USAGE)
+        except ToolError as error:
+            return _failed(error, _FAILED)
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+_OPTIONS = (
+    *("host", "port", "path", "sse_path", "grace", "name", "instructions"),
+    *("allowed_hosts", "allowed_origins", "search_mode", "core", "audit"),
+)
+
+
+def _serve_options(given: argparse.Namespace) -> dict[str, Any]:
+    """The options in the configuration files under `serve`; the environment and the arguments come after them."""
+    from .._core import serve_section
+
+    options: dict[str, Any] = {}
+    for path in given.config:
+        options |= serve_section(path) or {}
+    for key in ("ready", "transport", "authenticate"):
+        if key in options:
+            raise ValueError(f"`serve` in a configuration file cannot have {key!r}")
+    if token := os.environ.get("TOOLHUB_TOKEN"):
+        options["token"] = token
+    return options | {key: value for key in _OPTIONS if (value := getattr(given, key)) is not None}
+
+
+def _failed(error: Exception | str, code: int) -> int:
+    _say(f"toolhub: {error}")
+    return code
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Generator[None]:
+    """What is printed meanwhile goes to stderr, because a line that is no message would break the protocol."""
+    sys.stdout.flush()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(own, 1)
+        os.close(own)

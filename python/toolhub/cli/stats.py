@@ -1,0 +1,48 @@
+"""`toolhub stats`: what past calls have shown."""
+
+from ._catalog import open_hub, tell
+from ._exits import NOT_FOUND, Failure
+from ._output import add_json_argument, clean, put_json, put_table, say
+from ._sources import add_source_arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: "argparse.ArgumentParser") -> None:
+    """Those of the command."""
+    parser.add_argument("tool", nargs="?", metavar="TOOL", help="only this tool")
+    add_json_argument(parser)
+    add_source_arguments(parser)
+
+
+def run(given: "argparse.Namespace") -> int:
+    """Print a row for each candidate that was called."""
+    with open_hub(given) as (hub, problems):
+        tell(problems)
+        rows = [row for row in hub.stats(given.tool, rows=True) if row["calls"]]
+        if given.json:
+            put_json({"stats": rows})
+        elif rows:
+            shown = [
+                (
+                    clean(row["tool"]),
+                    clean(row["server"] or row["source"]),
+                    row["calls"],
+                    row["failures"],
+                    _ms(row.get("latency_p50_ms")),
+                    _ms(row.get("latency_p95_ms")),
+                )
+                for row in rows
+            ]
+            put_table(("TOOL", "FROM", "CALLS", "FAILED", "P50 MS", "P95 MS"), shown)
+        elif given.tool is not None and given.tool not in hub:
+            raise Failure(f"there is no tool {given.tool!r}, and no call of it is known", NOT_FOUND)
+        else:
+            say("no calls are known")
+        return 0
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

@@ -1,0 +1,58 @@
+"""MCP servers that are broken, each in its own way: `python broken.py WAY`."""
+
+import json
+import sys
+import time
+
+way = sys.argv[1]
+GOOD = {"name": "look", "description": "Looks at something", "inputSchema": {"type": "object"}}
+TOOLS = {
+    "empty_list": [],
+    "no_names": [{"description": "a tool without a name", "inputSchema": {"type": "object"}}],
+    "unknown_type": [
+        {**GOOD, "inputSchema": {"type": "object", "properties": {"a": {"type": "strng"}}}},
+    ],
+    "broken_pattern": [
+        {**GOOD, "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}},
+    ],
+    "array_schema": [{**GOOD, "inputSchema": {"type": "array"}}],
+    "twice": [GOOD, {**GOOD, "description": "Looks again"}],
+    "odd_name": [{**GOOD, "name": "look at it!"}],
+    "long_name": [{**GOOD, "name": "n" * 100}],
+    "no_description": [{"name": "look", "inputSchema": {"type": "object"}}],
+    "repeats_name": [{**GOOD, "name": "look_here", "description": "Look here."}],
+}
+
+if way == "exits":
+    sys.exit("KeyError: 'API_KEY'")
+if way == "silent":
+    time.sleep(600)
+if way == "noise":
+    print("Starting the server, please wait", flush=True)
+    time.sleep(600)
+
+
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request.get("method")
+    if "id" not in request:
+        continue
+    if method == "initialize" and way == "refuses_greeting":
+        say(id=request["id"], error={"code": -32602, "message": "no such client"})
+    elif method == "initialize":
+        version = "1999-01-01" if way == "old_protocol" else "2025-06-18"
+        info = {"name": way, "version": "1"}
+        say(
+            id=request["id"],
+            result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info},
+        )
+    elif method == "tools/list" and way == "list_fails":
+        say(id=request["id"], error={"code": -32603, "message": "the database is down"})
+    elif method == "tools/list":
+        say(id=request["id"], result={"tools": TOOLS.get(way, [GOOD])})
+    else:
+        say(id=request["id"], error={"code": -32601, "message": "Method not found"})

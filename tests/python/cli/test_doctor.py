@@ -1,0 +1,182 @@
+"""`toolhub doctor` on set-ups that are broken, each in its own way: it names the right step, and what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cli import User, new_user, shop
+
+BROKEN = str(Path(__file__).with_name("broken.py"))
+
+# Set-ups of one server each, and the step that fails.
+STEPS = {
+    "no_program": "command",
+    "not_executable": "command",
+    "no_folder": "command",
+    "exits": "start",
+    "no_module": "start",
+    "silent": "start",
+    "noise": "start",
+    "refused": "start",
+    "no_page": "start",
+    "server_error": "start",
+    "old_protocol": "era",
+    "refuses_greeting": "era",
+    "html": "era",
+    "no_token": "auth",
+    "wrong_token": "auth",
+    "forbidden": "auth",
+    "list_fails": "list",
+    "empty_list": "list",
+    "no_names": "list",
+    "unknown_type": "schemas",
+    "broken_pattern": "schemas",
+    "array_schema": "schemas",
+    "twice": "names",
+    "odd_name": "names",
+    "long_name": "names",
+    "no_description": "descriptions",
+    "repeats_name": "descriptions",
+    "no_variable": "file",
+    "nothing_to_start": "file",
+    "wrong_key": "file",
+}
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers each request with the status in its path."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(int(self.path.strip("/")))
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "15")
+        self.end_headers()
+        self.wfile.write(b"<html>no</html>")
+
+    do_GET = do_DELETE = do_POST
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def entries(address: str) -> dict[str, Any]:
+    broken: dict[str, Any] = {way: {"command": sys.executable, "args": [BROKEN, way]} for way in STEPS}
+    for way in ("silent", "noise"):  # they never answer, whatever the limit
+        broken[way]["toolhub"] = {"startup_timeout": 2}
+    return broken | {
+        "no_program": {"command": "no-such-program-anywhere"},
+        "not_executable": {"command": BROKEN},
+        "no_folder": {"command": sys.executable, "cwd": "/no/such/folder"},
+        "no_module": {"command": sys.executable, "args": ["-m", "no_such_module"]},
+        "refused": {"url": "http://127.0.0.1:9/mcp"},
+        "no_page": {"url": f"{address}/404"},
+        "server_error": {"url": f"{address}/500"},
+        "html": {"url": f"{address}/200"},
+        "no_token": {"url": f"{address}/401"},
+        "wrong_token": {"url": f"{address}/401", "headers": {"Authorization": "Bearer hunter2"}},
+        "forbidden": {"url": f"{address}/403"},
+        "no_variable": {"command": "x", "env": {"KEY": "${NO_SUCH_VARIABLE}"}},
+        "nothing_to_start": {"args": ["--help"]},
+        "wrong_key": {"command": 5},
+    }
+
+
+@pytest.fixture(scope="module")
+def findings(address: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What one run says about all of them, beside a server that works."""
+    user = new_user(tmp_path_factory.mktemp("doctor") / "home")
+    user.configure({**entries(address), "healthy": shop(), "off": {"command": "x", "disabled": True}})
+    done = user.run("doctor", "--json", "--timeout", "45")
+    assert done.returncode == 2, done.stderr  # the first problem is one of the file
+    assert "hunter2" not in done.stdout + done.stderr
+    return {one["id"]: one for one in json.loads(done.stdout)["servers"]}
+
+
+@pytest.mark.parametrize("way", STEPS)
+def test_the_first_failing_step_is_named(way: str, findings: dict[str, dict[str, Any]]) -> None:
+    found = findings[way]
+    assert found["failed"] == STEPS[way], found
+    assert found["message"]
+    assert found["advice"].endswith(".")
+
+
+def test_a_server_that_works_passes_all_steps(findings: dict[str, dict[str, Any]]) -> None:
+    assert findings["healthy"]["ok"]
+    assert len(findings["healthy"]["passed"]) == 9
+    assert "off" not in findings, "a server that is turned off is not examined"
+    assert set(findings) == {*STEPS, "healthy"}
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("no_program", "'no-such-program-anywhere'"),
+        ("no_folder", "/no/such/folder"),
+        ("exits", "API_KEY"),
+        ("no_module", "no_such_module"),
+        ("old_protocol", "1999-01-01"),
+        ("list_fails", "the database is down"),
+        ("no_variable", "NO_SUCH_VARIABLE"),
+        ("odd_name", "look at it!"),
+    ],
+)
+def test_the_message_names_the_culprit(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
+    assert words in findings[way]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "does not exist"),
+        ('{"mcpServers": {"a": }', "not valid JSON"),
+        ('{"mcpServers": []}', "must be an object"),
+        ('{"servers_of_mine": {}}', "names no servers"),
+        ("", "is empty"),
+    ],
+)
+def test_files_that_are_wrong_as_a_whole(text: str | None, words: str, user: User) -> None:
+    path = user.home / "mcp.json"
+    path.unlink() if text is None else path.write_text(text, "utf-8")
+    done = user.run("doctor", "--json")
+    (found,) = json.loads(done.stdout)["servers"]
+    assert (done.returncode, found["failed"]) == (2, "file")
+    assert words in found["message"]
+
+
+@pytest.mark.parametrize(("way", "code"), [("no_program", 3), ("forbidden", 4), ("no_description", 1)])
+def test_the_exit_code_tells_the_kind_of_the_problem(way: str, code: int, address: str, user: User) -> None:
+    user.configure({way: entries(address)[way]})
+    done = user.run("doctor")
+    assert done.returncode == code
+    assert f"FAILED  {STEPS[way]}: " in done.stdout
+
+
+def test_doctor_of_one_server_and_of_none(user: User) -> None:
+    user.configure({"shop": shop(), "broken": {"command": 5}})
+    one = user.run("doctor", "shop")
+    assert one.returncode == 0, one.stdout
+    assert "broken" not in one.stdout
+    missing = user.run("doctor", "ship")
+    assert (missing.returncode, missing.stderr) == (
+        5,
+        "toolhub: there is no server 'ship'; there are broken, shop\n",
+    )
