@@ -90,7 +90,22 @@ def _parser() -> argparse.ArgumentParser:
     login.add_argument("server", metavar="SERVER", help="the name of the server in the configuration")
     login.add_argument("--config", help="an mcpServers file; may be given several times", **several)
     _add_ledger_commands(commands)
+    inspect = commands.add_parser("inspect", help="write a recorded run as a page")
+    inspect.add_argument("file", metavar="FILE", help="a cassette or an audit log")
+    inspect.add_argument("other", metavar="OTHER", nargs="?", help="a second one, to be compared")
+    inspect.add_argument("--output", "-o", metavar="FILE", help="the page (FILE with the ending .html)")
+    inspect.set_defaults(run=_inspect)
     return parser
+
+
+def _inspect(given: argparse.Namespace) -> int:
+    from .inspector import write
+
+    try:
+        sys.stdout.write(f"{write(given.file, given.output, other=given.other)}\n")
+    except (ValueError, OSError) as error:
+        return _failed(error, _FAILED)
+    return 0
 
 
 def _record(given: argparse.Namespace) -> int:

@@ -180,7 +180,8 @@ impl Executor for TokioExecutor<'_> {
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
         let entrance = (gates.clone(), before.clone());
-        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
+        let times = AttemptTimes { begun: self.run.begun(), latest_start };
+        let attempt = attempt(candidate.clone(), entrance, args, (context, times), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
         self.attempts.push(match self.jobs.len() {
@@ -241,14 +242,20 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
     }
 }
 
+/// When the execution of an attempt began, and when it starts at the latest.
+struct AttemptTimes {
+    begun: Instant,
+    latest_start: Instant,
+}
+
 async fn attempt(
     candidate: Arc<Candidate>,
     (gates, before): (Vec<Arc<Gate>>, Option<BeforeSend>),
     args: Arc<Arguments>,
-    (mut context, latest_start): (CallContext, Instant),
+    (mut context, times): (CallContext, AttemptTimes),
     entered: impl FnOnce(),
 ) -> Answer {
-    let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
+    let latest_start = if gates.is_empty() { context.deadline } else { times.latest_start };
     let permits = enter(&candidate, gates, &context).await?;
     if let Some(before) = before {
         tokio::select! {
@@ -267,7 +274,7 @@ async fn attempt(
     let weak = Arc::downgrade(&permits);
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-    let output = super::taped::call(&candidate, &args, &context).await?;
+    let output = super::taped::call(&candidate, &args, &context, times.begun).await?;
     match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),
