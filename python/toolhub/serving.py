@@ -45,7 +45,10 @@ class Serving:
         The page is there on a loopback address, and elsewhere if callers need credentials.
 
         >>> from toolhub import ToolHub
-        >>> ToolHub().serve("http", port=0, ready=lambda serving: serving.stop() or print("/inspect#key=" in serving.inspect_url))
+        >>> def ready(serving):
+        ...     print("/inspect#key=" in serving.inspect_url)
+        ...     serving.stop()
+        >>> ToolHub().serve("http", port=0, ready=ready)
         True
         """
         return f"{self.url.removesuffix(self.path)}/inspect#key={self._gateway.inspect_key}"

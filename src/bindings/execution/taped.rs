@@ -98,10 +98,7 @@ impl Execution {
 pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
     let Some(plan) = &finished.plan else { return };
     for (slot, attempt) in finished.attempts.iter_mut().enumerate() {
-        if let Some(mut taping) = attempt.taping.take() {
-            if attempt.value.is_some() && plan.run.fate(slot) == Fate::Stopped {
-                taping.came_late();
-            }
+        if let Some(taping) = attempt.taping.take() {
             let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
             taping.end_at(&answer_of(py, attempt, plan, slot), ended);
         }

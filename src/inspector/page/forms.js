@@ -22,8 +22,9 @@ function resolved(schema, root) {
   if (found && Array.isArray(found.allOf)) {
     const { allOf, ...beside } = found;
     const parts = allOf.map((part) => resolved(part, root));
-    found = Object.assign({}, ...parts, beside);
-    found.properties = Object.assign({}, ...parts.map((part) => part.properties), beside.properties);
+    // Not `Object.assign`, which takes a member `__proto__` for something else.
+    found = [...parts, beside].reduce((all, part) => ({ ...all, ...part }), {});
+    found.properties = [...parts, beside].reduce((all, part) => ({ ...all, ...part.properties }), {});
     found.required = [...new Set([...parts.flatMap((part) => part.required ?? []), ...(beside.required ?? [])])];
     if (!Object.keys(found.properties).length) delete found.properties;
   }

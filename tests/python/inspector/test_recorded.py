@@ -17,6 +17,8 @@ from toolhub import ToolHub, inspector, testing
 
 Visit = Callable[..., Page]
 
+ROWS = "[...document.querySelectorAll('.part:not([hidden]) .row')]"
+
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",
     "<!--<script>",
@@ -66,12 +68,17 @@ def page_of(path: Path, *lines: dict[str, Any]) -> Path:
 
 def rows(page: Page) -> list[list[str]]:
     """The cells of the rows that are in the page."""
-    script = "[...document.querySelectorAll('.part:not([hidden]) .row')].map(row => [...row.children].map(cell => cell.textContent))"
-    return page.run(script)
+    return page.run(f"{ROWS}.map(row => [...row.children].map(cell => cell.textContent))")
+
+
+def scroll(page: Page, to: float) -> None:
+    """Scroll the table, and wait for its rows."""
+    table = "document.querySelector('.part:not([hidden]) .table')"
+    page.run(f"{table}.scrollTop = {to}; {table}.dispatchEvent(new Event('scroll')); 0")
 
 
 def racing_hub() -> ToolHub:
-    """Three candidates: one wins, one is cancelled, one cannot be stopped in time and answers late."""
+    """Two candidates: one wins, the other is cancelled."""
     hub = ToolHub()
 
     async def quick(q: str) -> str:
@@ -81,20 +88,24 @@ def racing_hub() -> ToolHub:
         await asyncio.Event().wait()
         return q
 
-    async def stubborn(q: str) -> str:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            return f"late {q}"
-        return q
-
     hub.register(endless, name="find", source="tools", read_only=True)
-    hub.register(stubborn, name="find", source="skills", read_only=True)
     hub.register(quick, name="find", source="mcps", server="quick", read_only=True)
     return hub
 
 
-def test_a_race_shows_who_won_was_cancelled_and_came_late(
+def test_answers_that_counted_and_one_that_came_late(tmp_path: Path, visit: Visit) -> None:
+    lines = [
+        span(ms=5, candidate="slow", call=1),
+        span(ms=2, candidate="fast", call=1),
+        span(ms=9, candidate="last", call=1, late=True),
+        span(ms=1, candidate="alone", call=2),
+    ]
+    page = visit(page_of(tmp_path / "run.ndjson", *lines))
+    seen = {cells[3]: cells[4] for cells in rows(page)}
+    assert seen == {"slow": "counted", "fast": "won", "last": "late", "alone": "ok"}
+
+
+def test_a_race_shows_who_won_and_was_cancelled(
     tmp_path: Path, visit: Visit, run: Callable[[Coroutine[Any, Any, Any]], Any]
 ) -> None:
     async def race() -> None:
@@ -114,16 +125,14 @@ def test_a_race_shows_who_won_was_cancelled_and_came_late(
     assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "run.html"))
     page = visit(tmp_path / "run.html")
     seen = {cells[3]: (cells[4], cells[5]) for cells in rows(page) if cells[2] == "find"}
-    assert seen == {"mcps:quick": ("won", "ok"), "tools": ("cancelled", "stopped"), "skills": ("late", "ok")}
+    assert seen == {"mcps:quick": ("won", "ok"), "tools": ("cancelled", "stopped")}
     page.run("[...document.querySelectorAll('.row')].find(row => row.textContent.includes('won')).click()")
     details = page.text("#details")
     assert "Other candidates of this call" in details
     assert '"q": "x"' in details
     assert "quick x" in details
-    page.run(
-        "[...document.querySelectorAll('#details button')].find(button => button.textContent.startsWith('skills late')).click()"
-    )
-    assert "late x" in page.text("#details")
+    page.run("document.querySelector('#details button').click()")
+    assert "stopped" in page.text("#details")
 
 
 def test_a_candidate_that_failed_ends_before_the_next_begins(
@@ -225,9 +234,7 @@ def test_two_runs_are_compared(tmp_path: Path, visit: Visit) -> None:
     }
     page.click("label", "the same (1)")
     assert "same" in {cells[1] for cells in rows(page)}
-    page.run(
-        "[...document.querySelectorAll('.part:not([hidden]) .row')].find(row => row.textContent.includes('other_result')).click()"
-    )
+    page.run(f"{ROWS}.find(row => row.textContent.includes('other_result')).click()")
     assert page.run("document.querySelectorAll('.part:not([hidden]) .two pre').length") == 4
     page.click("#tab-timeline")
     page.run(
@@ -258,12 +265,8 @@ def test_hostile_text_stays_text(tmp_path: Path, visit: Visit) -> None:
     page.click("#tab-timeline")
     for at, text in enumerate(HOSTILE):
         page.fill("#filter", "")
-        page.run(
-            f"(() => {{ const table = document.querySelector('.part:not([hidden]) .table'); table.scrollTop = {at * 26}; table.dispatchEvent(new Event('scroll')); }})()"
-        )
-        page.run(
-            f"[...document.querySelectorAll('.part:not([hidden]) .row')].find(row => row.style.top === '{at * 26}px').click()"
-        )
+        scroll(page, at * 26)
+        page.run(f"{ROWS}.find(row => row.style.top === '{at * 26}px').click()")
         assert page.run("document.querySelector('#details h2').textContent") == text
         blocks = page.run(
             "[...document.querySelectorAll('#details pre')].map(pre => JSON.parse(pre.textContent))"
@@ -286,13 +289,12 @@ def test_a_hundred_thousand_spans(tmp_path: Path, visit: Visit) -> None:
     assert page.text("#count") == "100000 of 100000"
     # Rows that are not seen are not there.
     assert page.run("document.querySelectorAll('*').length") < 1_000
-    drawn = "(() => { const c = document.querySelector('canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v); })()"
-    assert page.run(drawn)
+    canvas = "document.querySelector('canvas')"
+    pixels = f"{canvas}.getContext('2d').getImageData(0, 0, {canvas}.width, {canvas}.height).data"
+    assert page.run(f"{pixels}.some(value => value)")
     page.fill("#filter", "tool:tool3 server:s1")
     assert page.text("#count") == f"{sum(n % 7 == 3 and n % 5 == 1 for n in range(100_000))} of 100000"
-    page.run(
-        "(() => { const table = document.querySelector('.table'); table.scrollTop = 1e9; table.dispatchEvent(new Event('scroll')); })()"
-    )
+    scroll(page, 1e9)
     assert rows(page)[-1][2] == "tool3"
 
 

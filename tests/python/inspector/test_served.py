@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from support.browser import Page
 from support.gateway import send
 from toolhub import ToolHub
@@ -134,7 +132,8 @@ SCHEMAS: list[tuple[str, dict[str, Any], str, Any]] = [
             },
             "required": ["rows"],
         },
-        "press(field('rows'), 'add'); press(field('rows'), 'add'); press(field('rows'), 'add'); put(field('id', 0), '1'); put(field('id', 2), '3'); press(field('rows'), 'remove', 1)",
+        "[1, 2, 3].forEach(() => press(field('rows'), 'add')); put(field('id', 0), '1'); put(field('id', 2), '3');"
+        " press(field('rows'), 'remove', 1)",
         {"rows": [{"id": 1}, {"id": 3}]},
     ),
     (
@@ -194,10 +193,13 @@ SCHEMAS: list[tuple[str, dict[str, Any], str, Any]] = [
 HELPERS = """
 window.field = (name, nth = 0) => [...document.querySelectorAll('#tool-work .field')].filter(f => f.dataset.name === name)[nth];
 window.inputs = (node) => [...node.querySelectorAll('input:not([type=checkbox]), textarea')];
-window.put = (node, text, nth = 0) => { const input = inputs(node)[nth]; input.value = text; input.dispatchEvent(new Event('input', {bubbles: true})); };
+window.tell = (node, what) => node.dispatchEvent(new Event(what, {bubbles: true}));
+window.put = (node, text, nth = 0) => { const input = inputs(node)[nth]; input.value = text; tell(input, 'input'); };
 window.tick = (node) => { node.querySelector('input[type=checkbox]').click(); };
-window.pick = (node, at) => { const select = node.querySelector('select'); select.selectedIndex = at; select.dispatchEvent(new Event('change', {bubbles: true})); };
-window.press = (node, text, nth = 0) => { [...node.querySelectorAll('button')].filter(b => b.textContent === text)[nth].click(); };
+window.pick = (node, at) => { const select = node.querySelector('select'); select.selectedIndex = at; tell(select, 'change'); };
+window.press = (node, text, nth = 0) => [...node.querySelectorAll('button')].filter(b => b.textContent === text)[nth].click();
+window.names = () => [...document.querySelectorAll('#tool-names button')];
+window.tool = (name) => names().find(b => b.firstChild.textContent === name).click();
 0
 """
 
@@ -226,16 +228,12 @@ def test_forms_of_twelve_schemas(visit: Visit) -> None:
         page.wait_for("document.querySelectorAll('#tool-names button').length === 12")
         page.run(HELPERS)
         for name, _, steps, expected in SCHEMAS:
-            page.run(
-                f"[...document.querySelectorAll('#tool-names button')].find(b => b.firstChild.textContent === {json.dumps(name.replace(' ', '_'))}).click()"
-            )
+            page.run(f"tool({json.dumps(name.replace(' ', '_'))})")
             page.run(f"{steps}; 0")
             assert answer(page) == expected, name
         assert page.run("typeof window.hacked") == "undefined"
         # What is not filled in is said at the field, and nothing is called.
-        page.run(
-            "[...document.querySelectorAll('#tool-names button')].find(b => b.firstChild.textContent === 'numbers').click()"
-        )
+        page.run("tool('numbers')")
         page.run("put(field('n'), '1.5'); put(field('x'), 'abc')")
         page.click("#call", "call")
         assert "'1.5' is not a whole number" in page.text("#tool-work")
@@ -293,7 +291,8 @@ def test_servers_show_era_state_and_the_end_of_their_error_stream(visit: Visit, 
     upstream = Path(__file__).parents[1] / "gateway" / "upstream.py"
     noisy = tmp_path / "noisy.py"
     noisy.write_text(
-        f"import runpy, sys\nprint({HOSTILE!r}, file=sys.stderr, flush=True)\nsys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
+        f"import runpy, sys\nprint({HOSTILE!r}, file=sys.stderr, flush=True)\n"
+        "sys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
     )
     hub = ToolHub()
     hub.add_server("noisy", command=sys.executable, args=[str(noisy), str(upstream), "noisy", str(tmp_path)])

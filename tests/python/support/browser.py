@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by its DevTools protocol over a pipe: no driver, no socket, nothing to install but the browser."""
+"""A headless Chromium, driven by its DevTools protocol over a pipe: no driver, no socket, nothing else to install."""
 
 from __future__ import annotations
 
@@ -137,7 +137,8 @@ class Page:
 
     def click(self, selector: str, text: str | None = None) -> None:
         """Click the first element that fits, with this text if one is given."""
-        choose = f"[...document.querySelectorAll({json.dumps(selector)})].find(e => {json.dumps(text)} === null || e.textContent.trim() === {json.dumps(text)})"
+        fits = "true" if text is None else f"e.textContent.trim() === {json.dumps(text)}"
+        choose = f"[...document.querySelectorAll({json.dumps(selector)})].find(e => {fits})"
         self.wait_for(f"!!({choose})")
         self.run(f"({choose}).click()")
 
