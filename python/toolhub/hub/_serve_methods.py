@@ -177,7 +177,9 @@ class ServeMethods:
                 if ready is not None:
                     from ..serving import Serving
 
-                    ready(Serving(own_host, own_port, path, gateway, reloader.request))
+                    started = Serving(own_host, own_port, path, gateway, reloader.request)
+                    ready(started)
+                    _log.info("inspector at %s", started.inspect_url)
             else:
                 serving = gateway.serve_stdio(grace)
             await serving
