@@ -50,6 +50,7 @@
 //! | [`stats`], [`store`] | what has worked; what is kept across restarts |
 //! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
 //! | [`canonical`], [`tape`] | equal values in one form; calls that are recorded and replayed |
+//! | [`inspector`] | recorded calls as a page with a timeline |
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
 //! | [`aside`], [`kind`], [`net`], [`sse`], [`invisible`], [`secret`], [`stack`], [`sync`], [`text`] | what several modules need |
@@ -79,6 +80,7 @@ pub mod limit;
 pub mod tool;
 pub mod workers;
 
+pub mod inspector;
 pub mod merge;
 pub mod offers;
 pub mod parse;

@@ -21,9 +21,9 @@ mod reading;
 mod recorder;
 mod replayer;
 
-pub use clock::timestamp;
-pub use difference::first_difference;
-pub use line::{CallOnTape, LineKind, TapedAnswer};
+pub use clock::{read_timestamp, timestamp};
+pub use difference::{first_difference, first_difference_in};
+pub use line::{CallOnTape, LineKind, TapedAnswer, VERSION};
 pub use reading::{Recording, read_events};
 pub use recorder::{Recorder, Taping};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};

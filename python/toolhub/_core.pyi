@@ -300,6 +300,11 @@ class Gateway:
         """
         Awaits the reply to one HTTP request. Cancelling the await cancels the call.
         """
+    @property
+    def inspect_key(self, /) -> str:
+        """
+        The key of the operator for the inspector.
+        """
     def leave(self, /) -> None:
         """
         Python tools run on that loop no more.
@@ -1226,6 +1231,11 @@ def read_yaml(text: str) -> Any:
 def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
     """
     The same, weighed with what has worked.
+    """
+
+def recorded_page(run: str | PathLike[str], other: str | PathLike[str] | None = None) -> str:
+    """
+    The page of a recorded run, or of two that are compared; `ValueError` if a file is wrong.
     """
 
 def release_run(hub: Hub, run: str) -> None:

@@ -38,6 +38,21 @@ class Serving:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}{self.path}"
 
+    @property
+    def inspect_url(self) -> str:
+        """The address of the inspector for the operator; it holds a key, so do not give it to clients.
+
+        The page is there on a loopback address, and elsewhere if callers need credentials.
+
+        >>> from toolhub import ToolHub
+        >>> def ready(serving):
+        ...     print("/inspect#key=" in serving.inspect_url)
+        ...     serving.stop()
+        >>> ToolHub().serve("http", port=0, ready=ready)
+        True
+        """
+        return f"{self.url.removesuffix(self.path)}/inspect#key={self._gateway.inspect_key}"
+
     def stop(self) -> None:
         """Refuse new requests with 503; calls that run are answered, then serving ends. May be called on any thread."""
         self._gateway.drain()

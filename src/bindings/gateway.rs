@@ -234,6 +234,12 @@ impl PyGateway {
         self.core.admission.limits().body_timeout.as_secs_f64()
     }
 
+    /// The key of the operator for the inspector.
+    #[getter]
+    fn inspect_key(&self) -> &str {
+        self.core.inspector.key()
+    }
+
     /// In bytes.
     #[getter]
     fn max_body(&self) -> usize {
@@ -262,6 +268,7 @@ impl PyGateway {
             };
             let listener = TcpListener::bind((host.as_str(), port)).await.map_err(failed)?;
             let address = listener.local_addr().map_err(failed)?;
+            core.inspector.listens_on(address.ip());
             *place.lock() = Some(listener);
             Ok((address.ip().to_string(), address.port()))
         }

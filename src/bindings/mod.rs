@@ -34,6 +34,7 @@ mod hub;
 mod imported;
 mod in_process;
 mod inline_task;
+mod inspector;
 mod internals;
 mod job;
 mod json;
@@ -146,6 +147,8 @@ mod _core {
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::in_process::{InProcessHost, InProcessSession, add_in_process};
+    #[pymodule_export]
+    use super::inspector::recorded_page;
     #[pymodule_export]
     use super::ledger::{
         claim_run, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run,

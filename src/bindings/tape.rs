@@ -78,6 +78,7 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
         name: model,
         candidate: "",
         arguments,
+        execution: None,
         listed: None,
     }) {
         TapeStart::Recording(taping) => {

@@ -10,8 +10,9 @@ use crate::offers::{OfferCallContext, PartialArgument};
 use crate::pattern::NATIVE;
 use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
 use crate::principal::Principal;
+use crate::sources::mcp::server::Server;
 use crate::tool::{BoxFuture, CallContextExtras};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
@@ -121,6 +122,11 @@ impl Upstreams for HubUpstreams {
         })
     }
 
+    fn server_states(&self) -> Vec<Value> {
+        let Some(servers) = self.set() else { return Vec::new() };
+        servers.all().iter().map(|server| state_of(servers, server)).collect()
+    }
+
     fn may_have(&self, view: &View, capability: &str) -> bool {
         let own = match capability {
             "prompts" => view.shows(OfferKind::Prompts, NATIVE),
@@ -204,4 +210,15 @@ impl HubUpstreams {
 
 fn no_servers() -> HubError {
     HubError::new(ErrorKind::NotFound, "This hub has no servers.")
+}
+
+fn state_of(servers: &Servers, server: &Server) -> Value {
+    let info = server.info();
+    let notices: Vec<String> = info.notices.into_iter().chain(servers.refused(server)).collect();
+    json!({
+        "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version,
+        "transport": info.transport, "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()),
+        "error": info.error.map(|error| error.message), "pid": info.pid, "notices": notices,
+        "stderr": server.error_lines(),
+    })
 }

@@ -182,7 +182,12 @@ impl Executor for TokioExecutor<'_> {
             let _ = entered.send(slot);
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), hub: *hub };
+        let entrance = AttemptEntrance {
+            gates: gates.clone(),
+            before: before.clone(),
+            hub: *hub,
+            begun: self.run.begun(),
+        };
         let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
@@ -249,18 +254,20 @@ struct AttemptEntrance {
     gates: Vec<Arc<Gate>>,
     before: Option<BeforeSend>,
     hub: usize,
+    /// When the execution that it belongs to began.
+    begun: Instant,
 }
 
 async fn attempt(
     candidate: Arc<Candidate>,
-    AttemptEntrance { gates, before, hub }: AttemptEntrance,
+    AttemptEntrance { gates, before, hub, begun }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    let taped = TapedCall::begin(hub, &candidate, &args);
+    let taped = TapedCall::begin(hub, &candidate, &args, begun);
     if let Some(before) = before.filter(|_| taped.calls_tool()) {
         let done = tokio::select! {
             biased;

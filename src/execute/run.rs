@@ -279,6 +279,11 @@ impl Run {
         self.slots[slot].started.unwrap_or(self.begun)
     }
 
+    /// When this candidate ended, if it has.
+    pub fn ended(&self, slot: usize) -> Option<Instant> {
+        self.slots[slot].ended
+    }
+
     /// When the whole execution must be over.
     pub fn deadline_at(&self) -> Option<Instant> {
         self.rules.deadline.map(|deadline| self.begun + deadline)

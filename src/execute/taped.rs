@@ -6,6 +6,7 @@ use crate::registry::Candidate;
 use crate::tape::{self, CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A call that has passed the limits: what becomes of it is known before its row in the ledger is written, because a call
 /// that a recording answers has no effects.
@@ -21,13 +22,15 @@ pub enum TapedCall {
 }
 
 impl TapedCall {
-    /// Asks the tape for calls of this hub.
-    pub fn begin(hub: usize, candidate: &Candidate, args: &Arguments) -> Self {
+    /// Asks the tape for calls of this hub. `begun` is the beginning of the execution that this is an attempt of.
+    pub fn begin(hub: usize, candidate: &Candidate, args: &Arguments, begun: Instant) -> Self {
         let Some(tape) = tape::current(Some(hub)) else { return TapedCall::Off };
         let (name, label) = (&candidate.spec().name, candidate.label());
         let arguments = args.as_value().clone();
         let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
-        match tape.begin(CallOnTape { kind: LineKind::Call, name, candidate: &label, arguments, listed }) {
+        let kind = LineKind::Call;
+        let execution = Some(begun);
+        match tape.begin(CallOnTape { kind, name, candidate: &label, arguments, execution, listed }) {
             TapeStart::Missed(miss) => TapedCall::Missed(Box::new(miss)),
             TapeStart::Recording(taping) => TapedCall::Recorded(Box::new(taping)),
             TapeStart::Replayed(recording) => TapedCall::Replayed(tape, recording),
@@ -72,8 +75,12 @@ async fn recorded(
     let mut context = context.clone();
     context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
     let answer = candidate.tool.call(args, &context).await;
+    let was_stopped = context.cancel.is_cancelled();
     drop(context);
-    if let Some(taping) = Arc::into_inner(taping) {
+    if let Some(mut taping) = Arc::into_inner(taping) {
+        if was_stopped && answer.is_ok() {
+            taping.came_late();
+        }
         taping.end(&TapedAnswer::of(&answer));
     }
     answer

@@ -24,6 +24,7 @@
 //! | [`exchange`] | one request on its way to its answer |
 //! | [`standing`] | how long a standing stream may last |
 //! | [`caller`], [`view`] | who makes a request, and what they see |
+//! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
@@ -47,6 +48,7 @@ mod endpoint;
 mod era;
 mod exchange;
 mod in_flight;
+mod inspector_access;
 mod jwks;
 mod jwt;
 mod limits;

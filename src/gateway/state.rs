@@ -4,6 +4,7 @@ use super::authenticator::Authenticator;
 use super::client_tasks::ClientTasks;
 use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
+use super::inspector_access::InspectorAccess;
 use super::limits::Admission;
 use super::log_level::{LogLevel, SessionLevels};
 use super::operate::{Drain, DrainReport, Metrics, MetricsGauges};
@@ -60,6 +61,7 @@ pub struct Gateway {
     pub reloaded: watch::Sender<()>,
     pub view_indexes: ViewIndexes,
     pub admission: Admission,
+    pub inspector: InspectorAccess,
     pub drain: Drain,
     /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
     pub calls: Drain,
@@ -103,6 +105,7 @@ impl Gateway {
             reloaded: watch::Sender::new(()),
             view_indexes: ViewIndexes::default(),
             admission,
+            inspector: InspectorAccess::new()?,
             drain: Drain::default(),
             calls: Drain::default(),
             metrics: Metrics::default(),

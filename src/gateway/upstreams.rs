@@ -41,6 +41,11 @@ pub trait Upstreams: CallServices {
         Box::pin(std::future::ready(()))
     }
 
+    /// The state of each server, for the operator: id, state, era, version, transport, tools, age, error, pid, notices, stderr.
+    fn server_states(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
     /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
     /// never connected may have it.
     fn may_have(&self, view: &View, capability: &str) -> bool;

@@ -8,8 +8,13 @@ const SHOWN: usize = 60;
 
 /// The first place where what was given differs from what was recorded: `args.rows[3].name: 'a' was recorded, 'b' was given`.
 pub fn first_difference(recorded: &Value, given: &Value) -> Option<String> {
+    first_difference_in("args", recorded, given)
+}
+
+/// The same in values that have another name.
+pub fn first_difference_in(name: &str, recorded: &Value, given: &Value) -> Option<String> {
     let mut found = Vec::new();
-    walk("args", Some(recorded), Some(given), 1, &mut found);
+    walk(name, Some(recorded), Some(given), 1, &mut found);
     found.pop()
 }
 

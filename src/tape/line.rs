@@ -4,6 +4,7 @@ use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
+use std::time::Instant;
 
 /// The version of the format.
 pub const VERSION: u64 = 1;
@@ -37,6 +38,8 @@ pub struct CallOnTape<'a> {
     /// The label of the provider; empty for a model.
     pub candidate: &'a str,
     pub arguments: Value,
+    /// When the execution began: the candidates of one call have the same. `None` for a model.
+    pub execution: Option<Instant>,
     /// The server of the tool, and its definition: a replay needs it where no list was recorded.
     pub listed: Option<(&'a str, &'a ToolSpec)>,
 }
@@ -102,6 +105,10 @@ pub(super) struct CallFields<'a> {
     pub began: u64,
     pub ended: u64,
     pub at: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     #[serde(skip_serializing_if = "<[Value]>::is_empty")]
     pub progress: &'a [Value],
     #[serde(skip_serializing_if = "Option::is_none")]

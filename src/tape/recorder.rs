@@ -102,6 +102,8 @@ impl Recorder {
             name: call.name.to_owned(),
             candidate: call.candidate.to_owned(),
             arguments: scrubbed(call.arguments),
+            execution: call.execution,
+            is_late: false,
             began: self.moments.fetch_add(1, Ordering::Relaxed),
             at: Instant::now(),
             time: SystemTime::now(),
@@ -153,6 +155,8 @@ impl Recorder {
             began: taping.began,
             ended: self.moments.fetch_add(1, Ordering::Relaxed),
             at: milliseconds(taping.at.saturating_duration_since(self.begun)),
+            call: taping.execution.map(|begun| nanoseconds(begun.saturating_duration_since(self.begun))),
+            late: taping.is_late,
             progress: &progress,
             result,
             error,
@@ -225,6 +229,8 @@ pub struct Taping {
     name: String,
     candidate: String,
     arguments: Value,
+    execution: Option<Instant>,
+    is_late: bool,
     began: u64,
     at: Instant,
     time: SystemTime,
@@ -238,23 +244,38 @@ impl Taping {
         self.progress.lock().push(update.clone());
     }
 
-    /// Writes the line.
-    pub fn end(mut self, answer: &TapedAnswer) {
-        self.put(answer);
+    /// It answered after the call was decided: its answer did not count.
+    pub fn came_late(&mut self) {
+        self.is_late = true;
     }
 
-    fn put(&mut self, answer: &TapedAnswer) {
+    /// Writes the line.
+    pub fn end(self, answer: &TapedAnswer) {
+        self.end_at(answer, Instant::now());
+    }
+
+    /// Writes the line of a call that ended some time ago.
+    pub fn end_at(mut self, answer: &TapedAnswer, ended: Instant) {
+        self.put(answer, ended);
+    }
+
+    fn put(&mut self, answer: &TapedAnswer, ended: Instant) {
         self.is_over = true;
-        self.recorder.ended(self, answer, self.at.elapsed());
+        self.recorder.ended(self, answer, ended.saturating_duration_since(self.at));
     }
 }
 
 impl Drop for Taping {
     fn drop(&mut self) {
         if !self.is_over {
-            self.put(&TapedAnswer::Stopped);
+            self.put(&TapedAnswer::Stopped, Instant::now());
         }
     }
+}
+
+/// Enough for five centuries.
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> String {

@@ -224,12 +224,15 @@ def _announce(
     ready: "Callable[[Serving], Any] | None",
 ) -> None:
     """The socket is open."""
+    from ..serving import Serving
+
+    serving = Serving(*address, path, gateway, reloader.request)
     if warning := gateway.exposure(*address):
         _log.warning("%s", warning)
+    else:
+        _log.info("inspector at %s", serving.inspect_url)
     if ready is not None:
-        from ..serving import Serving
-
-        ready(Serving(*address, path, gateway, reloader.request))
+        ready(serving)
 
 
 def _checked_port(port: Any) -> int:

@@ -14,7 +14,7 @@ use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer}
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 impl Execution {
@@ -28,12 +28,14 @@ impl Execution {
         let (py, slot, label) = (slf.py(), start.slot, start.candidate.label());
         let name = start.candidate.spec().name.clone();
         let arguments = arguments_of(py, &prepared);
+        let execution = slf.get().state.lock().plan.as_ref().map(|plan| plan.run.begun());
         let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
         match tape.begin(CallOnTape {
             kind: LineKind::Call,
             name: &name,
             candidate: &label,
             arguments,
+            execution,
             listed,
         }) {
             TapeStart::Recording(taping) => {
@@ -97,7 +99,8 @@ pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
     let Some(plan) = &finished.plan else { return };
     for (slot, attempt) in finished.attempts.iter_mut().enumerate() {
         if let Some(taping) = attempt.taping.take() {
-            taping.end(&answer_of(py, attempt, plan, slot));
+            let ended = plan.run.ended(slot).unwrap_or_else(Instant::now);
+            taping.end_at(&answer_of(py, attempt, plan, slot), ended);
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What happens to an HTTP request before its body is read: origin, credentials, view, limits.
 //!
 //! ```text
-//! Host, Origin ─► /healthz, /readyz ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
+//! Host, Origin ─► /healthz, /readyz ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
 //! ```
 //!
 //! While the gateway drains, new requests get 503. Answers to the questions of running calls, and cancellations, are taken:
 //! which one a message is shows its body.
 
 use super::identify::RequestOrigin;
+use super::inspect::{self, InspectRoute};
 use super::origin;
 use super::reply::HttpReply;
 use super::stopping;
@@ -16,6 +17,7 @@ use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
+use crate::gateway::view::View;
 use crate::principal::Principal;
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
@@ -34,6 +36,8 @@ pub struct Admitted {
     pub place: RequestPlace,
     /// It uses the transport HTTP+SSE.
     pub is_sse: bool,
+    /// It is for the inspector.
+    pub inspects: Option<InspectRoute>,
     /// It came while the gateway drains.
     is_late: bool,
 }
@@ -121,6 +125,10 @@ async fn admission(
     if head_size(parts) > gateway.admission.limits().max_headers {
         return Err(HttpReply::empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
     }
+    if let Some(route) = inspect::route(gateway, path) {
+        inspect::check(gateway, route, parts)?;
+        return admit_inspector(gateway, route);
+    }
     let authenticator = gateway.authenticator.load_full();
     let is_metrics = path == METRICS && is_get;
     let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
@@ -149,7 +157,18 @@ async fn admission(
         return Err(HttpReply::too_large());
     }
     let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get).map(Arc::new) };
-    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, is_late })
+    Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, inspects: None, is_late })
+}
+
+/// The operator is no caller: it has the limits of callers without credentials, and no view.
+fn admit_inspector(gateway: &Gateway, route: InspectRoute) -> Result<Admitted, HttpReply> {
+    let origin = RequestOrigin { principal: gateway.anonymous.clone(), view: Arc::new(View::everything()) };
+    let occupied = gateway.admission.enter(&origin.principal.id, Occupied::Request);
+    let occupied = occupied.map_err(|refused| too_many(&refused))?;
+    let running = gateway.drain.enter();
+    let is_late = running.is_none();
+    let place = RequestPlace { _occupied: occupied, _running: running.map(Arc::new) };
+    Ok(Admitted { origin, place, is_sse: false, inspects: Some(route), is_late })
 }
 
 /// In bytes. hyper has a limit of its own, ASGI servers have others.

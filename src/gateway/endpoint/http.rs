@@ -3,6 +3,7 @@
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace, admit};
 use super::identify::is_modern_header;
+use super::inspect;
 use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
@@ -37,6 +38,9 @@ pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, bo
         Ok(admitted) => admitted,
         Err(refusal) => return refusal,
     };
+    if let Some(route) = admitted.inspects {
+        return inspect::serve(gateway, route, parts, &body).await;
+    }
     if admitted.is_sse {
         return legacy_sse::serve(gateway, admitted, parts, &body).unwrap_or_else(|refusal| refusal);
     }

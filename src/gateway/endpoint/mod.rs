@@ -6,6 +6,7 @@ mod batch;
 mod first_bytes;
 pub mod http;
 mod identify;
+mod inspect;
 mod legacy_sse;
 mod lines;
 mod listener;

@@ -212,6 +212,11 @@ impl Connector {
         }
     }
 
+    /// The end of the error stream of the process that was started last.
+    pub fn error_lines(&self) -> Vec<String> {
+        self.output.load().as_ref().map(|output| output.error_lines()).unwrap_or_default()
+    }
+
     fn start(&self, program: &Program) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
         let limit = self.config.options.max_message_bytes;

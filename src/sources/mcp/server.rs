@@ -194,6 +194,11 @@ impl Server {
         self.life.lock().machine.backoff_left(Instant::now()).is_some()
     }
 
+    /// The end of the error stream of its process, safe to show.
+    pub fn error_lines(&self) -> Vec<String> {
+        self.connector.error_lines()
+    }
+
     pub fn info(&self) -> ServerInfo {
         let life = self.life.lock();
         let machine = &life.machine;

@@ -67,6 +67,11 @@ impl ProcessOutput {
         }
     }
 
+    /// The last lines of the error stream, safe to show.
+    pub fn error_lines(&self) -> Vec<String> {
+        self.errors.lock().iter().cloned().collect()
+    }
+
     /// What the error stream says about a failure.
     pub fn reason(&self) -> Option<String> {
         reason(self.errors.lock().make_contiguous())

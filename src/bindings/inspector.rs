@@ -1,0 +1,13 @@
+//! The page of recorded runs.
+
+use crate::inspector;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// The page of a recorded run, or of two that are compared; `ValueError` if a file is wrong.
+#[pyfunction]
+#[pyo3(signature = (run, other=None))]
+pub fn recorded_page(py: Python<'_>, run: PathBuf, other: Option<PathBuf>) -> PyResult<String> {
+    py.detach(|| inspector::recorded_page(&run, other.as_deref())).map_err(PyValueError::new_err)
+}

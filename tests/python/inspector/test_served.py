@@ -1,0 +1,430 @@
+"""The inspector of a served hub, in a real browser: forms, calls, saved calls, servers, approvals, and who may see it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from support.browser import Page
+from support.gateway import send
+from toolhub import ToolHub
+from toolhub.serving import Serving
+
+Visit = Callable[..., Page]
+
+HOSTILE = "</script><img src=x onerror=window.hacked=1>"
+
+
+@contextmanager
+def serving(hub: ToolHub, **options: Any) -> Generator[Serving]:
+    """The hub over HTTP, on a thread, because the test waits for the browser."""
+    started: list[Serving] = []
+    ready = threading.Event()
+
+    def begun(own: Serving) -> None:
+        started.append(own)
+        ready.set()
+
+    thread = threading.Thread(target=lambda: hub.serve("http", port=0, ready=begun, **options))
+    thread.start()
+    assert ready.wait(30)
+    try:
+        yield started[0]
+    finally:
+        started[0].stop()
+        thread.join(30)
+        hub.close()
+
+
+# name, schema, what a user does in the form (JavaScript; `field(name)` finds one), the arguments that must come of it
+SCHEMAS: list[tuple[str, dict[str, Any], str, Any]] = [
+    (
+        "text",
+        {"properties": {"q": {"type": "string"}}, "required": ["q"]},
+        "put(field('q'), 'é <b>\\n2')",
+        {"q": "é <b>\n2"},
+    ),
+    (
+        "numbers",
+        {"properties": {"n": {"type": "integer"}, "x": {"type": "number"}}, "required": ["n", "x"]},
+        "put(field('n'), '42'); put(field('x'), '-1.5e3')",
+        {"n": 42, "x": -1500.0},
+    ),
+    (
+        "left out",
+        {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}},
+        "tick(field('b')); put(field('b'), '7')",
+        {"b": 7},
+    ),
+    (
+        "nullable",
+        {
+            "properties": {
+                "a": {"type": ["string", "null"]},
+                "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+                "c": {"type": "string", "nullable": True},
+            },
+            "required": ["a", "b", "c"],
+        },
+        "tick(field('a')); put(field('b'), '3'); put(field('c'), 'x')",
+        {"a": None, "b": 3, "c": "x"},
+    ),
+    (
+        "choices",
+        {
+            "properties": {"unit": {"enum": ["m", "km", 3, None]}, "kind": {"const": "fixed"}},
+            "required": ["unit", "kind"],
+        },
+        "pick(field('unit'), 2)",
+        {"unit": 3, "kind": "fixed"},
+    ),
+    (
+        "defaults",
+        {
+            "properties": {
+                "limit": {"type": "integer", "default": 10},
+                "on": {"type": "boolean", "default": False},
+                "tags": {"type": "array", "items": {"type": "string"}, "default": ["a", "b"]},
+                "deep": {"type": "object", "properties": {"x": {"type": "integer"}}, "default": {"x": 5}},
+            }
+        },
+        "",
+        {"limit": 10, "on": False, "tags": ["a", "b"], "deep": {"x": 5}},
+    ),
+    (
+        "one of several",
+        {
+            "properties": {
+                "target": {
+                    "anyOf": [
+                        {"type": "string", "title": "name"},
+                        {
+                            "type": "object",
+                            "title": "place",
+                            "properties": {"x": {"type": "number"}},
+                            "required": ["x"],
+                        },
+                    ]
+                }
+            },
+            "required": ["target"],
+        },
+        "pick(field('target'), 1); put(field('x'), '2')",
+        {"target": {"x": 2}},
+    ),
+    (
+        "lists",
+        {
+            "properties": {
+                "rows": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"id": {"type": "integer"}},
+                        "required": ["id"],
+                    },
+                }
+            },
+            "required": ["rows"],
+        },
+        "[1, 2, 3].forEach(() => press(field('rows'), 'add')); put(field('id', 0), '1'); put(field('id', 2), '3');"
+        " press(field('rows'), 'remove', 1)",
+        {"rows": [{"id": 1}, {"id": 3}]},
+    ),
+    (
+        "nested with references",
+        {
+            "properties": {"user": {"$ref": "#/$defs/user"}},
+            "required": ["user"],
+            "$defs": {
+                "user": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "boss": {"$ref": "#/$defs/user"}},
+                    "required": ["name"],
+                }
+            },
+        },
+        "put(field('name'), 'ann'); tick(field('boss')); put(field('name', 1), 'eve')",
+        {"user": {"name": "ann", "boss": {"name": "eve"}}},
+    ),
+    (
+        "tuples and any JSON",
+        {
+            "properties": {
+                "pair": {
+                    "type": "array",
+                    "prefixItems": [{"type": "string"}, {"type": "integer"}],
+                    "items": False,
+                },
+                "any": {},
+            },
+            "required": ["pair", "any"],
+        },
+        "put(field('pair'), 'a', 0); put(field('pair'), '2', 1); put(field('any'), '{\"k\": [1, null]}')",
+        {"pair": ["a", 2], "any": {"k": [1, None]}},
+    ),
+    (
+        "free members",
+        {
+            "properties": {"env": {"type": "object", "additionalProperties": {"type": "integer"}}},
+            "required": ["env"],
+        },
+        "press(field('env'), 'add a member'); put(field('env'), 'A', 0); put(field('env'), '1', 1)",
+        {"env": {"A": 1}},
+    ),
+    (
+        "parts and odd names",
+        {
+            "allOf": [
+                {"properties": {"__proto__": {"type": "string"}}, "required": ["__proto__"]},
+                {"properties": {HOSTILE: {"type": "string", "description": HOSTILE}}, "required": [HOSTILE]},
+            ]
+        },
+        f"put(field('__proto__'), 'p'); put(field({json.dumps(HOSTILE)}), 'h')",
+        {"__proto__": "p", HOSTILE: "h"},
+    ),
+]
+
+HELPERS = """
+window.field = (name, nth = 0) => [...document.querySelectorAll('#tool-work .field')].filter(f => f.dataset.name === name)[nth];
+window.inputs = (node) => [...node.querySelectorAll('input:not([type=checkbox]), textarea')];
+window.tell = (node, what) => node.dispatchEvent(new Event(what, {bubbles: true}));
+window.put = (node, text, nth = 0) => { const input = inputs(node)[nth]; input.value = text; tell(input, 'input'); };
+window.tick = (node) => { node.querySelector('input[type=checkbox]').click(); };
+window.pick = (node, at) => { const select = node.querySelector('select'); select.selectedIndex = at; tell(select, 'change'); };
+window.press = (node, text, nth = 0) => [...node.querySelectorAll('button')].filter(b => b.textContent === text)[nth].click();
+window.names = () => [...document.querySelectorAll('#tool-names button')];
+window.tool = (name) => names().find(b => b.firstChild.textContent === name).click();
+0
+"""
+
+
+def answer(page: Page) -> dict[str, Any]:
+    """What the tool answered to the call that the form made."""
+    page.click("#call", "call")
+    page.wait_for(
+        "document.querySelector('#answer .result') || document.querySelector('#tool-work .wrong:not(:empty)')"
+    )
+    return json.loads(page.run("document.querySelector('#answer pre').textContent"))
+
+
+def test_forms_of_twelve_schemas(visit: Visit) -> None:
+    hub = ToolHub()
+
+    async def echo(**arguments: Any) -> str:
+        return json.dumps(arguments)
+
+    for name, schema, _, _ in SCHEMAS:
+        hub.register(
+            echo, name=name.replace(" ", "_"), parameters={"type": "object", **schema}, description=HOSTILE
+        )
+    with serving(hub) as served:
+        page = visit(served.inspect_url)
+        page.wait_for("document.querySelectorAll('#tool-names button').length === 12")
+        page.run(HELPERS)
+        for name, _, steps, expected in SCHEMAS:
+            page.run(f"tool({json.dumps(name.replace(' ', '_'))})")
+            page.run(f"{steps}; 0")
+            assert answer(page) == expected, name
+        assert page.run("typeof window.hacked") == "undefined"
+        # What is not filled in is said at the field, and nothing is called.
+        page.run("tool('numbers')")
+        page.run("put(field('n'), '1.5'); put(field('x'), 'abc')")
+        page.click("#call", "call")
+        assert "'1.5' is not a whole number" in page.text("#tool-work")
+        assert "'abc' is not a number" in page.text("#tool-work")
+        assert page.text("#answer") == ""
+        page.run("put(field('n'), '1'); put(field('x'), '2')")
+        page.click("#tool-work label", "as JSON")
+        assert json.loads(page.run("document.querySelector('#tool-work textarea:not([hidden])').value")) == {
+            "n": 1,
+            "x": 2,
+        }
+
+
+def test_calls_are_saved_with_assertions(visit: Visit) -> None:
+    hub = ToolHub()
+    amounts = [1]
+
+    @hub.tool(read_only=True)
+    def total() -> dict[str, int]:
+        """The sum."""
+        return {"total": sum(amounts)}
+
+    @hub.tool(read_only=True)
+    def fail() -> str:
+        """It fails."""
+        raise ValueError(HOSTILE)
+
+    with serving(hub) as served:
+        page = visit(served.inspect_url)
+        page.click("#tool-names button", "totalThe sum.")
+        page.fill("#assertions", "ok\nstructured.total = 1\nms < 100000\ntext contains total")
+        page.fill("#saved-name", "sum is one")
+        page.click("#save")
+        page.click("#call", "call")
+        page.wait_for("document.querySelector('#answer').innerText.includes('All assertions hold')")
+        page.click("#tool-names button", "failIt fails.")
+        page.fill("#assertions", "error")
+        page.fill("#saved-name", "must fail")
+        page.click("#save")
+        # They are kept in the browser, and read again.
+        page.go(served.url.removesuffix("/mcp") + "/inspect")
+        page.click("#tab-saved")
+        page.click("#run-all")
+        page.wait_for("document.querySelector('#saved-summary').textContent === '2 of 2 passed'")
+        amounts.append(5)
+        page.click("#run-all")
+        page.wait_for("document.querySelector('#saved-summary').textContent === '1 of 2 passed'")
+        assert "structured.total = 1: it is 6" in page.text("#saved")
+        assert HOSTILE in page.text("#saved")
+        page.click("#saved button", "open")
+        page.wait_for("document.querySelector('#saved-name').value === 'sum is one'")
+
+
+def test_servers_show_era_state_and_the_end_of_their_error_stream(visit: Visit, tmp_path: Path) -> None:
+    upstream = Path(__file__).parents[1] / "gateway" / "upstream.py"
+    noisy = tmp_path / "noisy.py"
+    noisy.write_text(
+        f"import runpy, sys\nprint({HOSTILE!r}, file=sys.stderr, flush=True)\n"
+        "sys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    hub = ToolHub()
+    hub.add_server("noisy", command=sys.executable, args=[str(noisy), str(upstream), "noisy", str(tmp_path)])
+    hub.add_server(
+        "broken", command=sys.executable, args=["-c", "import sys; sys.exit('no such module: <b>')"]
+    )
+    hub.connect_sync()
+    with serving(hub) as served:
+        page = visit(served.url.removesuffix("/mcp") + "/inspect")
+        # The first list of tools tries the broken one once more, and ends when it has failed.
+        page.wait_for("document.querySelectorAll('#tool-names button').length")
+        page.click("#tab-servers")
+        page.wait_for("document.querySelectorAll('#servers .card').length === 2")
+        cards = page.run("[...document.querySelectorAll('#servers .card')].map(card => card.innerText)")
+        sound = next(card for card in cards if card.startswith("noisy"))
+        assert "connected" in sound
+        assert HOSTILE in sound
+        assert "legacy" in sound or "modern" in sound
+        failed = next(card for card in cards if card.startswith("broken"))
+        assert "failed" in failed
+        assert "no such module: <b>" in failed
+        assert page.run("typeof window.hacked") == "undefined"
+
+
+def test_approvals_need_the_key_of_the_operator(visit: Visit, tmp_path: Path) -> None:
+    hub = ToolHub(store=tmp_path / "store.db")
+    sent: list[str] = []
+
+    @hub.tool
+    def send_mail(to: str) -> str:
+        """Send a mail."""
+        sent.append(to)
+        return f"sent to {to}"
+
+    def ask(to: str) -> Any:
+        message = f'<tool_call>{{"name": "send_mail", "arguments": {{"to": "{to}"}}}}</tool_call>'
+        return hub.run_sync(message, approve="ask").results[0]
+
+    for to in ("ann", "eve"):
+        assert ask(to).paused
+    with serving(hub) as served:
+        base = served.url.removesuffix("/mcp")
+        page = visit(f"{base}/inspect")
+        page.click("#tab-approvals")
+        page.wait_for("document.querySelector('#approvals').innerText.includes('needs the key')")
+        page.expected = [text for text in page.complaints() if "403" in text]
+        key = served.inspect_url.partition("#key=")[2]
+        page.run(f"document.querySelectorAll('#approvals input')[1].value = {json.dumps(key)}")
+        page.click("#approvals button", "use")
+        page.wait_for("document.querySelectorAll('#approvals .card').length === 2")
+        assert '"ann"' in page.text("#approvals .card")
+        page.click("#approvals button", "approve")
+        page.wait_for("document.querySelectorAll('#approvals .card').length === 1")
+        page.fill("#approvals input", "not her")
+        page.click("#approvals button", "deny")
+        page.wait_for("document.querySelector('#approvals').innerText.includes('No call waits')")
+        assert ask("ann").result == "sent to ann"
+        refused = ask("eve")
+        assert refused.error is not None
+        assert "not her" in str(refused.error)
+        assert sent == ["ann"]
+        # Not with a wrong key, not twice, not with something else than a decision.
+        decide = json.dumps({"id": "x", "approve": True})
+        assert (
+            send(f"{base}/inspect/approvals", "POST", decide, {"Toolhub-Inspect-Key": "wrong"}).status == 403
+        )
+        assert send(f"{base}/inspect/approvals", "POST", decide, {"Toolhub-Inspect-Key": key}).status == 404
+        for wrong in ("", "[]", '{"id": "x", "approve": "true"}', '{"id": "x", "approve": 1}'):
+            assert (
+                send(f"{base}/inspect/approvals", "POST", wrong, {"Toolhub-Inspect-Key": key}).status == 400
+            )
+        assert send(f"{base}/inspect/approvals", "DELETE", None, {"Toolhub-Inspect-Key": key}).status == 405
+
+
+def test_with_credentials_the_page_has_no_data_without_them(visit: Visit) -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def seen() -> str:
+        """A tool that this view shows."""
+        return "ok"
+
+    @hub.tool(read_only=True)
+    def hidden() -> str:
+        """Another one."""
+        return "ok"
+
+    options = {
+        "token": {"ann": {"token": "secret-of-ann", "view": "few"}},
+        "views": {"few": {"tools": ["seen"]}},
+    }
+    with serving(hub, host="0.0.0.0", **options) as served:
+        base = served.url.removesuffix("/mcp").replace("0.0.0.0", "127.0.0.1")
+        assert "secret-of-ann" not in send(f"{base}/inspect", "GET", None, {}).text
+        for route in ("servers", "approvals"):
+            assert (
+                send(f"{base}/inspect/{route}", "GET", None, {"Authorization": "Bearer secret-of-ann"}).status
+                == 403
+            )
+        page = visit(f"{base}/inspect#token=secret-of-ann")
+        page.wait_for("document.querySelectorAll('#tool-names button').length")
+        assert page.run(
+            "[...document.querySelectorAll('#tool-names button')].map(b => b.firstChild.textContent)"
+        ) == ["seen"]
+        assert page.run("location.href") == f"{base}/inspect"
+
+
+def test_the_page_is_not_served_to_a_network_without_credentials() -> None:
+    hub = ToolHub()
+    with serving(hub, host="0.0.0.0") as served:
+        base = served.url.removesuffix("/mcp").replace("0.0.0.0", "127.0.0.1")
+        key = {"Toolhub-Inspect-Key": served.inspect_url.partition("#key=")[2]}
+        for path in ("", "/servers", "/approvals"):
+            assert send(f"{base}/inspect{path}", "GET", None, key).status == 404
+
+
+def test_the_headers_of_the_page() -> None:
+    with serving(ToolHub()) as served:
+        base = served.url.removesuffix("/mcp")
+        reply = send(f"{base}/inspect", "GET", None, {})
+        assert reply.headers["content-type"] == "text/html; charset=utf-8"
+        policy = reply.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'sha256-")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert (reply.headers["cache-control"], reply.headers["x-content-type-options"]) == (
+            "no-store",
+            "nosniff",
+        )
+        assert send(f"{base}/inspect", "POST", "{}", {}).status == 405
+        assert send(f"{base}/inspect/other", "GET", None, {}).status == 404
+        foreign = {"Host": "evil.example.com"}
+        assert send(f"{base}/inspect", "GET", None, foreign).status == 403
+        foreign = {"Origin": "http://evil.example.com"}
+        assert send(f"{base}/inspect/servers", "GET", None, foreign).status == 403
