@@ -270,7 +270,8 @@ impl PyStreamParser {
         let made = if let Ok(text) = delta.cast::<PyString>() {
             let given = text;
             let text = all_of(given)?;
-            if is_same(given, &text) && self.stream.lock().pass(&text) {
+            let is_borrowed = matches!(text, Cow::Borrowed(_));
+            if is_borrowed && is_short(given, &text) && self.stream.lock().pass(&text) {
                 return PyList::new(py, [text_event(py, given)?]);
             }
             released(py, text.len(), || self.stream.lock().feed(&text))
@@ -347,10 +348,9 @@ fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
 /// Longer deltas are read without the GIL.
 const LONGEST_PASSED: usize = 1_000;
 
-/// Whether a short text can stand for what was read of it: ASCII was read where Python keeps it.
-fn is_same(given: &Bound<'_, PyString>, read: &Cow<'_, str>) -> bool {
-    matches!(read, Cow::Borrowed(text) if text.len() <= LONGEST_PASSED)
-        && given.is_exact_instance_of::<PyString>()
+/// Whether a text that was read where Python keeps it may be passed on as the object that it is.
+fn is_short(given: &Bound<'_, PyString>, read: &str) -> bool {
+    read.len() <= LONGEST_PASSED && given.is_exact_instance_of::<PyString>()
 }
 
 fn text_event<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {

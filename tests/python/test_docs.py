@@ -162,7 +162,7 @@ def test_there_are_docstring_examples() -> None:
 
 
 def dependencies() -> set[str]:
-    """Everything that Cargo.toml, tests/loom/Cargo.toml, pyproject.toml and requirements/*.in name."""
+    """Everything that the Cargo.toml files, pyproject.toml and requirements/*.in name."""
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines: list[str] = [*project["dependencies"]]
@@ -171,8 +171,9 @@ def dependencies() -> set[str]:
     for path in (ROOT / "requirements").glob("*.in"):
         lines += [line for line in path.read_text("utf-8").splitlines() if re.match(r"\w", line)]
     names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines}
-    loom = tomllib.loads((ROOT / "tests" / "loom" / "Cargo.toml").read_text("utf-8"))
-    return names | set(cargo["dependencies"]) | set(cargo["dev-dependencies"]) | set(loom["dependencies"])
+    for project_file in ("tests/loom/Cargo.toml", "benches/rmcp/Cargo.toml"):
+        names |= set(tomllib.loads((ROOT / project_file).read_text("utf-8"))["dependencies"])
+    return names | set(cargo["dependencies"]) | set(cargo["dev-dependencies"])
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -227,12 +227,13 @@ def _announce(
     from ..serving import Serving
 
     serving = Serving(*address, path, gateway, reloader.request)
-    if warning := gateway.exposure(*address):
+    warning = gateway.exposure(*address)
+    if warning:
         _log.warning("%s", warning)
-    else:
-        _log.info("inspector at %s", serving.inspect_url)
     if ready is not None:
         ready(serving)
+    if not warning:
+        _log.info("inspector at %s", serving.inspect_url)
 
 
 def _checked_port(port: Any) -> int:

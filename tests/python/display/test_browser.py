@@ -1,14 +1,11 @@
 """The displays in a real browser: nothing of others runs there, and nothing is loaded from elsewhere."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from display.test_views import hostile_things, html
+from support.browser import program
 
-CHROMIUM = shutil.which("chromium")
 MARK = "document.documentElement.dataset.ran = 1"
 ATTACKS = [
     f"<script>{MARK}</script>",
@@ -21,9 +18,8 @@ ATTACKS = [
 
 
 def dom(page: Path, folder: Path) -> str:
-    assert CHROMIUM is not None
     command = [
-        CHROMIUM,
+        program(),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
@@ -34,7 +30,6 @@ def dom(page: Path, folder: Path) -> str:
     return ran.stdout
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="Debian's package chromium is not installed")
 def test_nothing_of_others_runs_in_a_browser(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     shown = "".join(html(thing) for attack in ATTACKS for thing in hostile_things(attack))

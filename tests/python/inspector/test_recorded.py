@@ -350,7 +350,7 @@ def test_a_wrong_file_is_one_sentence(content: bytes | None, words: str, tmp_pat
         path.write_bytes(content)
     command = [sys.executable, "-m", "toolhub", "inspect", str(path), "-o", str(tmp_path / "out.html")]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "out.html").exists()
