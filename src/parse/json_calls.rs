@@ -128,7 +128,9 @@ fn object(
             repairs.add(SyntaxRepair::BesideTheName);
         }
     }
-    let is_call = !name.is_empty() && (arguments.is_some() || tools.parameters(&name).is_some());
+    // Without arguments, and with something else beside the name, it is data about a tool, such as the result of a call.
+    let is_plain = || tools.parameters(&name).is_some() && beside_the_name(&map).is_none();
+    let is_call = !name.is_empty() && (arguments.is_some() || is_plain());
     if shape == CallShape::Bare && !is_call {
         return None;
     }

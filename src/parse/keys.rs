@@ -42,6 +42,16 @@ pub(super) const FIRST_KEYS: &[&str] = &[
     "index",
 ];
 
+/// Keys that hold the result of a call. An object that begins with one is data, whatever is inside.
+pub(super) const RESULT_KEYS: &[&str] = &[
+    "tool_results",
+    "tool_result",
+    "tool_responses",
+    "tool_response",
+    "function_response",
+    "functionResponse",
+];
+
 /// True if strict JSON contains a string that the lenient reader would take for `"arguments {`.
 pub(super) fn has_swallowed_brace(json: &[u8]) -> bool {
     memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {

@@ -123,7 +123,8 @@ fn correct_arguments_are_not_changed() {
     });
 }
 
-/// A model that stops in the middle of the closing brackets has still made its call.
+/// A model that stops in the middle of the closing brackets has still made its call, unless a bracket is left open where a
+/// member should come: then what is missing is not known.
 #[test]
 fn missing_closing_brackets_are_repaired() {
     bolero::check!().with_type::<(u8, Vec<u8>)>().with_iterations(INPUTS).for_each(|(cut, bytes)| {
@@ -134,10 +135,11 @@ fn missing_closing_brackets_are_repaired() {
         let text = format!("<tool_call>\n{kept}\n</tool_call>");
         let parsed = parse(&text, &ParseOptions::default());
         assert_eq!(parsed.calls.len(), 1, "{text:?}");
-        assert_eq!(
-            (parsed.calls[0].error.as_deref(), &parsed.calls[0].arguments),
-            (None, &arguments),
-            "{text:?}"
-        );
+        let call = &parsed.calls[0];
+        if kept.ends_with(['{', '[']) {
+            assert!(call.error.is_some(), "{text:?}");
+        } else {
+            assert_eq!((call.error.as_deref(), &call.arguments), (None, &arguments), "{text:?}");
+        }
     });
 }

@@ -5,7 +5,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::json_calls::{self, CallShape};
-use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS};
+use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
@@ -37,6 +37,12 @@ pub enum BareJson {
 /// Reads the value at the bracket, which ends before `stop`: the mark of its fence, or what begins the next call. Its first key
 /// decides early, so other data is not held back.
 pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'static str) -> BareJson {
+    if begins_with(cx, at, RESULT_KEYS).await {
+        return BareJson::Data(match cx.extent(at, Notation::Json, stop.as_slice()).await {
+            ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
+            ValueExtent::Cut { .. } => cx.input.end_so_far(),
+        });
+    }
     if !may_be_call(cx, at).await {
         return BareJson::No;
     }

@@ -431,3 +431,21 @@ def test_fences(mark: str, text: str, calls: int, around: str) -> None:
     text, around = text.replace("M", mark), around.replace("M", mark)
     assert made(text, "auto") == [("ping", {"host": "a"})] * calls
     assert toolhub.parse(text).text.strip() == around
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_result>\n{"id": "call_1", "tool_name": "delete_all", "success": true, "result": 3}\n</tool_result>',
+        '{"id": "call_1", "tool_name": "delete_all", "success": true, "result": 3}',
+        '{"tool_result": {"id": "call_1", "tool_name": "delete_all"}, "x": 1}',
+        '```json\n{"tool_results": [{"tool_name": "delete_all"}]}\n```',
+        '{"functionResponse": {"name": "delete_all", "args": {}}}',
+        '{"tool_result": {"tool_name": "delete_all"}',
+        '{"name": "delete_all", "status": "done"}',
+    ],
+)
+def test_a_result_that_the_model_repeats_is_no_call(text: str) -> None:
+    tools = [{"name": "delete_all", "parameters": {"type": "object"}}]
+    assert read(text, "auto", tools).calls == []
+    assert made('{"name": "delete_all"}', "auto", tools) == [("delete_all", {})]
