@@ -104,6 +104,20 @@ pub fn error_line(text: &str, most: usize) -> String {
     line
 }
 
+/// JSON with every character that cannot be seen, or that a terminal would obey, written as an escape: two texts that differ
+/// never look the same because something was left out.
+pub fn visible_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if is_invisible(letter) || shapes_its_neighbour(letter) {
+            shown.extend(letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 fn stays(c: char) -> bool {
     matches!(c, '\n' | '\t') || !is_invisible(c)
 }

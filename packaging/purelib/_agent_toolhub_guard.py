@@ -3,7 +3,7 @@
 The name `toolhub` on the public index belongs to another project with the same import name. Installed side by side, the two
 overwrite each other's files, in either order; when the other one comes last, its `toolhub/__init__.py` replaces ours, so
 the check cannot be there. A `.pth` file imports this module when Python starts. It costs one directory listing, and
-changes nothing unless there is a conflict.
+changes nothing unless there is a conflict. It is imported before pytest begins, hence the mark for it: PYTEST_DONT_REWRITE.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ..ledger import LedgerRow
 from .deeds import undone
 from .facts import Date, dates_of, numbers_of, quotations_of, references_of, times_of
 
-_GLUED = re.compile(r"(?<![A-Za-z\d])[A-Za-z]{1,3}(\d+(?:\.\d+)?)(?![\w.]*\w)")
+_GLUED = re.compile(r"(?<![A-Za-z\d_])[A-Za-z]{1,3}(\d++(?:\.\d++)?+)(?![\w.]*\w)")
 _SMALL = 12
 _PAIRS = 40
 """Numbers of the evidence up to which an answer may state what two of them make together."""
@@ -93,7 +93,7 @@ class Evidence:
         if len(self._base) > _PAIRS:
             return False
         # Of small counts almost any number can be made, so only what is left of them or what they are together counts.
-        is_count = number == int(number) and abs(number) <= _SMALL
+        is_count = abs(number) <= _SMALL and number == int(number)
         made = (one for one in _made_of(self._base, is_count) if _same(number, one, precision))
         return any(precision or abs(one - number) <= 0.01 * abs(number) for one in made)
 

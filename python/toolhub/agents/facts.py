@@ -86,8 +86,9 @@ _SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|bill
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,})\"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|《([^》\n]{2,})》|«([^»\n]{3,})»"
 )
-_ADDRESSES = re.compile(r"https?://[^\s\"'<>)\]，。]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_FILES = re.compile(r"(?<![\w/.@])(?:~?/)?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{2,5}|mp[34]|7z)\b(?!\.\w)")
+# One attempt for each run of characters, and no way back into it: a long run without an end would take quadratic time.
+_ADDRESSES = re.compile(r"https?://[^\s\"'<>)\]，。]+|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+")
+_FILES = re.compile(r"(?<![\w/.@-])(?:~?/)?(?:[\w.-]++/)*+[\w-]++\.(?:[a-z]{2,5}|mp[34]|7z)\b(?!\.\w)")
 
 
 class Date(NamedTuple):

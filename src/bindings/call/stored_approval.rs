@@ -8,7 +8,7 @@ use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::canonical::{arguments_digest, digest_of};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::invisible::error_line;
+use crate::invisible::{error_line, visible_json};
 use crate::plan::Verdict;
 use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
 use parking_lot::Mutex;
@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Characters of a question that are shown.
-const LONGEST: usize = 2_000;
+/// Characters of a question that are shown. The digest is of all of them.
+const LONGEST: usize = 20_000;
 
 impl CallDriver {
     /// Uses the approval of this call up, or asks for one. All forms of the arguments are one question.
@@ -72,7 +72,7 @@ impl CallDriver {
             };
             parts.push(hub.definitions_hash(candidates));
             parts.push(arguments_digest(&value));
-            shown.push(value.to_string());
+            shown.push(visible_json(&value.to_string()));
         }
         let place = match servers.is_empty() {
             true => String::new(),
@@ -84,7 +84,7 @@ impl CallDriver {
             principal: principal.to_string(),
             run: run.map(|run| run.to_string()),
             tool: tool.to_string(),
-            shown: error_line(&format!("{tool}{place} {}", shown.join(" or ")), LONGEST),
+            shown: cut(&format!("{}{place} {}", clip(&tool), shown.join(" or "))),
             lasts: i64::try_from(lasts).unwrap_or(i64::MAX),
         }))
     }
@@ -124,4 +124,14 @@ fn waiting(tool: &str, id: &str) -> HubError {
         clip(tool)
     );
     HubError::new(ErrorKind::Paused, text)
+}
+
+/// As much of a question as is shown, and how much is not.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => {
+            format!("{}… and {} characters that are not shown", &text[..end], text[end..].chars().count())
+        }
+        None => text.to_owned(),
+    }
 }

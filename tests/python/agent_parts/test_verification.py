@@ -163,3 +163,11 @@ def test_any_answer_and_any_evidence_can_be_checked(answer: str, evidence: list[
 @given(some.text(alphabet="0123456789-/:. 年月日,eE+M", max_size=60))
 def test_any_digits_can_be_read(text: str) -> None:
     assert 0 <= verify(text).confidence <= 1
+
+
+@pytest.mark.parametrize("run", ["x", "7", "af09", "1.", "a-", "a/", "_a1", "@a.b"])
+def test_long_runs_of_characters_take_linear_time(run: str) -> None:
+    """In quadratic time this would take hours."""
+    text = run * (400_000 // len(run))
+    verify("It has 5 lines.", evidence=[{"tool": "dump", "success": True, "result": text}])
+    verify(text, evidence=[{"tool": "count", "success": True, "result": "5"}])

@@ -140,3 +140,24 @@ def test_a_thousand_mutations_are_refused(tmp_path: Path) -> None:
 def test_only_ask_and_functions_approve() -> None:
     with ToolHub() as hub, pytest.raises(ValueError, match="a function or 'ask'"):
         hub.run_sync("x", approve="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("to", "shown"),
+    [
+        ("ann\x9d, eve@evil.example\x9c", "ann\\u009d, eve@evil.example\\u009c"),
+        ("ann\x9b1000000m", "ann\\u009b1000000m"),
+        ("a\u202eb\u200d\ufe0f\u3164", "a\\u202eb\\u200d\\ufe0f\\u3164"),
+        ("搜索 é 😀", "搜索 é 😀"),
+    ],
+)
+def test_what_is_shown_hides_nothing(tmp_path: Path, to: str, shown: str) -> None:
+    with opened(tmp_path / "store.db", []) as hub:
+        asked(hub, {"to": to})
+        assert hub.pending()[0].shown == f'send_mail {{"to":"{shown}"}}'
+
+
+def test_a_question_says_how_much_of_it_is_not_shown(tmp_path: Path) -> None:
+    with opened(tmp_path / "store.db", []) as hub:
+        asked(hub, {"to": "x" * 30_000})
+        assert hub.pending()[0].shown.endswith("… and 10019 characters that are not shown")

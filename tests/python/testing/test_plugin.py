@@ -159,3 +159,11 @@ def test_a_command_without_a_hub_or_that_does_not_exist(tmp_path: Path) -> None:
     assert "nothing in the command has imported toolhub" in none.stderr
     missing = toolhub("record", "--", str(tmp_path / "none"), folder=tmp_path)
     assert missing.returncode == 2
+
+
+def test_pytest_starts_with_warnings_as_errors(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
