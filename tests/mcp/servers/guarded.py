@@ -2,7 +2,7 @@
 
     .servers/fastmcp2/bin/python guarded.py 8123
 
-Who asks is let in at once, so that no person has to click. Tokens live two seconds and are then refreshed. `/robots` grants
+Who asks is let in at once, so that no person has to click. Tokens live four seconds and are then refreshed. `/robots` grants
 tokens to programs: none of these SDKs does, but all of them can tell whether a client is the one it claims to be.
 """
 
@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse
 
 PORT = int(sys.argv[1])
 BASE = f"http://127.0.0.1:{PORT}"
-LIFE = 2
+LIFE = 4
 SCOPES = ["use"]
 REGISTRATION = ClientRegistrationOptions(enabled=True, valid_scopes=SCOPES, default_scopes=SCOPES)
 grants: list[str] = []

@@ -39,7 +39,7 @@ async def test_a_login_and_its_refresh(address: str) -> None:
         assert first.success, first.error
         before = len(first.result)
         assert first.result[-1] == "code"
-        # The token lives for two seconds: the calls go on without a failure, and the token is refreshed. On a busy machine a
+        # The token lives for four seconds: the calls go on without a failure, and the token is refreshed. On a busy machine a
         # token may expire on its way; FastMCP then also forgets its refresh token, and a new login follows.
         granted: list[str] = []
         while "refresh" not in granted:
