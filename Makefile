@@ -53,7 +53,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers browser wheel wheels release-check clean \
+.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -192,11 +192,13 @@ $(VENV)/.stamp-bench $(VENV)/.stamp-docs $(VENV)/.stamp-release: $(VENV)/.stamp-
 servers: $(VENV)/.stamp-dev ## real MCP servers and skills for the tests, pinned, each in its own environment
 	@$(PY) tests/mcp/install.py
 
-browser: ## Chromium for the tests of pages, from the distribution's packages
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
-	    [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
-	    apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } || \
-	    echo "Chromium is not installed (apt install chromium); the tests of pages need it"
+PROGRAMS := chromium:chromium zsh:zsh fish:fish systemd-analyze:systemd
+programs: ## what tests run of the distribution's packages: Chromium, zsh, fish, systemd-analyze
+	@missing=; for pair in $(PROGRAMS); do \
+	    command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; done; \
+	[ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    apt-get update -qq && apt-get install -qq -y --no-install-recommends $$missing; } || \
+	    echo "not installed:$$missing; some tests need these packages (apt install$$missing)"
 
 develop: $(VENV)/.stamp-dev ## the extension, dev profile, into the environment
 	$(call say,extension (dev))
@@ -254,6 +256,6 @@ test-rust: servers ## cargo test (the core; clients of other SDKs, in their own 
 	$(call say,cargo test)
 	cargo test $(LOCKED) --quiet
 
-test-python: develop servers browser ## pytest, documentation examples included
+test-python: develop servers programs ## pytest, documentation examples included
 	$(call say,pytest)
 	$(PY) -m pytest $(PYTEST_ARGS)

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from support.cli import User
+from support.programs import require
 from toolhub.cli._commands import COMMANDS
 
 ASK_BASH = """
@@ -73,8 +74,7 @@ _toolhub
     ],
 )
 def test_zsh(line: str, answers: list[str], warm_user: User) -> None:
-    if shutil.which("zsh") is None:
-        pytest.skip("zsh is not installed")
+    require("zsh", package="zsh")
     done = subprocess.run(
         ["zsh", "-f", "-c", ASK_ZSH, "zsh", line],
         env=environment(warm_user),
@@ -90,8 +90,7 @@ def test_zsh(line: str, answers: list[str], warm_user: User) -> None:
     [("toolhub li", "list"), ("toolhub call shop.p", "shop.price"), ("toolhub call price co", "count=")],
 )
 def test_fish(line: str, answer: str, warm_user: User) -> None:
-    if shutil.which("fish") is None:
-        pytest.skip("fish is not installed")
+    require("fish", package="fish")
     ask = f"toolhub completion fish | source; complete -C '{line}'"
     done = subprocess.run(
         ["fish", "-N", "-c", ask], env=environment(warm_user), capture_output=True, text=True, timeout=50

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import toolhub
+from support.programs import require
 
 FILES = Path(__file__).parents[3] / "examples" / "gateway"
 
@@ -26,12 +27,11 @@ def test_the_command_has_these_options(name: str) -> None:
     assert used <= set(re.findall(r"--[a-z-]+", known))
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "toolhub.service"
     # A program that exists, which is checked too.
     unit.write_text((FILES / unit.name).read_text().replace("/opt/toolhub/bin/toolhub", sys.executable))
-    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    command = [require("systemd-analyze", package="systemd"), "verify", "--man=no", str(unit)]
     checked = subprocess.run(command, capture_output=True, text=True)
     # Other units of the system may have mistakes.
     assert [line for line in checked.stderr.splitlines() if unit.name in line] == []

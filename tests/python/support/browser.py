@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from collections.abc import Generator
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from support.programs import require
 
 PATIENCE = 25.0
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -26,12 +25,8 @@ class BrowserError(AssertionError):
 
 
 def program() -> str:
-    """The browser. A CI run must not pass by testing nothing."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        missing = "Chromium is not installed (apt install chromium)"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-    return found
+    """The browser."""
+    return require(*NAMES, package="chromium")
 
 
 class Browser:
