@@ -2,6 +2,7 @@
 
 use super::admit::admit;
 use super::first_bytes::FirstBytes;
+use super::hang_up::HangUpWatch;
 use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
 use super::standing_socket::{StandingSlot, write_events};
@@ -80,6 +81,7 @@ async fn serve_connection(
     // What a client does to its own connection is of no concern to others, here and below.
     let Ok(Ok(first)) = first else { return };
     let is_http2 = first.is_http2;
+    let stream = if is_http2 { HangUpWatch::off(stream) } else { HangUpWatch::new(stream) };
     let stream = WriteTimeout::new(stream, limits.write_timeout);
     let standing = StandingSlot::new(stream.progress());
     let stream = TokioIo::new(first.before(stream));

@@ -4,6 +4,7 @@ mod accept;
 mod admit;
 mod batch;
 mod first_bytes;
+mod hang_up;
 pub mod http;
 mod identify;
 mod inspect;

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 /// A stream whose writes fail when the other side takes nothing for a while. A stream on which nothing is to be written may
 /// stay idle.
-pub struct WriteTimeout {
-    stream: TcpStream,
+pub struct WriteTimeout<S> {
+    stream: S,
     timeout: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
@@ -39,8 +38,8 @@ impl WriteProgress {
     }
 }
 
-impl WriteTimeout {
-    pub fn new(stream: TcpStream, timeout: Duration) -> Self {
+impl<S> WriteTimeout<S> {
+    pub fn new(stream: S, timeout: Duration) -> Self {
         WriteTimeout { stream, timeout, waiting: None, progress: Arc::default() }
     }
 
@@ -67,13 +66,13 @@ impl WriteTimeout {
     }
 }
 
-impl AsyncRead for WriteTimeout {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for WriteTimeout {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
         let written = Pin::new(&mut own.stream).poll_write(cx, buf);
@@ -113,12 +112,12 @@ impl AsyncWrite for WriteTimeout {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     /// More than the sockets of both sides keep.
     const MUCH: usize = 64 * 1024 * 1024;
 
-    async fn pair(timeout: Duration) -> (WriteTimeout, TcpStream) {
+    async fn pair(timeout: Duration) -> (WriteTimeout<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
