@@ -14,7 +14,7 @@ from typing import Any
 from . import _core
 from ._lazy import asyncio
 
-# How long tools may clean up at interpreter exit; less than `stop` is given, so that it can see the end.
+# How long tools may clean up at interpreter exit: a share of what `stop` is given, so that it can see the end.
 _GRACE = 0.8
 # A loop costs a thread and four file descriptors. With more callers at a time than this, several share one.
 _MOST_LOOPS = 64
@@ -33,6 +33,7 @@ class _Loop:
         self.owner = threading.current_thread()
         self.callers = 0
         self.stopped = False
+        self.grace = _GRACE
         self.loop = asyncio.new_event_loop()
         ready = threading.Event()
 
@@ -53,7 +54,8 @@ class _Loop:
         ready.wait()
         del opening
 
-    def stop(self) -> None:
+    def stop(self, grace: float = _GRACE) -> None:
+        self.grace = grace
         self.stopped = True
         self.loop.call_soon_threadsafe(self.loop.stop)
 
@@ -70,7 +72,7 @@ class _Loop:
                     self.loop.run_forever()
         finally:
             with contextlib.suppress(SystemExit, KeyboardInterrupt):
-                _cancel_all(self.loop)
+                _cancel_all(self.loop, self.grace)
             self.loop.close()
 
 
@@ -168,12 +170,12 @@ def _refuse() -> None:
     raise SystemExit
 
 
-def _cancel_all(loop: "asyncio.AbstractEventLoop") -> None:
+def _cancel_all(loop: "asyncio.AbstractEventLoop", grace: float) -> None:
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()
     if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=_GRACE))
+        loop.run_until_complete(asyncio.wait(tasks, timeout=grace))
     loop.run_until_complete(loop.shutdown_asyncgens())
 
 
@@ -184,7 +186,7 @@ def stop(seconds: float) -> None:
         loops, _loops[:] = _loops[:], []
         _stopped = True
     for loop in loops:
-        loop.stop()
+        loop.stop(seconds * _GRACE)
     end = time.monotonic() + seconds
     for loop in loops:
         loop.thread.join(max(0.0, end - time.monotonic()))

@@ -1,7 +1,8 @@
 """The beginning and the end of the process: forks and interpreter exit.
 
 Everything is stopped while the interpreter is still whole. What hangs is left behind after a bounded time; an exit is
-never held up by a tool.
+never held up by a tool. A process that was asked to end within some seconds (`serve` and its `grace`) keeps to them: what still
+runs then has ignored its cancellation already.
 
 Loops and workers are Python modules that import asyncio or threading. They are looked up, not imported: `toolhub list` needs
 neither, and nothing may be imported after a fork.
@@ -10,19 +11,37 @@ neither, and nothing may be imported after a fork.
 import atexit
 import os
 import sys
+import time
 
 from . import _core
 
 _PATIENCE = 1.0
+_LEAST = 0.02
 _PARTS = (f"{__package__}._background", f"{__package__}._pool")
+
+_deadline: float | None = None
+
+
+def end_within(seconds: float | None) -> None:
+    """The process was asked to end within these seconds; None: it was not, or goes on."""
+    global _deadline
+    _deadline = None if seconds is None else time.monotonic() + seconds
+
+
+def patience(seconds: float, share: float = 0.25) -> float:
+    """How long a step of the end may take: these seconds, but only a share of what is left when the process was asked to end."""
+    if _deadline is None:
+        return seconds
+    return min(seconds, max(_LEAST, (_deadline - time.monotonic()) * share))
 
 
 def _stop() -> None:
     for part in _PARTS:
         # A module that another thread is importing has no function yet, and nothing to stop.
         if (stop := getattr(sys.modules.get(part), "stop", None)) is not None:
-            stop(_PATIENCE)
-    _core.shutdown_runtime(_PATIENCE)
+            stop(patience(_PATIENCE))
+    # It takes up to eight times that, if servers and stores hang.
+    _core.shutdown_runtime(patience(_PATIENCE, 0.1))
 
 
 def _forget_after_fork() -> None:

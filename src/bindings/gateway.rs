@@ -14,7 +14,8 @@ use crate::catalog::Servers;
 use crate::catalog::upstreams::HubUpstreams;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::gateway::{
-    Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, handle, serve_http, serve_process_stdio,
+    Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end, handle, serve_http,
+    serve_process_stdio,
 };
 use crate::net::unmapped;
 use bytes::Bytes;
@@ -127,8 +128,9 @@ impl PyGateway {
                 Ok(bridge) => place.open(bridge.get()),
                 // Serving goes on, and the next call tries again.
                 Err(error) if error.is_instance_of::<PyException>(py) => {
+                    let reason = error.to_string();
                     error.write_unraisable(py, Some(open_loop));
-                    place.give_up_waiting();
+                    place.give_up_waiting(reason);
                 }
                 Err(error) => return Err(error),
             }
@@ -291,7 +293,7 @@ impl PyGateway {
     }
 }
 
-/// Serves until its end, or until a drain is over; `None` if the drain took all of `grace`.
+/// Serves until its end, or until a drain is over; `None` if connections had to be closed.
 async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<Output = T>) -> Option<T> {
     let mut serving = pin!(serving);
     tokio::select! {
@@ -299,7 +301,7 @@ async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<
         () = core.drain.begun() => {}
     }
     let drained = async { tokio::join!(core.drain(grace), serving).1 };
-    tokio::time::timeout(grace, drained).await.ok()
+    tokio::time::timeout(connections_end(grace), drained).await.ok()
 }
 
 /// The reply to one HTTP request.

@@ -66,6 +66,7 @@ mod runtime;
 mod search;
 mod served_call;
 mod served_loops;
+mod server_files;
 mod servers;
 mod skills;
 mod slices;

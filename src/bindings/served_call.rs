@@ -77,10 +77,22 @@ pub async fn call(
         }
     };
     guard.is_over = true;
-    ended.unwrap_or_else(|_| {
-        let text = format!("Tool '{}' was ended because serving has ended.", clip(&name));
-        Err(HubError::new(ErrorKind::Closed, text))
-    })
+    ended.unwrap_or_else(|_| Err(without_answer(&name, place.failure())))
+}
+
+/// The error of a call that was dropped on its way.
+fn without_answer(tool: &str, no_loop: Option<String>) -> HubError {
+    let tool = clip(tool);
+    match no_loop {
+        Some(reason) => {
+            let text =
+                format!("Tool '{tool}' was not started: no event loop could be opened ({}).", clip(&reason));
+            HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
+        }
+        None => {
+            HubError::new(ErrorKind::Closed, format!("Tool '{tool}' was ended because serving has ended."))
+        }
+    }
 }
 
 /// Cancels the call when the driver does not wait any more.

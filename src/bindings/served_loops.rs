@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// The loop of one program that serves, and the context in which it began to.
 pub struct ServedLoop {
     way: Mutex<LoopWay>,
+    /// Why no loop could be opened the last time.
+    failure: Mutex<Option<String>>,
     context: Py<PyAny>,
 }
 
@@ -39,7 +41,7 @@ impl ServedLoop {
     fn of(py: Python<'_>, way: LoopWay) -> PyResult<Arc<Self>> {
         // SAFETY: the GIL is held; the call gives a new reference or an error.
         let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
-        Ok(Arc::new(ServedLoop { way: Mutex::new(way), context }))
+        Ok(Arc::new(ServedLoop { way: Mutex::new(way), failure: Mutex::default(), context }))
     }
 
     /// Sends something to the loop. Never takes the GIL.
@@ -66,18 +68,25 @@ impl ServedLoop {
     pub fn open(&self, bridge: &LoopBridge) {
         let mut way = self.way.lock();
         if let LoopWay::Later(waiting, _) = &mut *way {
+            *self.failure.lock() = None;
             waiting.drain(..).for_each(|mail| bridge.mailbox().push(mail));
             *way = LoopWay::Open(bridge.mailbox().clone());
         }
     }
 
     /// No loop could be opened: the calls that wait for one learn it, because what would answer them is dropped.
-    pub fn give_up_waiting(&self) {
+    pub fn give_up_waiting(&self, reason: String) {
+        *self.failure.lock() = Some(reason);
         let given_up = match &mut *self.way.lock() {
             LoopWay::Later(waiting, _) => std::mem::take(waiting),
             LoopWay::Open(_) => Vec::new(),
         };
         drop(given_up);
+    }
+
+    /// Why there is no loop.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
     }
 
     /// A context for one call.

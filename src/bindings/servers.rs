@@ -7,14 +7,13 @@ use super::errors::tool_error;
 use super::hub::PyHub;
 use super::localized::localized;
 use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, offer_kind};
+use super::server_files::LoadedConfig;
 use super::{json, runtime};
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
 use crate::offers::PartialArgument;
-use crate::sources::mcp::config::{
-    Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
-};
+use crate::sources::mcp::config::{Auth, Endpoint, Notice, config_stamp, load_file, load_value, server_from};
 use crate::sources::mcp::host::{Ask, Host, Tell};
 use crate::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
@@ -34,25 +33,8 @@ use std::time::{Duration, Instant};
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
     pub(super) core: Arc<Servers>,
-    loaded: Mutex<HashMap<PathBuf, LoadedConfig>>,
+    pub(super) loaded: Mutex<HashMap<PathBuf, LoadedConfig>>,
     pub(super) generation: u64,
-}
-
-/// A configuration file as it was loaded last.
-struct LoadedConfig {
-    stamp: ConfigStamp,
-    /// The stamp at the last look, if it differed.
-    changed: Option<ConfigStamp>,
-    /// The servers of the file, so that loading it again can take some away.
-    servers: Vec<Arc<str>>,
-}
-
-impl LoadedConfig {
-    /// Whether the file has changed, and stayed the same since the last look: it may be being written.
-    fn is_due(&mut self, now: &ConfigStamp) -> bool {
-        let before = self.changed.replace(now.clone());
-        self.stamp != *now && before.as_ref() == Some(now)
-    }
 }
 
 /// All sets of servers that there are, to be closed when the interpreter ends.
@@ -129,31 +111,17 @@ impl PyServers {
         self.take(py, loaded, Some((place, stamp)))
     }
 
-    /// Loads the files again, or those that have changed; a report for each. A file with an error changes nothing.
-    fn reload_files(&self, py: Python<'_>, only_changed: bool) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
+    /// Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
+    /// called when they have none, before any server changes, and nothing does if it raises.
+    #[pyo3(signature = (only_changed, first=None))]
+    fn reload_files(
+        &self,
+        py: Python<'_>,
+        only_changed: bool,
+        first: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
         runtime::check_generation(self.generation)?;
-        let mut known: Vec<PathBuf> = self.loaded.lock().keys().cloned().collect();
-        known.sort();
-        let mut reports = Vec::new();
-        for path in known {
-            let stamp = py.detach(|| config_stamp(&path));
-            let is_due = |file: &mut LoadedConfig| file.is_due(&stamp);
-            if only_changed && !self.loaded.lock().get_mut(&path).is_some_and(is_due) {
-                continue;
-            }
-            let loaded = py.detach(|| load_file(&path, &environment));
-            let report = match loaded.errors.is_empty() {
-                true => self.take(py, loaded, Some((path.clone(), stamp)))?,
-                false => {
-                    if let Some(file) = self.loaded.lock().get_mut(&path) {
-                        file.stamp = stamp;
-                    }
-                    self.report(py, &[], &[], &loaded.errors, &loaded.warnings)?
-                }
-            };
-            reports.push((path, report));
-        }
-        Ok(reports)
+        self.reload(py, only_changed, first)
     }
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -190,7 +158,7 @@ impl PyServers {
     }
 
     /// False when there is no such server. It ends in the background.
-    fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+    pub(super) fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         runtime::check_generation(self.generation)?;
         let removed = py.detach(|| self.core.remove(id));
         Ok(removed.map(retire).is_some())
@@ -406,64 +374,6 @@ impl PyServers {
             retire(replaced);
         }
         Ok(())
-    }
-
-    fn take(
-        &self,
-        py: Python<'_>,
-        loaded: Loaded,
-        file: Option<(PathBuf, ConfigStamp)>,
-    ) -> PyResult<Py<PyAny>> {
-        let (mut names, mut errors) = (Vec::new(), loaded.errors);
-        for config in loaded.servers {
-            let id = config.id.clone();
-            match py.detach(|| self.put(config)) {
-                Ok(()) => names.push(id),
-                Err(error) => errors.push(Notice {
-                    file: file.as_ref().map(|(place, _)| place.clone()),
-                    server: Some(id),
-                    key: None,
-                    message: error.message.into_owned(),
-                }),
-            }
-        }
-        let mut removed = Vec::new();
-        if let Some((place, stamp)) = file {
-            let before = self.loaded.lock().remove(&place).map(|file| file.servers).unwrap_or_default();
-            // A server whose new entry is wrong keeps running as it was; an error of no server is one of the whole file.
-            let wrong = |id: &Arc<str>| {
-                errors.iter().any(|notice| notice.server.as_ref().is_none_or(|server| server == id))
-            };
-            let (kept, gone): (Vec<_>, Vec<_>) =
-                before.into_iter().filter(|id| !names.contains(id)).partition(wrong);
-            for id in &gone {
-                self.remove(py, id)?;
-            }
-            let servers = names.iter().cloned().chain(kept).collect();
-            self.loaded.lock().insert(place, LoadedConfig { stamp, changed: None, servers });
-            removed = gone;
-        }
-        self.report(py, &names, &removed, &errors, &loaded.warnings)
-    }
-
-    fn report(
-        &self,
-        py: Python<'_>,
-        loaded: &[Arc<str>],
-        removed: &[Arc<str>],
-        errors: &[Notice],
-        warnings: &[Notice],
-    ) -> PyResult<Py<PyAny>> {
-        let lang = self.core.lang();
-        let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-        let report = json!({
-            "loaded": names(loaded),
-            "removed": names(removed),
-            "skipped": [],
-            "warnings": texts(warnings, lang),
-            "errors": texts(errors, lang),
-        });
-        Ok(json::to_python(py, &report)?.unbind())
     }
 }
 

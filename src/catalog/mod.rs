@@ -103,6 +103,14 @@ impl Servers {
         self.all.lock().iter().find(|server| &**server.id() == id).cloned()
     }
 
+    /// Whether [`Servers::add`] would take this configuration; changes nothing.
+    pub fn check(&self, config: &ServerConfig) -> Result<(), HubError> {
+        match self.get(&config.id).is_some_and(|known| known.config() == config) {
+            true => Ok(()),
+            false => (self.credentials)(config).map(drop),
+        }
+    }
+
     /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
     /// What was replaced is returned, to be closed.
     pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>, HubError> {

@@ -92,6 +92,6 @@ pub use session::{
     KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, STATE_LIFETIME, SessionClaims, SessionKeys, SessionRefusal,
     Sessions,
 };
-pub use state::Gateway;
+pub use state::{Gateway, connections_end};
 pub use upstreams::{NoUpstreams, OfferCall, SubscribedResource, Upstreams};
 pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views};

@@ -28,8 +28,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How long calls may take to end after they were cancelled by a drain.
-const CANCELLED_WITHIN: Duration = Duration::from_secs(1);
+/// The longest last part of a drain; a short one has two fifths of its grace.
+const LAST_PART: Duration = Duration::from_secs(2);
+
+/// The last part of the grace of a drain. Half of it is for calls that had to be cancelled, a quarter for their answers to
+/// reach the clients, and a quarter for the process to end.
+fn last_part(grace: Duration) -> Duration {
+    (grace * 2 / 5).min(LAST_PART)
+}
+
+/// How long after the beginning of a drain connections are closed, whatever is still to be written on them.
+pub fn connections_end(grace: Duration) -> Duration {
+    grace - last_part(grace) / 4
+}
 
 /// The hub as an MCP server. It keeps nothing about its clients but the calls that are running.
 pub struct Gateway {
@@ -70,6 +81,8 @@ pub struct Gateway {
     pub stop: CancellationToken,
     /// Fires when requests that are still running have to end.
     pub abort: CancellationToken,
+    /// Fires when requests that ignore this are answered without their tools.
+    pub given_up: CancellationToken,
 }
 
 impl Gateway {
@@ -111,6 +124,7 @@ impl Gateway {
             metrics: Metrics::default(),
             stop: CancellationToken::new(),
             abort: CancellationToken::new(),
+            given_up: CancellationToken::new(),
         })
     }
 
@@ -132,15 +146,18 @@ impl Gateway {
         Ok(())
     }
 
-    /// Stops without breaking calls, within `grace`: new requests are refused, and running ones end. The last fifth, a second
-    /// at most, is for those that had to be cancelled. Returns how many were.
+    /// Stops without breaking calls, within `grace`: new requests are refused, and running ones end. Those that have not ended
+    /// when the last part begins are cancelled; a tool that ignores that is not waited for, its client gets an error. Returns how
+    /// many were cancelled.
     pub async fn drain(&self, grace: Duration) -> DrainReport {
-        let rest = (grace / 5).min(CANCELLED_WITHIN);
+        let rest = last_part(grace);
         let report = self.drain.wait(grace - rest).await;
         // Calls that wait for an answer end too: requests that bring one are refused.
         self.abort.cancel();
-        // Half of the rest is for their answers to reach the clients.
-        self.calls.idle(rest / 2).await;
+        tokio::join!(self.calls.idle(rest / 2), self.drain.idle(rest / 2));
+        self.given_up.cancel();
+        // They write their lines into the audit log.
+        self.calls.idle(rest / 8).await;
         self.stop.cancel();
         self.settle();
         report

@@ -54,8 +54,11 @@ impl RunReport {
 
     /// The label of the provider that answered; of the last one that was tried when none did.
     pub fn provider(&self) -> Option<String> {
-        let tried = || self.answers.iter().rposition(Option::is_some);
-        let slot = self.plan.run.winners().next().or_else(tried)?;
+        let answered = || self.answers.iter().rposition(Option::is_some);
+        // One that was cancelled has no answer that counts.
+        let is_begun = |slot: &usize| !matches!(self.plan.run.fate(*slot), Fate::NotTried | Fate::Rejected);
+        let begun = || (0..self.plan.candidates.len()).rev().find(is_begun);
+        let slot = self.plan.run.winners().next().or_else(answered).or_else(begun)?;
         self.plan.candidates.get(slot).map(|candidate| candidate.label())
     }
 

@@ -76,6 +76,13 @@ impl CallResult {
         CallResult::refused(HubError::new(ErrorKind::ToolError, text))
     }
 
+    /// A call that is given up while its tool runs on.
+    pub fn given_up(tool: &str, provider: Option<String>) -> Self {
+        let text = format!("Tool '{}' was cancelled, and has not ended.", clip(tool));
+        let error = HubError::new(ErrorKind::Cancelled, text).with_outcome(Outcome::Unknown);
+        CallResult { provider, ..CallResult::refused(error) }
+    }
+
     /// Nothing was called.
     pub fn refused(error: HubError) -> Self {
         CallResult {

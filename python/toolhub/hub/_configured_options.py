@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import _background
 from .._core import Gateway
-from ..exceptions import ToolError
 from ._serve_options import gateway_options
 
 _log = logging.getLogger("toolhub.serving")
@@ -34,14 +33,9 @@ class ConfiguredOptions:
         self._warned: list[str] = []
 
     def apply(self) -> None:
-        """Read the options again and hand them to the gateway. Options with a mistake change nothing and are logged."""
-        try:
-            options = self._read()
-            given = gateway_options(self._begun_with["path"], options)
-            _background.run(self._reload(given))
-        except (OSError, TypeError, ValueError, ToolError) as error:
-            _log.error("the options of serving were not reloaded, the old ones stay: %s", error)
-            return
+        """Read the options again and hand them to the gateway. Raises for a mistake, and then nothing has changed."""
+        options = self._read()
+        _background.run(self._reload(gateway_options(self._begun_with["path"], options)))
         self._warn(options)
 
     async def _reload(self, given: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .. import _lifecycle
 from .._core import Gateway
 from ..exceptions import ToolError
 from ..servers import LoadReport
@@ -44,7 +45,7 @@ class Reloader:
 
     def __exit__(self, *_: object) -> None:
         self._requests.put("end")
-        self._thread.join(_END)
+        self._thread.join(_lifecycle.patience(_END))
 
     def request(self) -> None:
         """Load all files and folders again and open the audit log again, soon. May be called in a signal handler."""
@@ -64,7 +65,15 @@ class Reloader:
             self._guarded(self._reload_folders)
 
     def _files(self, only_changed: bool) -> None:
-        reports = self._servers.reload_files(only_changed)
+        configured = self._configured
+        try:
+            # The options count before the servers: a caller that is let in no more does not see the new ones.
+            reports = self._servers.reload_files(
+                only_changed, None if configured is None else configured.apply
+            )
+        except (OSError, TypeError, ValueError, ToolError) as error:
+            _log.error("the configuration was not reloaded, the old one stays: serve: %s", error)
+            return
         for path, report in reports:
             for error in report.errors:
                 _log.error("the configuration was not reloaded, the old one stays: %s", error)
@@ -75,8 +84,6 @@ class Reloader:
                 _log.info("reloaded %s: %d servers%s", path, len(report.loaded), removed)
         if reports:
             self._gateway.list_new_servers()
-        if self._configured is not None and reports and not any(report.errors for _, report in reports):
-            self._configured.apply()
 
     @staticmethod
     def _guarded(step: Callable[..., Any], *arguments: Any) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
-from .. import _background
+from .. import _background, _lifecycle
 from .._checks import check_callable, check_seconds, check_whole
 from .._core import Gateway, Hub
 from .._unknown_options import refuse_unknown
@@ -57,8 +57,9 @@ class ServeMethods:
         has the address (`url`, `host`, `port`) and can `stop`. Clients of both eras of the protocol are served. For clients
         that know only HTTP+SSE, the transport before March 2025, `sse_path="/sse"` serves that too.
 
-        SIGTERM and `stop` drain: new requests get 503, calls that run may end, and serving ends within `grace` seconds; a
-        second before that, what still runs is cancelled. Ctrl-C cancels it at once.
+        SIGTERM, Ctrl-C and `stop` drain: new requests get 503, calls that run may end, and serving ends within `grace` seconds;
+        two seconds before that (in a grace below 5, two fifths of it), what still runs is cancelled, and a tool that ignores that
+        is left behind. A second Ctrl-C ends serving at once. Each time `serve` returns as usual.
 
         A configuration file that changes is loaded again while the hub is served, without breaking a call; one with an error
         changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again. `toolhub serve`
@@ -90,8 +91,8 @@ class ServeMethods:
         >>> _ = hub.register(len, name="length")
         >>> hub.serve("http", port=0, ready=lambda serving: serving.stop())
         """
-        gateway = self._gateway(path, options)
-        with self._reloader(gateway) as reloader, _signals(gateway, reloader):
+        gateway, grace = self._gateway(path, options), check_seconds("grace", grace)
+        with self._reloader(gateway) as reloader, _signals(gateway, reloader, grace):
             self._serve_blocking(gateway, reloader, transport, host, port, path, ready, grace)
 
     def _serve_configured(
@@ -111,7 +112,8 @@ class ServeMethods:
         own = {key: options[key] for key in _OWN}
         gateway = self._gateway(own["path"], cast("ServeOptions", options))
         configured = ConfiguredOptions(gateway, checked_options, options)
-        with self._reloader(gateway, configured) as reloader, _signals(gateway, reloader):
+        own["grace"] = check_seconds("grace", own["grace"])
+        with self._reloader(gateway, configured) as reloader, _signals(gateway, reloader, own["grace"]):
             self._serve_blocking(gateway, reloader, transport, ready=ready, **own)
 
     async def aserve(
@@ -244,18 +246,42 @@ def _checked_port(port: Any) -> int:
 
 
 @contextlib.contextmanager
-def _signals(gateway: Gateway, reloader: Reloader) -> Generator[None]:
-    """SIGTERM drains, SIGHUP reloads. Only the main thread may handle signals."""
+def _signals(gateway: Gateway, reloader: Reloader, grace: float) -> Generator[None]:
+    """SIGTERM and Ctrl-C drain, SIGHUP reloads. Only the main thread may handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: gateway.drain}
+    interrupts, is_ending = 0, False
+
+    def drain() -> None:
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
+            _lifecycle.end_within(grace)
+        gateway.drain()
+
+    def interrupt() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        if interrupts > 1:
+            raise KeyboardInterrupt
+        _log.info("ending after the calls that run; Ctrl-C again ends them")
+        drain()
+
+    _lifecycle.end_within(None)
+    handlers: dict[int, Callable[[], None]] = {signal.SIGTERM: drain}
+    # A handler of the program stays.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        handlers[signal.SIGINT] = interrupt
     if hasattr(signal, "SIGHUP"):  # not on Windows
         handlers[signal.SIGHUP] = reloader.request
     before = {number: signal.signal(number, lambda got, _: handlers[got]()) for number in handlers}
     try:
         yield
+    except KeyboardInterrupt:
+        if interrupts < 2:  # it is not ours
+            raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from .. import _core
+from .. import _core, _lifecycle
 from .._callbacks import Callbacks
 from .._checks import check_callable, check_path, check_seconds
 from ..exceptions import ToolError
@@ -52,11 +52,16 @@ class ServerManager:
             report = self._open().load_file(os.path.expanduser(config))
         return self._log_once.log(LoadReport(**report))
 
-    def reload_files(self, only_changed: bool) -> list[tuple[str, LoadReport]]:
-        """Load the configuration files again, or those that have changed. A file with an error changes nothing."""
+    def reload_files(
+        self, only_changed: bool, first: Callable[[], None] | None = None
+    ) -> list[tuple[str, LoadReport]]:
+        """Load the configuration files again, or those that have changed. An error changes nothing.
+
+        `first` is called when there is none, before any server changes; nothing does if it raises.
+        """
         if self._servers is None:
             return []
-        reports = cast("list[tuple[Any, Any]]", self._servers.reload_files(only_changed))
+        reports = cast("list[tuple[Any, Any]]", self._servers.reload_files(only_changed, first))
         return [(os.fspath(path), LoadReport(**report)) for path, report in reports]
 
     def add(self, id: str, entry: Mapping[str, Any], auth: Any, options: Mapping[str, Any]) -> list[str]:
@@ -225,14 +230,14 @@ class ServerManager:
         """End all servers and wait for it."""
         servers, self._servers = self._servers, None
         if servers is not None:
-            servers.close(_CLOSE_TIMEOUT)
+            servers.close(_lifecycle.patience(_CLOSE_TIMEOUT, 0.5))
         self._callbacks.stop()
 
     async def aclose(self) -> None:
         """`close`, for async code."""
         servers, self._servers = self._servers, None
         if servers is not None:
-            await servers.aclose(_CLOSE_TIMEOUT)
+            await servers.aclose(_lifecycle.patience(_CLOSE_TIMEOUT, 0.5))
         self._callbacks.stop()
 
     def _named(self, ids: Iterable[str] | None) -> "_core.Servers | None":

@@ -56,13 +56,22 @@ impl RequestPlace {
         Ok(RequestPlace { _occupied: occupied, _running: None })
     }
 
-    /// A place for each request of a batch; all of them or none.
+    /// A place for each request of a batch; all of them or none. A batch for which there never is room gets 413, because a client
+    /// would send it again after 429.
     pub fn for_requests(
         self,
         gateway: &Gateway,
         principal: &Principal,
         requests: usize,
     ) -> Result<Vec<RequestPlace>, HttpReply> {
+        let most = gateway.admission.limits().max_in_flight;
+        if requests > most {
+            gateway.refused(StatusCode::PAYLOAD_TOO_LARGE, Some(principal));
+            let error = RpcError::invalid_request(format!(
+                "Invalid Request: a batch of {requests} requests is larger than this server runs at once, {most}; send several batches"
+            ));
+            return Err(HttpReply::refused(StatusCode::PAYLOAD_TOO_LARGE, &error));
+        }
         let running = self._running.clone();
         let others = (1..requests).map(|_| {
             let occupied = gateway.admission.enter(&principal.id, Occupied::Request)?;

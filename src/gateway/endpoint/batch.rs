@@ -1,8 +1,8 @@
 //! Batches: several messages in one. Their requests run beside each other, each in a task of its own.
 //!
 //! On HTTP the answers come together as an array of JSON. If something has to be sent before that, they become events,
-//! one for each answer as soon as it is there. Before the first request starts, each has its place (429 for all of them), which is
-//! free again when that request ends.
+//! one for each answer as soon as it is there. Before the first request starts, each has its place (429 for all of them, 413 if
+//! there never are so many), which is free again when that request ends.
 
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace};

@@ -62,7 +62,9 @@ pub async fn dispatch(
         ("resources/templates/list", _) => {
             Box::pin(offers::list(gateway, &exchange.caller, OfferKind::ResourceTemplates, params)).await
         }
-        ("resources/read", _) => Box::pin(offers::read(gateway, exchange, params)).await,
+        ("resources/read", _) => {
+            Box::pin(until_given_up(gateway, offers::read(gateway, exchange, params))).await
+        }
         ("resources/subscribe", Era::Legacy) => {
             Box::pin(subscribe::subscribe(gateway, &exchange.caller, params)).await
         }
@@ -70,8 +72,12 @@ pub async fn dispatch(
         ("prompts/list", _) => {
             Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Prompts, params)).await
         }
-        ("prompts/get", _) => Box::pin(offers::get_prompt(gateway, exchange, params)).await,
-        ("completion/complete", _) => Box::pin(offers::complete(gateway, exchange, params)).await,
+        ("prompts/get", _) => {
+            Box::pin(until_given_up(gateway, offers::get_prompt(gateway, exchange, params))).await
+        }
+        ("completion/complete", _) => {
+            Box::pin(until_given_up(gateway, offers::complete(gateway, exchange, params))).await
+        }
         ("tasks/get", _) => tasks::get(gateway, &exchange.caller, params),
         ("tasks/cancel", _) => tasks::cancel(gateway, &exchange.caller, params),
         ("tasks/result", Era::Legacy) => Box::pin(tasks::result(gateway, exchange, params)).await,
@@ -79,5 +85,17 @@ pub async fn dispatch(
         ("tasks/update", Era::Modern) => tasks::update(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
+    }
+}
+
+/// Runs a request that may wait for a function that ignores its cancellation. A drain ends the wait.
+async fn until_given_up(
+    gateway: &Gateway,
+    request: impl Future<Output = Result<String, RpcError>>,
+) -> Result<String, RpcError> {
+    tokio::select! {
+        biased;
+        answer = request => answer,
+        () = gateway.given_up.cancelled() => Err(results::cancelled()),
     }
 }

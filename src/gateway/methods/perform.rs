@@ -85,7 +85,19 @@ async fn run(
     let options = caller.view.call_options(&caller.principal);
     let request = CallRequest::new(CallTarget::Name(Arc::from(name)), options);
     let services = &*gateway.upstreams;
-    plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel).await
+    tokio::select! {
+        biased;
+        called = plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel) => called,
+        () = gateway.given_up.cancelled() => CallResult::given_up(name, provider(gateway, name)),
+    }
+}
+
+/// The label of the only provider of a tool. Which of several was called, only the call knows.
+fn provider(gateway: &Gateway, name: &str) -> Option<String> {
+    match gateway.hub.registry.load().get(name)?.candidates.as_slice() {
+        [only] => Some(only.label()),
+        _ => None,
+    }
 }
 
 /// Fails when the caller does not see the tool. Servers that have not listed their tools are asked before, also when the tool

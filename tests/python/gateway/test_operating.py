@@ -192,7 +192,7 @@ def test_tokens_views_and_limits_are_reloaded(tmp_path: Path) -> None:
 
         # Mistakes change nothing.
         configure_serving(config, token={"wilma": {"token": new, "view": "absent"}})
-        line = program.errors.wait_for("the old ones stay")
+        line = program.errors.wait_for("the old one stays: serve:")
         assert "The token of 'wilma' is for the view 'absent'" in line
         assert status(url, new) == 200
         configure_serving(config)
@@ -207,6 +207,45 @@ def test_tokens_views_and_limits_are_reloaded(tmp_path: Path) -> None:
             pass
         assert status(url, new) == 401
         assert len([line for line in program.errors.lines if "restart to apply" in line]) == 1
+
+
+def servers_and_options(path: Path, names: list[str], **options: Any) -> None:
+    """A file with both sections."""
+    configure(path, *names)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps({**json.loads(path.read_text()), "serve": options}))
+    draft.replace(path)
+
+
+def test_a_mistake_in_one_section_or_file_changes_nothing_in_the_others(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    servers_and_options(first, ["one"], max_in_flight=50)
+    configure(second, "two")
+    with wire.command("--config", str(first), "--config", str(second)) as program:
+        url = program.url
+        assert wire.tools(url) == ["one", "two"]
+
+        # The options are wrong: the servers stay, those of the other file, too.
+        configure(second, "two", "three")
+        servers_and_options(first, [], max_in_flight="many")
+        program.process.send_signal(signal.SIGHUP)
+        assert "max_in_flight" in program.errors.wait_for("the old one stays: serve:")
+        assert wire.tools(url) == ["one", "two"]
+
+        # The servers of one file are wrong: the options of the other one stay.
+        servers_and_options(first, [], max_in_flight=40, token={"greta": "first-token-of-greta"})
+        second.write_text('{"mcpServers": {"three": {"command": 5}}}')
+        program.process.send_signal(signal.SIGHUP)
+        program.errors.wait_for(f"the old one stays: {second}")
+        assert wire.tools(url) == ["one", "two"]
+
+        # Nothing is wrong any more: all that has waited counts, also in the file that did not change again.
+        configure(second, "two", "three")
+        program.errors.wait_for(f"reloaded {first}: 0 servers, removed one")
+        connection = wire.send(url, "tools/list", Authorization="Bearer first-token-of-greta")
+        _, listed, _ = wire.received(connection)
+        assert sorted(tool["name"] for tool in listed["result"]["tools"]) == ["three", "two"]
+        assert wire.received(wire.send(url, "tools/list"))[0] == 401
 
 
 def test_a_token_for_an_unknown_view_is_refused_at_the_start() -> None:
@@ -266,7 +305,8 @@ def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
     assert {line["principal"] for line in lines} == {"token:token"}
     digests = [line["arguments"] for line in lines if line["outcome"] == "ok"]
     assert digests[0] == digests[1] != digests[2]
-    assert {line["candidate"] is None for line in lines if line["outcome"] == "ok"} == {False}
+    candidates = {(line["tool"], line["candidate"]) for line in lines if line["outcome"] in ("ok", "cancelled")}
+    assert candidates == {("slow", "mcps:slow"), ("twice", "tools")}
 
 
 def test_a_login_that_nobody_can_answer_fails_at_once_and_the_command_signs_in(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import served
+from support.gateway import Reply, send, served
 from toolhub import ToolHub
 
 PROGRAM = """
@@ -176,3 +176,42 @@ async def test_an_asgi_application_has_the_limits_of_serve() -> None:
         assert await asked(app, *(body[at : at + 65536] for at in range(0, len(body), 65536))) == status
     assert await asked(app, call(1), headers=((b"x-long", b"y" * 5000),)) == 431
     assert await asked(app) == 408
+
+
+@pytest.mark.anyio
+async def test_a_batch_for_which_there_never_is_room_is_refused_for_good() -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def echo(text: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Echo."""
+        return text
+
+    version = "2025-03-26"
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+    def request(number: int, method: str, params: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+    def batch(size: int) -> str:
+        calls = range(1, size + 1)
+        return json.dumps(
+            [request(n, "tools/call", {"name": "echo", "arguments": {"text": str(n)}}) for n in calls]
+        )
+
+    async with served(hub, max_in_flight=3) as serving:
+
+        async def post(body: str) -> Reply:
+            return await asyncio.to_thread(send, serving.url, "POST", body, headers)
+
+        opened = await post(json.dumps(request(0, "initialize", hello)))
+        headers |= {"Mcp-Session-Id": opened.headers["mcp-session-id"], "MCP-Protocol-Version": version}
+        fits, refused = await post(batch(3)), await post(batch(4))
+    assert [one["result"]["content"][0]["text"] for one in json.loads(fits.text)] == ["1", "2", "3"]
+    assert refused.status == 413
+    assert "retry-after" not in refused.headers
+    assert refused.message["error"] == {
+        "code": -32600,
+        "message": "Invalid Request: a batch of 4 requests is larger than this server runs at once, 3; send several batches",
+    }

@@ -126,7 +126,9 @@ def test_a_loop_that_cannot_be_opened_fails_the_call_and_the_next_one_tries_agai
         with monkeypatch.context() as broken:
             # Not `asyncio.new_event_loop`: a loop that an earlier test has left is used again.
             broken.setattr(_background, "_acquire", _no_descriptors)
-            assert "serving has ended" in wire.call(url, "greet")
+            text = wire.call(url, "greet")
+            assert "'greet' was not started: no event loop could be opened" in text
+            assert "Too many open files" in text
         assert wire.call(url, "greet") == "hello"
 
 

@@ -1,0 +1,180 @@
+"""The end of a served hub: tools that will not end, clients that do not read, Ctrl-C."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import wire
+
+GRACE = 5
+"""Seconds. Calls are cancelled after three of them and answered after four; the rest is for the exit."""
+
+PROGRAM = f"""
+import asyncio, sys, time
+from toolhub import ToolHub
+
+hub = ToolHub()
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+@hub.tool
+def stubborn() -> str:
+    "Do not look at anything."
+    say("stubborn begins")
+    time.sleep(60)
+    return "late"
+
+@hub.tool
+async def deaf() -> str:
+    "Ignore every cancellation."
+    say("deaf begins")
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+    return "late"
+
+@hub.resource("memo://deaf")
+async def memo() -> str:
+    "Ignore every cancellation."
+    say("memo begins")
+    return await deaf()
+
+@hub.tool
+async def long(size: int = 1) -> str:
+    "Wait for the end of the process, or answer with much text."
+    say("long begins")
+    if size == 1:
+        await asyncio.sleep(60)
+    return "x" * size
+
+def ready(serving):
+    say(f"serving at {{serving.url}}")
+
+if sys.argv[1] == "stdio":
+    hub.serve(grace={GRACE})
+else:
+    hub.serve("http", port=0, ready=ready, grace={GRACE}, audit=sys.argv[2])
+say("serve has returned")
+"""
+
+
+def answer_to(connection: http.client.HTTPConnection, answers: dict[str, Any], name: str) -> threading.Thread:
+    """Receives an answer beside the test."""
+
+    def receive() -> None:
+        answers[name] = wire.received(connection)[1]
+
+    thread = threading.Thread(target=receive)
+    thread.start()
+    return thread
+
+
+def test_tools_that_ignore_the_end_are_answered_for_and_the_process_ends_within_the_grace(
+    tmp_path: Path,
+) -> None:
+    audit, answers = tmp_path / "audit.ndjson", dict[str, Any]()
+    with wire.running("-c", PROGRAM, "http", str(audit)) as program:
+        url = program.url
+        clients = []
+        for name in ("stubborn", "deaf"):
+            clients.append(answer_to(wire.send(url, "tools/call", {"name": name}), answers, name))
+            program.errors.wait_for(f"{name} begins")
+        read = wire.send(url, "resources/read", {"uri": "memo://deaf"}, **{"Mcp-Name": "memo://deaf"})
+        clients.append(answer_to(read, answers, "memo"))
+        program.errors.wait_for("memo begins")
+        begun = time.monotonic()
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(wire.PATIENCE) == 0
+        took = time.monotonic() - begun
+        for client in clients:
+            client.join(wire.PATIENCE)
+    assert {name: answer["error"]["message"] for name, answer in answers.items()} == dict.fromkeys(
+        ("stubborn", "deaf", "memo"), "Request cancelled"
+    )
+    assert took < GRACE
+    lines = [line for line in wire.audit_lines(audit) if line["type"] == "call"]
+    assert sorted((line["tool"], line["candidate"], line["outcome"]) for line in lines) == [
+        ("deaf", "tools", "cancelled"),
+        ("stubborn", "tools", "cancelled"),
+    ]
+
+
+def test_a_tool_that_ignores_the_end_is_answered_for_on_stdio() -> None:
+    with wire.running("-c", PROGRAM, "stdio") as program:
+        program.send(wire.message("tools/call", {"name": "deaf"}, 1))
+        program.errors.wait_for("deaf begins")
+        begun = time.monotonic()
+        program.process.send_signal(signal.SIGTERM)
+        assert "Request cancelled" in program.output.wait_for('"id":1,')
+        assert program.process.wait(wire.PATIENCE) == 0
+        assert time.monotonic() - begun < GRACE
+
+
+def test_a_client_that_does_not_read_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with wire.running("-c", PROGRAM, "http", str(tmp_path / "audit")) as program:
+        connection = wire.send(program.url, "tools/call", {"name": "long", "arguments": {"size": 8_000_000}})
+        assert connection.sock is not None
+        # The system would let it grow above the answer.
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sock.recv(1, socket.MSG_PEEK)
+        begun = time.monotonic()
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(wire.PATIENCE) == 0
+        assert time.monotonic() - begun < GRACE
+        connection.close()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_ctrl_c_drains_and_serve_returns(transport: str, tmp_path: Path) -> None:
+    with wire.running("-c", PROGRAM, transport, str(tmp_path / "audit")) as program:
+        if transport == "http":
+            assert wire.get(program.url, "/readyz") == 200
+        else:
+            program.send(wire.message("tools/list", {}, 1))
+            program.output.wait_for('"id":1,')
+        program.process.send_signal(signal.SIGINT)
+        assert program.process.wait(wire.PATIENCE) == 0
+        program.errors.wait_for("serve has returned")
+        assert not [line for line in program.errors.lines if "KeyboardInterrupt" in line]
+
+
+def test_the_second_ctrl_c_ends_serving_at_once_and_serve_returns(tmp_path: Path) -> None:
+    with wire.running("-c", PROGRAM, "http", str(tmp_path / "audit")) as program:
+        url = program.url
+        connection = wire.send(url, "tools/call", {"name": "long"})
+        program.errors.wait_for("long begins")
+        program.process.send_signal(signal.SIGINT)
+        while wire.get(url, "/readyz") == 200:
+            pass
+        program.process.send_signal(signal.SIGINT)
+        assert program.process.wait(wire.PATIENCE) == 0
+        program.errors.wait_for("serve has returned")
+        assert not [line for line in program.errors.lines if "KeyboardInterrupt" in line]
+        connection.close()
+    (line,) = wire.audit_lines(tmp_path / "audit")
+    assert (line["tool"], line["outcome"]) == ("long", "cancelled")
+
+
+def test_a_handler_of_the_program_for_ctrl_c_stays() -> None:
+    program = (
+        "import signal, sys\n"
+        "from toolhub import ToolHub\n"
+        "def own(*_): raise SystemExit('own handler')\n"
+        "signal.signal(signal.SIGINT, own)\n"
+        "ToolHub().serve('http', port=0, ready=lambda serving: signal.raise_signal(signal.SIGINT))\n"
+    )
+    with wire.running("-c", program) as running:
+        assert running.process.wait(wire.PATIENCE) == 1
+        running.errors.wait_for("own handler")
