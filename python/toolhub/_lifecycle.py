@@ -28,7 +28,7 @@ def end_within(seconds: float | None) -> None:
     _deadline = None if seconds is None else time.monotonic() + seconds
 
 
-def patience(seconds: float, share: float = 0.25) -> float:
+def patience(seconds: float, share: float = 0.1) -> float:
     """How long a step of the end may take: these seconds, but only a share of what is left when the process was asked to end."""
     if _deadline is None:
         return seconds
@@ -41,7 +41,7 @@ def _stop() -> None:
         if (stop := getattr(sys.modules.get(part), "stop", None)) is not None:
             stop(patience(_PATIENCE))
     # It takes up to eight times that, if servers and stores hang.
-    _core.shutdown_runtime(patience(_PATIENCE, 0.1))
+    _core.shutdown_runtime(patience(_PATIENCE, 0.05))
 
 
 def _forget_after_fork() -> None:
