@@ -7,13 +7,15 @@ use super::errors::tool_error;
 use super::hub::PyHub;
 use super::localized::localized;
 use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, offer_kind};
-use super::server_files::LoadedConfig;
+use super::server_files::{ConfigFiles, ReadConfig};
 use super::{json, runtime};
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
 use crate::offers::PartialArgument;
-use crate::sources::mcp::config::{Auth, Endpoint, Notice, config_stamp, load_file, load_value, server_from};
+use crate::sources::mcp::config::{
+    Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
+};
 use crate::sources::mcp::host::{Ask, Host, Tell};
 use crate::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
@@ -25,7 +27,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -33,7 +34,7 @@ use std::time::{Duration, Instant};
 #[pyclass(frozen, module = "toolhub._core", name = "Servers")]
 pub struct PyServers {
     pub(super) core: Arc<Servers>,
-    pub(super) loaded: Mutex<HashMap<PathBuf, LoadedConfig>>,
+    files: ConfigFiles,
     pub(super) generation: u64,
 }
 
@@ -100,7 +101,7 @@ impl PyServers {
         all.retain(|servers| servers.strong_count() > 0);
         all.push(Arc::downgrade(&core));
         drop(all);
-        Ok(PyServers { core, loaded: Mutex::default(), generation: runtime::generation() })
+        Ok(PyServers { core, files: ConfigFiles::default(), generation: runtime::generation() })
     }
 
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
@@ -121,7 +122,25 @@ impl PyServers {
         first: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
         runtime::check_generation(self.generation)?;
-        self.reload(py, only_changed, first)
+        let read = py.detach(|| self.files.read_again(only_changed, &self.core));
+        let is_wrong = read.iter().any(|file| !file.loaded.errors.is_empty());
+        let applied = match first.filter(|_| !is_wrong && !read.is_empty()) {
+            Some(first) => first.call0().map(drop),
+            None => Ok(()),
+        };
+        if is_wrong || applied.is_err() {
+            self.files.leave(&read);
+        }
+        applied?;
+        let reported = read.into_iter().filter(|file| !is_wrong || !file.loaded.errors.is_empty());
+        let reports = reported.map(|ReadConfig { path, stamp, loaded }| {
+            let report = match is_wrong {
+                true => self.report(py, &[], &[], &loaded.errors, &loaded.warnings)?,
+                false => self.take(py, loaded, Some((path.clone(), stamp)))?,
+            };
+            Ok((path, report))
+        });
+        reports.collect()
     }
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -158,7 +177,7 @@ impl PyServers {
     }
 
     /// False when there is no such server. It ends in the background.
-    pub(super) fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+    fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         runtime::check_generation(self.generation)?;
         let removed = py.detach(|| self.core.remove(id));
         Ok(removed.map(retire).is_some())
@@ -374,6 +393,55 @@ impl PyServers {
             retire(replaced);
         }
         Ok(())
+    }
+
+    fn take(
+        &self,
+        py: Python<'_>,
+        loaded: Loaded,
+        file: Option<(PathBuf, ConfigStamp)>,
+    ) -> PyResult<Py<PyAny>> {
+        let (mut names, mut errors) = (Vec::new(), loaded.errors);
+        for config in loaded.servers {
+            let id = config.id.clone();
+            match py.detach(|| self.put(config)) {
+                Ok(()) => names.push(id),
+                Err(error) => errors.push(Notice {
+                    file: file.as_ref().map(|(place, _)| place.clone()),
+                    server: Some(id),
+                    key: None,
+                    message: error.message.into_owned(),
+                }),
+            }
+        }
+        let removed = match file {
+            Some((place, stamp)) => self.files.put(place, stamp, &names, &errors),
+            None => Vec::new(),
+        };
+        for id in &removed {
+            self.remove(py, id)?;
+        }
+        self.report(py, &names, &removed, &errors, &loaded.warnings)
+    }
+
+    fn report(
+        &self,
+        py: Python<'_>,
+        loaded: &[Arc<str>],
+        removed: &[Arc<str>],
+        errors: &[Notice],
+        warnings: &[Notice],
+    ) -> PyResult<Py<PyAny>> {
+        let lang = self.core.lang();
+        let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+        let report = json!({
+            "loaded": names(loaded),
+            "removed": names(removed),
+            "skipped": [],
+            "warnings": texts(warnings, lang),
+            "errors": texts(errors, lang),
+        });
+        Ok(json::to_python(py, &report)?.unbind())
     }
 }
 

@@ -58,8 +58,8 @@ class ServeMethods:
         that know only HTTP+SSE, the transport before March 2025, `sse_path="/sse"` serves that too.
 
         SIGTERM, Ctrl-C and `stop` drain: new requests get 503, calls that run may end, and serving ends within `grace` seconds;
-        two seconds before that (in a grace below 5, two fifths of it), what still runs is cancelled, and a tool that ignores that
-        is left behind. A second Ctrl-C ends serving at once. Each time `serve` returns as usual.
+        two seconds before that (in a grace below 5, two fifths of it), what still runs is cancelled, and a tool that ignores
+        that is left behind. A second Ctrl-C ends serving at once. Each time `serve` returns as usual.
 
         A configuration file that changes is loaded again while the hub is served, without breaking a call; one with an error
         changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again. `toolhub serve`

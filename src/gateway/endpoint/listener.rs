@@ -6,6 +6,7 @@ use super::hang_up::HangUpWatch;
 use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
 use super::standing_socket::{StandingSlot, write_events};
+use super::stream_timeout::{StreamExecutor, TimedBody};
 use super::write_timeout::WriteTimeout;
 use crate::gateway::limits::ConnectionPlace;
 use crate::gateway::state::Gateway;
@@ -18,7 +19,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -92,7 +93,7 @@ async fn serve_connection(
     });
     if is_http2 {
         let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
-        let mut builder = http2::Builder::new(TokioExecutor::new());
+        let mut builder = http2::Builder::new(StreamExecutor { timeout: limits.write_timeout });
         builder.timer(TokioTimer::new()).max_header_list_size(list_size);
         // A client that is not there any more does not answer a ping.
         builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
@@ -140,7 +141,7 @@ async fn reply(
     let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
     let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
     let is_last = is_chunked || slot.is_some();
-    let mut response = Response::new(match (reply.body, slot) {
+    let body = match (reply.body, slot) {
         (ReplyBody::Whole(bytes), _) => Full::new(bytes).boxed_unsync(),
         // hyper sends the head; then the stream goes on without it.
         (ReplyBody::Events(events), Some(slot)) => {
@@ -150,6 +151,10 @@ async fn reply(
         (ReplyBody::Events(events), None) => {
             BodyExt::boxed_unsync(StreamBody::new(events.map(|bytes| Ok(Frame::data(bytes)))))
         }
+    };
+    let mut response = Response::new(match parts.version {
+        Version::HTTP_2 => TimedBody::new(body).boxed_unsync(),
+        _ => body,
     });
     *response.status_mut() = reply.status;
     response.headers_mut().extend(reply.headers);

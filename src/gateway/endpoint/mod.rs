@@ -20,6 +20,7 @@ mod running_answer;
 mod sse_stream;
 mod standing_socket;
 mod stdio;
+mod stream_timeout;
 mod traced;
 mod write_timeout;
 

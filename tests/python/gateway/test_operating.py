@@ -305,7 +305,9 @@ def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
     assert {line["principal"] for line in lines} == {"token:token"}
     digests = [line["arguments"] for line in lines if line["outcome"] == "ok"]
     assert digests[0] == digests[1] != digests[2]
-    candidates = {(line["tool"], line["candidate"]) for line in lines if line["outcome"] in ("ok", "cancelled")}
+    candidates = {
+        (line["tool"], line["candidate"]) for line in lines if line["outcome"] in ("ok", "cancelled")
+    }
     assert candidates == {("slow", "mcps:slow"), ("twice", "tools")}
 
 
