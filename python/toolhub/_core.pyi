@@ -650,9 +650,10 @@ class Servers:
         """
         Lists the tools of servers again; awaits the same as `connect`.
         """
-    def reload_files(self, /, only_changed: bool) -> list[tuple[Path, Any]]:
+    def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Any]]:
         """
-        Loads the files again, or those that have changed; a report for each. A file with an error changes nothing.
+        Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
+        called when they have none, before any server changes, and nothing does if it raises.
         """
     def remove(self, /, id: str) -> bool:
         """

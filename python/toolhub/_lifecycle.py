@@ -29,7 +29,7 @@ def end_within(seconds: float | None) -> None:
 
 
 def patience(seconds: float, share: float = 0.1) -> float:
-    """How long a step of the end may take: at most these seconds, and a share of what is left if the process was asked to end."""
+    """How long a step of the end may take: at most these seconds, and a share of what is left if the process shall end."""
     if _deadline is None:
         return seconds
     return min(seconds, max(_LEAST, (_deadline - time.monotonic()) * share))
