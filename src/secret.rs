@@ -1,13 +1,16 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
 mod arguments;
+mod commands;
 mod folded;
 mod in_path;
 mod in_text;
 mod kinds;
+mod literals;
 mod names;
 mod redactor;
 mod scrub;
+mod values;
 
 pub use arguments::{ArgumentValues, Hidden, LABELS};
 pub use in_path::{secret_segments, shown_path};

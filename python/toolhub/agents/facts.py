@@ -83,6 +83,8 @@ _NOT_FINITE = re.compile(
     r"(?:^|[=:\[,(]\s*|\bis\s+|为|是)([-+]?(?:nan|inf|infinity))(?=\s*(?:$|[,.;\])}。]))", re.I
 )
 _SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|billion))?\b", re.I)
+# "The one that failed" counts nothing.
+_PRONOUN = re.compile(r"\b(?:the|this|that|which|each|every|any|another|other|no)\s+$", re.I)
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,})\"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|《([^》\n]{2,})》|«([^»\n]{3,})»"
 )
@@ -117,16 +119,22 @@ def dates_of(text: str) -> Iterator[tuple[Date, str]]:
     >>> sorted(date for date, _ in dates_of("From March 5, 2024 to 2024-04-01"))
     [Date(year=2024, month=3, day=5), Date(year=2024, month=4, day=1)]
     """
-    taken: list[tuple[int, int]] = []
+    yield from ((date, text[start:end]) for date, (start, end) in _dated(text))
+
+
+def _dated(text: str) -> Iterator[tuple[Date, tuple[int, int]]]:
+    """The dates in a text and their places. What one pattern has read, no other reads again."""
+    taken = bytearray(len(text))
     for pattern in _DATES:
         for found in pattern.finditer(text):
-            if any(start < found.end() and found.start() < end for start, end in taken):
+            start, end = found.span()
+            if taken.find(1, start, end) >= 0:
                 continue
-            taken.append(found.span())
+            taken[start:end] = b"\1" * (end - start)
             parts = found.groupdict()
             month = _MONTHS[parts["n"].lower()] if parts.get("n") else int(parts["m"])
             year, day = parts.get("y"), parts.get("d")
-            yield Date(int(year) if year else None, month, int(day) if day else None), found.group()
+            yield Date(int(year) if year else None, month, int(day) if day else None), (start, end)
 
 
 def times_of(text: str) -> Iterator[tuple[tuple[int, int, int], str]]:
@@ -148,9 +156,7 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     [2500000.0, 12.0]
     """
     rest = _ADDRESSES.sub(" ", text)
-    for _, written in (*dates_of(rest), *times_of(rest)):
-        rest = rest.replace(written, " ", 1)
-    rest = _FILES.sub(" ", rest)
+    rest = _FILES.sub(" ", _without_moments(rest))
     rest = re.sub(r"(?m)^\s*(?:[-*]\s+)?\(?\d{1,2}[.)、]\s", " ", rest)
     for found in _NUMBER.finditer(rest):
         scale = next((group for group in found.groups() if group), "")
@@ -158,7 +164,21 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
         number = float(digits.replace(",", "").replace("−", "-"))
         yield number * _SCALES.get(scale.lower(), 1.0), found.group().strip()
     for found in _SPELT_NUMBER.finditer(rest):
+        if found.group().lower() == "one" and _PRONOUN.search(rest, max(0, found.start() - 12), found.start()):
+            continue
         yield _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0), found.group()
+
+
+def _without_moments(text: str) -> str:
+    """A text with a blank for each date and time of day."""
+    places = [place for _, place in _dated(text)] + [found.span() for found in _TIME.finditer(text)]
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(places):
+        if start >= at:
+            parts.append(text[at:start])
+        at = max(at, end)
+    return " ".join([*parts, text[at:]])
 
 
 def quotations_of(text: str) -> Iterator[str]:
