@@ -1,5 +1,6 @@
 """Deeds: what an answer says was done ("I sent …"), and whether a call did it."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -101,6 +102,12 @@ _NOT = re.compile(
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；\n])\s*")
 
 
+@functools.cache
+def _words_of(deed: _Deed) -> list[str]:
+    english = [word.replace("e-?mailed", "mailed") for word in deed.said.split("|")]
+    return [*english, *deed.said_zh.split("|")]
+
+
 def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Sentences about the deeds of an answer that no successful call did.
 
@@ -109,7 +116,11 @@ def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     known = list(records)
     for sentence in _SENTENCES.split(answer):
+        low = sentence.lower()
         for deed, claim, told in zip(_DEEDS, _CLAIMS, _TOLD, strict=True):
+            # Few sentences have a word of a deed, and only these are read closely.
+            if not any(word in low for word in _words_of(deed)):
+                continue
             found = claim.search(sentence)
             is_claim = found is not None
             found = found or told.search(sentence)

@@ -51,6 +51,8 @@ def measures_of(text: str) -> Iterator[Measure]:
     >>> [(one.number, one.kind) for one in measures_of("250 m of cable for €480 within 2 hours")]
     [(250.0, 'length'), (2.0, 'time'), (480.0, 'price')]
     """
+    if re.search(r"\d", text) is None:
+        return
     for found in _AFTER.finditer(text):
         # Letters count as they are written where a capital means something else: 5 M is no length.
         unit = found.group(2)
@@ -58,7 +60,7 @@ def measures_of(text: str) -> Iterator[Measure]:
             continue
         kind, factor = _KINDS[unit.lower()]
         yield Measure(_number(found.group(1)), kind, factor, found.group())
-    for found in _BEFORE.finditer(text):
+    for found in _BEFORE.finditer(text) if any(sign in text for sign in "$€£¥") else ():
         kind, factor = _KINDS[found.group(1)]
         yield Measure(_number(found.group(2)), kind, factor, found.group())
 
