@@ -1,8 +1,6 @@
 """Answers against the record: every number, date, quotation, address and deed of an answer is looked up in what happened."""
 
-import contextlib
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,12 +10,13 @@ from ..kit import readable
 from ..ledger import LedgerRow
 from .deeds import undone
 from .facts import Date, dates_of, numbers_of, quotations_of, references_of, times_of
+from .figures import SMALL, counts, made_of, parts, same, shares, totals
 from .lookups import KnownDates, KnownNumbers, KnownTimes
 from .measures import Measure, measures_of
 from .statements import mismatched, opposite, rows_in
 
 _GLUED = re.compile(r"(?<![A-Za-z\d_])[A-Za-z]{1,3}(\d++(?:\.\d++)?+)(?![\w.]*\w)")
-_SMALL = 12
+
 _PAIRS = 40
 """Numbers of the evidence up to which an answer may state what two of them make together."""
 
@@ -55,13 +54,17 @@ class Evidence:
             self._measures.setdefault(measure.number, []).append(measure)
         stated = {number for number, _ in numbers_of(self._text)}
         glued = {float(one) for one in _GLUED.findall(self._text)}
-        counted = set(_counts(self._records))
-        totals = {total for record in self._records for total in _totals(record.get("result"))}
+        counted = set(counts(self._records))
+        added = {total for record in self._records for total in totals(record.get("result"))}
         self._years = {float(date.year) for date in dates if date.year}
-        self._known = KnownNumbers(stated | glued | counted | totals | self._years | {float(len(self._records))})
+        self._known = KnownNumbers(
+            stated | glued | counted | added | self._years | {float(len(self._records))}
+        )
         # The number of a ticket is a name; nobody calculates with it.
-        self._base = {number for number, _ in numbers_of(_NAMED.sub(" ", self._text))} | glued | counted - {0.0, 1.0}
-        self._parts = {part for record in self._records for part in _shares(record.get("result"))}
+        self._base = (
+            {number for number, _ in numbers_of(_NAMED.sub(" ", self._text))} | glued | counted - {0.0, 1.0}
+        )
+        self._parts = {part for record in self._records for part in shares(record.get("result"))}
 
     def unsupported(self, answer: str) -> Iterator[str]:
         """Sentences about the claims of an answer that nothing supports."""
@@ -84,7 +87,12 @@ class Evidence:
                 yield f"The number {written} is not in the results."
         results = [_text(record.get("result")) for record in self._records]
         yield from (f"The results say the opposite: {told!r}" for told in opposite(answer, results))
-        lists = [rows for record in self._records for value in _parts(record.get("result")) if (rows := rows_in(value))]
+        lists = [
+            rows
+            for record in self._records
+            for value in parts(record.get("result"))
+            if (rows := rows_in(value))
+        ]
         for one, two in mismatched(answer, lists[:_LISTS]):
             yield f"{one!r} and {two!r} do not belong together in the results."
         yield from undone(answer, self._records)
@@ -118,13 +126,13 @@ class Evidence:
         unit = last * (number / float(digits) if digits and float(digits) else 1.0)
         if unit >= 100 and self._known.near(number, unit / 2):
             return True
-        if any(_same(number, part, precision) for part in itertools.islice(self._parts, _PAIRS)):
+        if any(same(number, part, precision) for part in itertools.islice(self._parts, _PAIRS)):
             return True
         if len(self._base) > _PAIRS:
             return False
         # Of small counts almost any number can be made, so only what is left of them or what they are together counts.
-        is_count = abs(number) <= _SMALL and number == int(number)
-        made = (one for one in _made_of(self._base, is_count) if _same(number, one, precision))
+        is_count = abs(number) <= SMALL and number == int(number)
+        made = (one for one in made_of(self._base, is_count) if same(number, one, precision))
         return any(precision or abs(one - number) <= 0.01 * abs(number) for one in made)
 
 
@@ -168,101 +176,14 @@ def _record(given: Any) -> Mapping[str, Any]:
 def _text(value: Any) -> str:
     """All texts in a value, one to a line; keys too."""
     keys = [
-        str(key)
-        for one in _parts(value)
-        if isinstance(one, Mapping)
-        for key in cast("Mapping[Any, Any]", one)
+        str(key) for one in parts(value) if isinstance(one, Mapping) for key in cast("Mapping[Any, Any]", one)
     ]
     leaves = [
         readable(one)
-        for one in _parts(value)
+        for one in parts(value)
         if one is not None and not isinstance(one, (Mapping, list, tuple))
     ]
     return "\n".join([*keys, *leaves])
-
-
-def _counts(records: list[Mapping[str, Any]]) -> Iterator[float]:
-    """How many there are of something: calls of a tool, items of a list, lines of a text."""
-    tools = [str(record.get("tool")) for record in records]
-    yield from (float(tools.count(tool)) for tool in set(tools))
-    for record in records:
-        for value in _parts(record.get("result")):
-            if isinstance(value, str):
-                lines = len([line for line in value.splitlines() if line.strip()])
-                yield from (float(lines), float(lines - 1)) if lines > 1 else ()
-            elif isinstance(value, (list, tuple)):
-                yield float(len(cast("list[Any]", value)))
-                # How many of them are alike: the failed ones among the jobs.
-                alike = Counter(
-                    (key, one)
-                    for row in rows_in(value)
-                    for key, one in row.items()
-                    if isinstance(one, (str, bool)) and len(str(one)) < 40
-                )
-                yield from (float(count) for count in alike.values())
-
-
-def _totals(result: Any) -> Iterator[float]:
-    """The sum and the mean of the numbers of each list."""
-    for value in _parts(result):
-        if isinstance(value, (list, tuple)):
-            inner = [
-                one for one in _parts(value) if isinstance(one, (int, float)) and not isinstance(one, bool)
-            ]
-            if len(inner) > 1:
-                yield from (float(sum(inner)), float(sum(inner)) / len(inner))
-
-
-def _shares(result: Any) -> Iterator[float]:
-    """The sum of the numbers of one record, and each as a share of it in percent."""
-    for value in _parts(result):
-        if isinstance(value, Mapping):
-            members = cast("Mapping[Any, Any]", value).values()
-            inner = [one for one in members if isinstance(one, (int, float)) and not isinstance(one, bool)]
-            total = float(sum(inner)) if 1 < len(inner) < _SMALL and all(map(_is_usual, inner)) else 0.0
-            if total:
-                yield from (total, *(100 * one / total for one in inner))
-
-
-def _is_usual(number: float) -> bool:
-    return abs(number) < 1e15
-
-
-def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
-    """A value and everything in it; text that is JSON is read."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        # Text that is nested too deeply stays text.
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(value)
-    yield value
-    if depth < 30:
-        inner: Iterable[Any] = ()
-        if isinstance(value, Mapping):
-            inner = cast("Mapping[Any, Any]", value).values()
-        elif isinstance(value, (list, tuple)):
-            inner = cast("list[Any]", value)
-        for one in inner:
-            yield from _parts(one, depth + 1)
-
-
-def _made_of(known: set[float], is_count: bool) -> Iterator[float]:
-    """What two numbers make: sum and difference of alike ones; for a number that is no small count, also other things."""
-    for one, two in itertools.permutations(known, 2):
-        alike = is_count or (abs(one) > _SMALL and abs(two) > _SMALL)
-        if alike:
-            yield from (one + two, one - two)
-        if not is_count and two:
-            yield from (one / two, 100 * one / two, abs(100 * (one - two) / two))
-            if two == int(two) and two > 1:
-                yield one * two
-
-
-def _same(claimed: float, known: float, precision: int) -> bool:
-    """Whether a number is the known one, perhaps rounded to the digits that it is written with."""
-    if claimed == known:
-        return True
-    is_whole = known == int(known) if abs(known) < 1e300 else True
-    return not is_whole and abs(claimed - known) <= 0.5 * 10.0**-precision + 1e-9
 
 
 def _flat(text: str) -> str:

@@ -157,7 +157,7 @@ def times_of(text: str) -> Iterator[tuple[tuple[int, int, int], str]]:
 
 def _times_in(text: str) -> "Iterator[re.Match[str]]":
     low = text.lower()
-    return _TIME.finditer(text) if ":" in text or "m" in low and _DIGIT.search(text) else iter(())
+    return _TIME.finditer(text) if ":" in text or ("m" in low and _DIGIT.search(text)) else iter(())
 
 
 def numbers_of(text: str) -> Iterator[tuple[float, str]]:
@@ -176,7 +176,9 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
         yield number * _SCALES.get(scale.lower(), 1.0), found.group().strip()
     low = rest.lower()
     for found in _SPELT_NUMBER.finditer(rest) if any(word in low for word in _SPELT) else ():
-        if found.group().lower() == "one" and _PRONOUN.search(rest, max(0, found.start() - 12), found.start()):
+        if found.group().lower() == "one" and _PRONOUN.search(
+            rest, max(0, found.start() - 12), found.start()
+        ):
             continue
         yield _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0), found.group()
 

@@ -5,19 +5,95 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _UNITS: dict[str, dict[str, float]] = {
-    "length": {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "km": 1e3, "meter": 1.0, "metre": 1.0, "kilometer": 1e3, "kilometre": 1e3}
-    | {"mile": 1609.344, "ft": 0.3048, "feet": 0.3048, "inch": 0.0254, "毫米": 1e-3, "厘米": 1e-2, "米": 1.0, "公里": 1e3, "千米": 1e3},
-    "time": {"ms": 1e-3, "s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hr": 3600.0}
-    | {"hour": 3600.0, "day": 86400.0, "week": 604800.0, "毫秒": 1e-3, "秒": 1.0, "分钟": 60.0, "小时": 3600.0, "天": 86400.0}
+    "length": {
+        "mm": 1e-3,
+        "cm": 1e-2,
+        "m": 1.0,
+        "km": 1e3,
+        "meter": 1.0,
+        "metre": 1.0,
+        "kilometer": 1e3,
+        "kilometre": 1e3,
+    }
+    | {
+        "mile": 1609.344,
+        "ft": 0.3048,
+        "feet": 0.3048,
+        "inch": 0.0254,
+        "毫米": 1e-3,
+        "厘米": 1e-2,
+        "米": 1.0,
+        "公里": 1e3,
+        "千米": 1e3,
+    },
+    "time": {
+        "ms": 1e-3,
+        "s": 1.0,
+        "sec": 1.0,
+        "second": 1.0,
+        "min": 60.0,
+        "minute": 60.0,
+        "h": 3600.0,
+        "hr": 3600.0,
+    }
+    | {
+        "hour": 3600.0,
+        "day": 86400.0,
+        "week": 604800.0,
+        "毫秒": 1e-3,
+        "秒": 1.0,
+        "分钟": 60.0,
+        "小时": 3600.0,
+        "天": 86400.0,
+    }
     | {"month": 2629800.0, "year": 31557600.0, "millisecond": 1e-3},
-    "size": {"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30, "byte": 1.0}
+    "size": {
+        "kb": 1e3,
+        "mb": 1e6,
+        "gb": 1e9,
+        "tb": 1e12,
+        "kib": 2.0**10,
+        "mib": 2.0**20,
+        "gib": 2.0**30,
+        "byte": 1.0,
+    }
     | {"kilobyte": 1e3, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12},
-    "weight": {"mg": 1e-6, "g": 1e-3, "gram": 1e-3, "kg": 1.0, "kilogram": 1.0, "ton": 1e3, "tonne": 1e3, "lb": 0.45359237}
+    "weight": {
+        "mg": 1e-6,
+        "g": 1e-3,
+        "gram": 1e-3,
+        "kg": 1.0,
+        "kilogram": 1.0,
+        "ton": 1e3,
+        "tonne": 1e3,
+        "lb": 0.45359237,
+    }
     | {"pound": 0.45359237, "克": 1e-3, "千克": 1.0, "公斤": 1.0, "斤": 0.5, "吨": 1e3},
     "volume": {"ml": 1e-3, "l": 1.0, "liter": 1.0, "litre": 1.0, "毫升": 1e-3, "升": 1.0},
     # Prices are not converted: what counts is that the currency is the same.
-    "price": {"$": 1.0, "usd": 1.0, "dollar": 1.0, "美元": 1.0, "€": 2.0, "eur": 2.0, "euro": 2.0, "欧元": 2.0, "£": 3.0}
-    | {"gbp": 3.0, "¥": 4.0, "cny": 4.0, "yuan": 4.0, "rmb": 4.0, "元": 4.0, "人民币": 4.0, "chf": 5.0, "jpy": 6.0, "日元": 6.0},
+    "price": {
+        "$": 1.0,
+        "usd": 1.0,
+        "dollar": 1.0,
+        "美元": 1.0,
+        "€": 2.0,
+        "eur": 2.0,
+        "euro": 2.0,
+        "欧元": 2.0,
+        "£": 3.0,
+    }
+    | {
+        "gbp": 3.0,
+        "¥": 4.0,
+        "cny": 4.0,
+        "yuan": 4.0,
+        "rmb": 4.0,
+        "元": 4.0,
+        "人民币": 4.0,
+        "chf": 5.0,
+        "jpy": 6.0,
+        "日元": 6.0,
+    },
 }
 _KINDS = {unit: (kind, factor) for kind, units in _UNITS.items() for unit, factor in units.items()}
 _WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True))
@@ -42,7 +118,9 @@ class Measure(NamedTuple):
         # Rounded to the digits that it is written with.
         digits = self.written.partition(".")[2]
         places = len(re.match(r"\d*", digits).group()) if digits else 0  # pyright: ignore[reportOptionalMemberAccess]
-        return abs(one - two) <= max(0.5 * 10.0**-places * self.factor * (self.factor != other.factor), 1e-9 * abs(two))
+        return abs(one - two) <= max(
+            0.5 * 10.0**-places * self.factor * (self.factor != other.factor), 1e-9 * abs(two)
+        )
 
 
 def measures_of(text: str) -> Iterator[Measure]:

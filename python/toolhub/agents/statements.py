@@ -1,4 +1,4 @@
-"""What sentences say besides numbers: the opposite of a result, and things of different records as if they belonged together."""
+"""What sentences say besides numbers: the opposite of a result, or pairs of things that do not belong together."""
 
 import re
 from collections import Counter
@@ -21,9 +21,75 @@ _SMALL = 12
 
 _NOT = re.compile(r"\b(?:not|never|no|none|cannot|without)\b|n't\b|没有|不是|不能|不会|未|无法|不", re.I)
 _EMPTY = frozenset(
-    "a an and are as at be been but by did do does for from had has have he her his i in is it its no none not never of on or "
-    "our she so than that the their then there they this to was we were what when which who will with without yes you your "
-    "cannot can t don doesn isn aren wasn weren".split()
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "but",
+        "by",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "i",
+        "in",
+        "is",
+        "it",
+        "its",
+        "no",
+        "none",
+        "not",
+        "never",
+        "of",
+        "on",
+        "or",
+        "our",
+        "she",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "there",
+        "they",
+        "this",
+        "to",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "which",
+        "who",
+        "will",
+        "with",
+        "without",
+        "yes",
+        "you",
+        "your",
+        "cannot",
+        "can",
+        "t",
+        "don",
+        "doesn",
+        "isn",
+        "aren",
+        "wasn",
+        "weren",
+    ]
 )
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；\n])\s*|[:：]\s")
 _CLAUSES = re.compile(r"[.!?;,:](?:\s+|$)|[。！？；，\n]\s*|\s+(?:and|while|but|whereas|和|而)\s+")
@@ -84,7 +150,9 @@ def _owners(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
     owners: dict[str, tuple[str, int]] = {}
     for number, row in enumerate(rows):
         for key, value in row.items():
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _SMALL
+            is_number = (
+                isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _SMALL
+            )
             if is_number or (isinstance(value, str) and 2 < len(value) < 60):
                 text = str(value).lower()
                 count[text] += 1

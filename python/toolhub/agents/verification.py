@@ -68,7 +68,9 @@ class VerificationAgent:
         of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
         """
         if evidence is None or self._hub is None or self._run is None:
-            return await self._verified(result, list(earlier), None if evidence is None else list(evidence), question)
+            return await self._verified(
+                result, list(earlier), None if evidence is None else list(evidence), question
+            )
         records = list(evidence)
         # On a thread, because it waits for the store.
         records += unseen(records, await kit.call(self._hub.ledger, self._run))
@@ -127,7 +129,10 @@ class VerificationAgent:
 def _length(one: Any) -> int:
     """How long a result or a record is, at least: only its texts count."""
     if isinstance(one, Mapping):
-        return max((len(value) for value in cast("Mapping[Any, Any]", one).values() if isinstance(value, str)), default=0)
+        return max(
+            (len(value) for value in cast("Mapping[Any, Any]", one).values() if isinstance(value, str)),
+            default=0,
+        )
     return len(one) if isinstance(one, str) else 0
 
 

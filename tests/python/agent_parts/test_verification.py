@@ -208,7 +208,9 @@ def test_long_runs_of_characters_take_linear_time(run: str) -> None:
     verify(text, evidence=[{"tool": "count", "success": True, "result": "5"}])
 
 
-@pytest.mark.parametrize("one", ["{n:04}-{m:02}-05 ", "{m:02}:{s:02}:07 ", "{n}.5 ", "{n} kg ", "INC-{n} not here. "])
+@pytest.mark.parametrize(
+    "one", ["{n:04}-{m:02}-05 ", "{m:02}:{s:02}:07 ", "{n}.5 ", "{n} kg ", "INC-{n} not here. "]
+)
 def test_many_facts_take_linear_time(one: str) -> None:
     """In quadratic time this would take hours."""
     text = "".join(one.format(n=1000 + n, m=n % 12 + 1, s=n % 60) for n in range(4_000))
