@@ -1,6 +1,6 @@
 //! Secrets on a command line: `--token VALUE`, `curl -u user:VALUE`, `mysql -pVALUE`.
 
-use super::in_text::{Place, is_secret_flag, word_end};
+use super::places::{SecretPlace, is_secret_flag, word_end};
 use super::values::{is_ordinary, is_placeholder, looks_random, quotation};
 
 /// How a flag is followed by a secret.
@@ -28,7 +28,7 @@ const FLAGS: &[(&str, &str, FlagForm)] = &[
 ];
 
 /// Adds the secrets that stand after flags.
-pub(super) fn after_flags(text: &str, found: &mut Vec<Place>) {
+pub(super) fn after_flags(text: &str, found: &mut Vec<SecretPlace>) {
     let programs: Vec<bool> = FLAGS.iter().map(|(program, _, _)| text.contains(program)).collect();
     for (at, _) in text.match_indices('-') {
         let before = text[..at].chars().next_back();
@@ -40,12 +40,12 @@ pub(super) fn after_flags(text: &str, found: &mut Vec<Place>) {
         if is_secret_flag(word) {
             // A sentence about a flag goes on with a word, a command line with a value.
             let value = next_word(text, end).filter(|(start, end)| looks_random(&text[*start..*end]));
-            found.extend(value.map(|(start, end)| Place { range: start..end, quote: None }));
+            found.extend(value.map(|(start, end)| SecretPlace { range: start..end, quote: None }));
             continue;
         }
         for ((_, flag, form), is_there) in FLAGS.iter().zip(&programs) {
             if let Some(range) = is_there.then(|| after_flag(text, (at, end), flag, *form)).flatten() {
-                found.push(Place { range, quote: None });
+                found.push(SecretPlace { range, quote: None });
                 break;
             }
         }

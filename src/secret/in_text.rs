@@ -4,19 +4,11 @@
 
 use super::commands::after_flags;
 use super::literals::read_literal;
-use super::names::{NameStrength, is_secret_name, name_strength};
+use super::names::{NameStrength, name_strength};
+use super::places::{SecretPlace, word_end};
 use super::values::{
     is_named_secret, is_ordinary, is_placeholder, is_secret_number, looks_random, placeholder_end, quotation,
 };
-use std::ops::Range;
-
-/// Where a text has a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub range: Range<usize>,
-    /// The mark around what takes its place: a number of JSON becomes a text.
-    pub quote: Option<char>,
-}
 
 /// Schemes of the header `Authorization`.
 const SCHEMES: &[&str] =
@@ -42,7 +34,7 @@ pub fn secrets_in(text: &str) -> Vec<&str> {
 }
 
 /// The places of the secrets, in order; no two overlap.
-pub(super) fn places_in(text: &str) -> Vec<Place> {
+pub(super) fn places_in(text: &str) -> Vec<SecretPlace> {
     let mut found = Vec::new();
     named(text, &mut found);
     told(text, &mut found);
@@ -59,17 +51,6 @@ pub(super) fn places_in(text: &str) -> Vec<Place> {
         is_apart
     });
     found
-}
-
-/// Whether this is the flag whose value is the next word of a command line: `--token`.
-pub fn is_secret_flag(word: &str) -> bool {
-    word.starts_with('-') && !word.contains(['=', ' ']) && is_secret_name(word.trim_start_matches('-'))
-}
-
-/// The end of the word that begins here.
-pub(super) fn word_end(text: &str, at: usize) -> usize {
-    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '，' | '。' | '；' | '、');
-    text[at..].find(is_end).map_or(text.len(), |end| at + end)
 }
 
 /// A text, and the end of the word that was read last: signs inside of one word do not make it be read again.
@@ -125,7 +106,7 @@ struct NamedSign<'a> {
 }
 
 /// `name=value` and `name: value`.
-fn named(text: &str, found: &mut Vec<Place>) {
+fn named(text: &str, found: &mut Vec<SecretPlace>) {
     let words = WordReader::new(text);
     let mut read = 0;
     for (at, sign) in text.match_indices(['=', ':', '：']) {
@@ -173,7 +154,12 @@ fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
 }
 
 /// Reads what stands after the sign, and adds it if it is a secret. The end of what needs no second look.
-fn read_value(words: &WordReader<'_>, start: usize, sign: &NamedSign<'_>, found: &mut Vec<Place>) -> usize {
+fn read_value(
+    words: &WordReader<'_>,
+    start: usize,
+    sign: &NamedSign<'_>,
+    found: &mut Vec<SecretPlace>,
+) -> usize {
     let text = words.text;
     let rest = &text[start..];
     if let Some(end) = placeholder_end(rest) {
@@ -183,7 +169,7 @@ fn read_value(words: &WordReader<'_>, start: usize, sign: &NamedSign<'_>, found:
         let value = &text[inner.clone()];
         let is_sentence = !sign.is_quoted && sign.strength != NameStrength::Strong && value.contains(' ');
         if !is_sentence && is_named_secret(sign.strength, sign.name, value) {
-            found.push(Place { range: inner, quote: None });
+            found.push(SecretPlace { range: inner, quote: None });
             return end;
         }
         return start;
@@ -197,7 +183,12 @@ fn read_value(words: &WordReader<'_>, start: usize, sign: &NamedSign<'_>, found:
     read_word(words, start, sign, found)
 }
 
-fn read_word(words: &WordReader<'_>, start: usize, sign: &NamedSign<'_>, found: &mut Vec<Place>) -> usize {
+fn read_word(
+    words: &WordReader<'_>,
+    start: usize,
+    sign: &NamedSign<'_>,
+    found: &mut Vec<SecretPlace>,
+) -> usize {
     let text = words.text;
     let end = words.value_end(start, sign.is_equals);
     let word = words.judged(start, end);
@@ -208,14 +199,14 @@ fn read_word(words: &WordReader<'_>, start: usize, sign: &NamedSign<'_>, found: 
         let value = words.judged(next, end);
         let is_header = sign.strength == NameStrength::Strong || looks_random(value);
         if is_header && !is_ordinary(value) && placeholder_end(value).is_none() {
-            found.push(Place { range: next..end, quote: None });
+            found.push(SecretPlace { range: next..end, quote: None });
             return end;
         }
         return scheme_end;
     }
     if is_value(text, (word, end), sign) {
         let is_json = sign.is_quoted && word.bytes().all(|byte| byte.is_ascii_digit());
-        found.push(Place { range: start..end, quote: is_json.then_some('"') });
+        found.push(SecretPlace { range: start..end, quote: is_json.then_some('"') });
         return end;
     }
     start
@@ -252,7 +243,7 @@ fn stands_alone(text: &str, end: usize) -> bool {
 }
 
 /// `sid=…; theme=…; Path=/`
-fn read_cookies(text: &str, start: usize, found: &mut Vec<Place>) -> usize {
+fn read_cookies(text: &str, start: usize, found: &mut Vec<SecretPlace>) -> usize {
     let mut at = start;
     loop {
         let rest = &text[at..];
@@ -264,7 +255,7 @@ fn read_cookies(text: &str, start: usize, found: &mut Vec<Place>) -> usize {
         let from = at + name.len() + 1;
         let end = from + value.find(char::is_whitespace).unwrap_or(value.len());
         if !COOKIE_ATTRIBUTES.contains(&&*name.trim().to_ascii_lowercase()) {
-            found.push(Place { range: from..end, quote: None });
+            found.push(SecretPlace { range: from..end, quote: None });
         }
         at = end;
         if end < from + value.len() || !rest[length..].starts_with(';') {
@@ -276,7 +267,7 @@ fn read_cookies(text: &str, start: usize, found: &mut Vec<Place>) -> usize {
 }
 
 /// "The password is …"
-fn told(text: &str, found: &mut Vec<Place>) {
+fn told(text: &str, found: &mut Vec<SecretPlace>) {
     let words = WordReader::new(text);
     for verb in [" is ", " was ", "是", "为"] {
         for (at, verb) in text.match_indices(verb) {
@@ -290,13 +281,13 @@ fn told(text: &str, found: &mut Vec<Place>) {
                 && name_before(text, at)
                     .is_some_and(|(name, _)| name_strength(name).is_some_and(|one| one > NameStrength::Bare))
             {
-                found.push(Place { range: start..end, quote: None });
+                found.push(SecretPlace { range: start..end, quote: None });
             }
         }
     }
 }
 
-fn after_bearer(text: &str, found: &mut Vec<Place>) {
+fn after_bearer(text: &str, found: &mut Vec<SecretPlace>) {
     let words = WordReader::new(text);
     let is_end = |c: char| matches!(c, ' ' | '"' | '\'' | '\n');
     let (mut at, mut follows) = (0, false);
@@ -311,7 +302,7 @@ fn after_bearer(text: &str, found: &mut Vec<Place>) {
             let value = words.judged(start, end);
             let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
             if (has_digit || looks_random(value)) && !is_ordinary(value) {
-                found.push(Place { range: start..end, quote: None });
+                found.push(SecretPlace { range: start..end, quote: None });
             }
         }
         follows = word.eq_ignore_ascii_case("bearer");
@@ -319,7 +310,7 @@ fn after_bearer(text: &str, found: &mut Vec<Place>) {
 }
 
 /// The passwords in addresses, and tokens in the place of the user.
-fn in_addresses(text: &str, found: &mut Vec<Place>) {
+fn in_addresses(text: &str, found: &mut Vec<SecretPlace>) {
     for (at, scheme) in text.match_indices("://") {
         let start = at + scheme.len();
         let rest = &text[start..];
@@ -337,13 +328,14 @@ fn in_addresses(text: &str, found: &mut Vec<Place>) {
                 && user.bytes().any(|byte| byte.is_ascii_digit())
                 && looks_random(user);
         if is_token {
-            found.push(Place { range, quote: None });
+            found.push(SecretPlace { range, quote: None });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::places::is_secret_flag;
     use super::*;
     use proptest::prelude::*;
 

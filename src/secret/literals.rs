@@ -1,8 +1,8 @@
 //! Lists and objects inside of a text, as JSON or Python writes them: which texts and numbers in them are secret. The rules
 //! are those of data (`super::scrub`), so that a value and its text are treated alike.
 
-use super::in_text::Place;
 use super::names::{NameStrength, name_strength};
+use super::places::SecretPlace;
 use super::values::{
     is_inner_secret, is_named_secret, is_placeholder, is_schema, is_secret_number, quotation,
 };
@@ -14,7 +14,12 @@ const MOST_NAMES: usize = 40;
 
 /// Reads the list or object that begins at `start`, which stands under a secret name, and adds its secrets. The end of what
 /// was read; of a schema, that is its first bracket, since its members are named by others.
-pub(super) fn read_literal(text: &str, start: usize, outer: NameStrength, found: &mut Vec<Place>) -> usize {
+pub(super) fn read_literal(
+    text: &str,
+    start: usize,
+    outer: NameStrength,
+    found: &mut Vec<SecretPlace>,
+) -> usize {
     let mut reader = LiteralReader {
         text,
         at: start,
@@ -36,7 +41,7 @@ pub(super) fn read_literal(text: &str, start: usize, outer: NameStrength, found:
 struct LiteralReader<'a> {
     text: &'a str,
     at: usize,
-    found: Vec<Place>,
+    found: Vec<SecretPlace>,
     /// Of each bracket that is open, how sure what is in it is secret.
     levels: Vec<NameStrength>,
     /// The names in the outermost object.
@@ -112,7 +117,7 @@ impl<'a> LiteralReader<'a> {
             _ => is_inner_secret(self.strength(), value),
         };
         if is_secret && !is_placeholder(value) {
-            self.found.push(Place { range: inner, quote: None });
+            self.found.push(SecretPlace { range: inner, quote: None });
         }
         Some(None)
     }
@@ -125,7 +130,7 @@ impl<'a> LiteralReader<'a> {
         let strength =
             member.and_then(|(_, own)| own).map_or(self.strength(), |own| own.max(self.strength()));
         if is_secret_number(strength, &self.text[start..self.at]) {
-            self.found.push(Place { range: start..self.at, quote: Some('"') });
+            self.found.push(SecretPlace { range: start..self.at, quote: Some('"') });
         }
     }
 

@@ -4,9 +4,10 @@
 //! another machine, is the same after scrubbing.
 
 use super::arguments::LABELS;
-use super::in_text::{is_secret_flag, places_in};
+use super::in_text::places_in;
 use super::kinds::known_secrets;
 use super::names::{NameStrength, name_strength};
+use super::places::is_secret_flag;
 use super::values::{is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random};
 use aho_corasick::AhoCorasick;
 use serde_json::{Map, Value};
