@@ -120,9 +120,8 @@ fn is_date(bytes: &[u8]) -> bool {
 /// `get_token(…)`, `os.environ["TOKEN"]`, `Optional[str]`
 fn is_code(word: &str) -> bool {
     let name = word.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'));
-    name.is_some_and(|end| {
-        end > 0 && word[end..].starts_with(['(', '[']) && !word.as_bytes()[0].is_ascii_digit()
-    })
+    let Some(end) = name.filter(|end| *end > 0 && !word.as_bytes()[0].is_ascii_digit()) else { return false };
+    word[end..].starts_with('(') || word[end..].starts_with('[') && word[end..].contains(']')
 }
 
 /// Whether a word after a name is said about the secret, or stands in for it: `required`, `<token>`, `${TOKEN}`, `***`.
