@@ -98,7 +98,7 @@ pub(super) enum NameStrength {
 /// Names of secrets that are names of other things too. A token of something (`access_token`) is only a secret.
 #[rustfmt::skip]
 const WEAK_WORDS: &[&str] = &[
-    "auth", "authentication", "bearer", "cookie", "dsn", "hmac", "jwt", "key", "pem", "private", "salt", "session", "sid",
+    "auth", "authentication", "bearer", "dsn", "hmac", "jwt", "key", "pem", "private", "salt", "session", "sid",
     "sig", "signature", "token", "认证", "认证码", "認證", "会话", "會話", "授权", "授權", "验证", "驗證", "鉴权", "鑑權", "签名",
     "簽名", "凭证", "憑證", "令牌", "認証", "인증",
 ];
