@@ -1,19 +1,24 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
 mod arguments;
+mod commands;
 mod folded;
 mod in_path;
 mod in_text;
 mod kinds;
+mod literals;
 mod names;
+mod places;
 mod redactor;
 mod scrub;
+mod values;
 
 pub use arguments::{ArgumentValues, Hidden, LABELS};
 pub use in_path::{secret_segments, shown_path};
-pub use in_text::{is_secret_flag, secrets_in};
+pub use in_text::secrets_in;
 pub use kinds::known_secrets;
 pub use names::is_secret_name;
+pub use places::is_secret_flag;
 pub(crate) use redactor::Redactor;
 pub use scrub::{scrubbed, scrubbed_text};
 

@@ -5,7 +5,7 @@ use super::slices::{Entries, Slices};
 use super::unicode::start_of;
 use crate::error::{ErrorKind, clip};
 use crate::invisible::line;
-use crate::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag};
+use crate::secret::{ArgumentValues, Hidden, LABELS, is_secret_flag, scrubbed_text};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -37,7 +37,7 @@ pub fn event_error(
     let refused = kind == Some(ErrorKind::InvalidArguments.name());
     // More than is shown: a secret must not be cut in two before it is hidden.
     let start = start_of(text, 8 * MAX_CHARS).unwrap_or_default();
-    let text = shortened(&servers::without_secrets(start));
+    let text = shortened(&scrubbed_text(&servers::without_secrets(start)));
     let Some(arguments) = arguments else {
         return match refused && !debug {
             // It quotes text that could not be read as a call.

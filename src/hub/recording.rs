@@ -7,6 +7,7 @@ use crate::canonical::{digest_of, json_digest};
 use crate::error::{HubError, Outcome};
 use crate::execute::{BeforeSend, Fate};
 use crate::registry::Candidate;
+use crate::secret::scrubbed_text;
 use crate::store::ledger::{EffectEnd, EffectState, Ledger, NOT_SENT};
 use serde_json::json;
 use std::sync::Arc;
@@ -153,6 +154,8 @@ impl PlannedRun {
             (Fate::TimedOut, _) => unknown("it timed out"),
             (Fate::Stopped | Fate::Running, _) => unknown("it was cancelled"),
         };
+        // People read the ledger; what was sent is known by its digest.
+        let error = error.map(|text| scrubbed_text(&text).into_owned());
         EffectEnd { id, state, error }
     }
 }

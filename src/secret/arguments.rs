@@ -1,8 +1,9 @@
 //! Takes the values of a call's arguments out of a text about the call. Errors quote them, and logs, events and spans must
 //! not show them.
 
-use super::in_text::{is_secret_flag, secrets_in};
+use super::in_text::secrets_in;
 use super::names::is_secret_name;
+use super::places::is_secret_flag;
 use serde_json::Value;
 
 /// Values that are looked for; a call with more of them has no text that quotes them all.

@@ -5,6 +5,9 @@ use crate::text::words;
 /// Only the end of a very long name is read.
 const READ_BYTES: usize = 300;
 
+/// No shorter name is that of a secret.
+const SHORTEST: usize = 2;
+
 /// A name that ends with one of these words, singular or plural, names a secret.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
@@ -81,22 +84,62 @@ const CARRIERS: &[&str] = &[
 /// `is_private` says something about a repository.
 const ASKS: &[&str] = &["are", "has", "is", "make", "set", "use"];
 
+/// How sure it is that what a name stands for is a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NameStrength {
+    /// `key` and `tokens`: as often the key of a record and the words of a text.
+    Bare,
+    /// `session`, `signature`: names of secrets, and of other things that are told in words or have members.
+    Weak,
+    /// `password`, `api_key`: whatever stands under it.
+    Strong,
+}
+
+/// Names of secrets that are names of other things too. A token of something (`access_token`) is only a secret.
+#[rustfmt::skip]
+const WEAK_WORDS: &[&str] = &[
+    "auth", "authentication", "bearer", "dsn", "hmac", "jwt", "key", "pem", "private", "salt", "session", "sid",
+    "sig", "signature", "token", "认证", "认证码", "認證", "会话", "會話", "授权", "授權", "验证", "驗證", "鉴权", "鑑權", "签名",
+    "簽名", "凭证", "憑證", "令牌", "認証", "인증",
+];
+
 /// Whether the name is that of a secret. What counts is the end of the name: `access_token` is a secret, `token_count` is
 /// not.
 pub fn is_secret_name(name: &str) -> bool {
+    name_strength(name).is_some()
+}
+
+/// How sure the name is that of a secret; `None` if it is not.
+pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
+    if name.len() < SHORTEST {
+        return None;
+    }
     let start = name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES));
     let words = words(&name[start..]);
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let whole = words.len();
     loop {
         if ends_secret(&words) {
-            return true;
+            return Some(strength(&words, words.len() == whole));
         }
         match words[..] {
             [_, .., last] if CARRIERS.contains(&last) || last.bytes().all(|b| b.is_ascii_digit()) => {
                 words.pop();
             }
-            _ => return false,
+            _ => return None,
         }
+    }
+}
+
+/// `is_whole`: nothing was said after these words.
+fn strength(words: &[&str], is_whole: bool) -> NameStrength {
+    let Some(&last) = words.last() else { return NameStrength::Weak };
+    let single = last.strip_suffix('s').unwrap_or(last);
+    match words.len() {
+        1 if is_whole && (single == "key" || last == "tokens") => NameStrength::Bare,
+        2.. if matches!(single, "key" | "token" | "auth" | "cookie") => NameStrength::Strong,
+        _ if WEAK_WORDS.contains(&single) => NameStrength::Weak,
+        _ => NameStrength::Strong,
     }
 }
 

@@ -3,14 +3,20 @@
 //! A placeholder says what kind of secret it stands for and nothing of its value. So the same call with another key, as on
 //! another machine, is the same after scrubbing.
 
-use super::in_text::secrets_in;
+use super::arguments::LABELS;
+use super::in_text::places_in;
 use super::kinds::known_secrets;
-use super::names::is_secret_name;
-use serde_json::Value;
+use super::names::{NameStrength, name_strength};
+use super::places::is_secret_flag;
+use super::values::{is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random};
+use aho_corasick::AhoCorasick;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// A member that is called `key` is as often the key of a record. Then a value that is shorter, or has blanks, is kept.
-const SHORTEST_BARE_KEY: usize = 16;
+/// A secret is also replaced where the same text repeats it, if it is long enough to be no other word.
+const SHORTEST_REPEATED: usize = 8;
+/// So many secrets of one text are looked for again.
+const MOST_REPEATED: usize = 200;
 
 /// The value with placeholders for secrets. A second run changes nothing.
 pub fn scrubbed(mut value: Value) -> Value {
@@ -20,22 +26,93 @@ pub fn scrubbed(mut value: Value) -> Value {
 
 fn scrub(value: &mut Value) {
     match value {
-        Value::String(text) => {
-            if let Cow::Owned(clean) = scrubbed_text(text) {
-                *text = clean;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(scrub),
-        Value::Object(map) => {
-            for (name, member) in map {
-                match member {
-                    Value::String(text) if is_named_secret(name, text) => *text = placeholder("named"),
-                    other => scrub(other),
-                }
-            }
-        }
+        Value::String(text) => scrub_text(text),
+        Value::Array(items) => scrub_items(items, None),
+        Value::Object(map) => scrub_members(map, None),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+fn scrub_text(text: &mut String) {
+    if let Cow::Owned(clean) = scrubbed_text(text) {
+        *text = clean;
+    }
+}
+
+/// `around`: they stand under the name of a secret.
+fn scrub_items(items: &mut [Value], around: Option<NameStrength>) {
+    // A header as a pair: `["Authorization", "Bearer …"]`.
+    if let [Value::String(name), Value::String(text)] = items
+        && name_strength(name).is_some()
+        && text.split_whitespace().last().is_some_and(looks_random)
+    {
+        *text = placeholder("named");
+    }
+    let mut after_flag = false;
+    for item in items {
+        let is_flag = item.as_str().is_some_and(is_secret_flag);
+        let strength = if after_flag { Some(NameStrength::Strong) } else { around };
+        match strength {
+            Some(strength) => hide(item, strength),
+            None => scrub(item),
+        }
+        after_flag = is_flag;
+    }
+}
+
+fn scrub_members(map: &mut Map<String, Value>, around: Option<NameStrength>) {
+    let labels = LABELS.iter().filter_map(|label| map.get(*label)?.as_str());
+    let label = labels.filter_map(name_strength).max();
+    for (name, member) in map.iter_mut() {
+        // `{"name": "Authorization", "value": "…"}`
+        let own = if name == "value" { label.or_else(|| name_strength(name)) } else { name_strength(name) };
+        match (own, &mut *member) {
+            (Some(own), Value::String(text)) if is_named_secret(own, name, text) => {
+                *text = placeholder("named")
+            }
+            (own, member) => match own.max(around) {
+                Some(strength) => hide(member, strength),
+                None => scrub(member),
+            },
+        }
+    }
+    scrub_names(map);
+}
+
+/// A value that stands under the name of a secret.
+fn hide(value: &mut Value, strength: NameStrength) {
+    match value {
+        Value::String(text) if is_inner_secret(strength, text) => *text = placeholder("named"),
+        Value::Number(number) if is_secret_number(strength, &number.to_string()) => {
+            *value = Value::String(placeholder("named"));
+        }
+        Value::Array(items) => scrub_items(items, Some(strength)),
+        Value::Object(map) => {
+            let type_name = map.get("type").and_then(Value::as_str);
+            let is_described = is_schema(map.keys().map(String::as_str), type_name);
+            scrub_members(map, (!is_described).then_some(strength));
+        }
+        other => scrub(other),
+    }
+}
+
+/// Names of members can hold secrets too. Two of one kind stay apart.
+fn scrub_names(map: &mut Map<String, Value>) {
+    if map.keys().all(|name| matches!(scrubbed_text(name), Cow::Borrowed(_))) {
+        return;
+    }
+    let mut clean = Map::with_capacity(map.len());
+    for (name, member) in std::mem::take(map) {
+        let name = scrubbed_text(&name).into_owned();
+        let mut fresh = name.clone();
+        let mut count = 1;
+        while clean.contains_key(&fresh) {
+            count += 1;
+            fresh = format!("{name} {count}");
+        }
+        clean.insert(fresh, member);
+    }
+    *map = clean;
 }
 
 /// The text with placeholders for secrets.
@@ -43,78 +120,49 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
     let known = known_secrets(text);
     let mut clean = Cow::Borrowed(text);
     if !known.is_empty() {
-        let mut out = String::with_capacity(text.len());
-        let mut at = 0;
-        for (range, kind) in known {
-            out.push_str(&text[at..range.start]);
-            out.push_str(&placeholder(kind));
-            at = range.end;
-        }
-        out.push_str(&text[at..]);
-        clean = Cow::Owned(out);
+        clean = Cow::Owned(replaced(text, known.into_iter().map(|(range, kind)| (range, placeholder(kind)))));
     }
-    let has_bearer = || clean.as_bytes().windows(6).any(|word| word.eq_ignore_ascii_case(b"bearer"));
-    if !clean.contains(['=', ':']) && !has_bearer() {
+    let places = places_in(&clean);
+    if places.is_empty() {
         return clean;
     }
-    let mut placed: Vec<String> = secrets_in(&clean)
-        .into_iter()
-        .map(value_of)
-        .filter(|secret| is_one_word(secret))
+    let repeated: Vec<String> = places
+        .iter()
+        .map(|place| &clean[place.range.clone()])
+        .filter(|secret| secret.len() >= SHORTEST_REPEATED && looks_random(secret))
+        .take(MOST_REPEATED)
         .map(str::to_owned)
         .collect();
-    placed.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    for secret in placed {
-        clean = Cow::Owned(replaced_in_place(&clean, &secret));
-    }
-    clean
+    let once = replaced(
+        &clean,
+        places.into_iter().map(|place| {
+            let quote = place.quote.map(String::from).unwrap_or_default();
+            (place.range, format!("{quote}{}{quote}", placeholder("named")))
+        }),
+    );
+    Cow::Owned(without_repeated(once, &repeated))
 }
 
-/// Only where a secret can stand: after a sign or a blank. A short password may be part of other words.
-fn replaced_in_place(text: &str, secret: &str) -> String {
+fn without_repeated(text: String, secrets: &[String]) -> String {
+    let Ok(all) = AhoCorasick::new(secrets) else { return text };
+    let apart = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric());
+    let places = all.find_iter(&text).filter(|found| {
+        apart(text[..found.start()].chars().next_back()) && apart(text[found.end()..].chars().next())
+    });
+    let places: Vec<_> = places.map(|found| (found.range(), placeholder("named"))).collect();
+    if places.is_empty() { text } else { replaced(&text, places.into_iter()) }
+}
+
+fn replaced(text: &str, places: impl Iterator<Item = (std::ops::Range<usize>, String)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for (start, found) in text.match_indices(secret) {
-        let before = text[..start].chars().next_back();
-        let after = text[start + found.len()..].chars().next();
-        let is_apart = |next: Option<char>| next.is_none_or(|next| !next.is_alphanumeric());
-        if is_apart(before) && is_apart(after) {
-            out.push_str(&text[at..start]);
-            out.push_str(&placeholder("named"));
-            at = start + found.len();
-        }
+    for (range, stand_in) in places {
+        out.push_str(&text[at..range.start]);
+        out.push_str(&stand_in);
+        at = range.end;
     }
     out.push_str(&text[at..]);
     out
-}
-
-/// A header's value without its scheme.
-fn value_of(secret: &str) -> &str {
-    let secret = secret.trim();
-    match secret.split_once(' ') {
-        Some((scheme, value))
-            if ["bearer", "basic", "token", "digest", "apikey"].contains(&&*scheme.to_ascii_lowercase()) =>
-        {
-            value.trim()
-        }
-        _ => secret,
-    }
-}
-
-/// A sentence after a word such as `Token:` is no secret.
-fn is_one_word(secret: &str) -> bool {
-    !secret.is_empty()
-        && !secret.contains(char::is_whitespace)
-        && !secret.ends_with("-secret]")
-        && !matches!(secret, "{" | "[" | "(" | "null" | "true" | "false" | "{}" | "[]" | "," | "}" | "]")
-}
-
-fn is_named_secret(name: &str, text: &str) -> bool {
-    if text.is_empty() || !is_secret_name(name) {
-        return false;
-    }
-    let is_bare_key = name.eq_ignore_ascii_case("key") || name.eq_ignore_ascii_case("keys");
-    !is_bare_key || text.len() >= SHORTEST_BARE_KEY && !text.contains(char::is_whitespace)
 }
 
 fn placeholder(kind: &str) -> String {

@@ -1,6 +1,5 @@
 """The loop of a chat agent: model, calls, results, until there is an answer."""
 
-import json
 from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +12,7 @@ from ..parsing import spelt_out
 from ..permissions import Approver
 from ..result import ToolResult
 from .answering import AnsweringAgent
-from .chat_state import ChatState, HeldResults
+from .chat_state import ChatState, HeldResults, same_key
 from .events import AgentAnswer, CallFinished, Verified
 from .model import AgentModel, Message
 from .profile import AgentProfile
@@ -39,7 +38,8 @@ class ChatLoop(AnsweringAgent):
     Questions that follow belong to the same conversation (`messages`).
 
     A loop ends after `max_rounds` of its profile, when the budget or the deadline is used up, after two empty answers, and
-    when the model makes the same call more than `max_repeats` times in a row.
+    when the model makes the same call more than `max_repeats` times in a row, or up to four calls in a circle with the same
+    results.
 
     >>> import asyncio
     >>> from toolhub import ToolHub
@@ -201,15 +201,8 @@ class ChatLoop(AnsweringAgent):
         name = self.view.hub.original_name(call.name)
         if (left := self.view.left()) is not None and left <= 0:
             return talk.refuse(name, self.view.stop("deadline", "The deadline of the run has passed."))
-        key = f"{name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
-        if is_new:
-            talk.repeats = talk.repeats + 1 if key == talk.last else 1
-            talk.last = key
-        if talk.repeats > self._max_repeats + 1:
-            why = f"The model made the same call {talk.repeats} times in a row: {name}."
-            return talk.refuse(name, self.view.stop("repeated", why))
-        if talk.repeats > self._max_repeats:
-            return kit.failed_result(name, "limit", self._prompts.text("repeated", call=name))
+        if is_new and (refusal := self._repeated(name, call, talk)) is not None:
+            return refusal
         refusal = self.view.budget.take_call(name)
         if refusal is None:
             return None
@@ -218,6 +211,24 @@ class ChatLoop(AnsweringAgent):
             return talk.refuse(name, self.view.stop("budget", refusal))
         return kit.failed_result(name, "limit", self.view.say(refusal))
 
+    def _repeated(self, name: str, call: ParsedCall, talk: ChatState) -> ToolResult | None:
+        """The result of a call that was made again and again, alone or in a circle with others; the run ends at last."""
+        key = same_key(name, call)
+        talk.repeats = talk.repeats + 1 if key == talk.last else 1
+        talk.last = key
+        rounds, length = talk.made.circle(key)
+        talk.made.add(key)
+        if talk.repeats > self._max_repeats + 1:
+            why = f"The model made the same call {talk.repeats} times in a row: {name}."
+            return talk.refuse(name, self.view.stop("repeated", why))
+        if rounds > self._max_repeats:
+            why = f"The model made the same {length} calls in a circle, {rounds} times with the same results: {name}."
+            return talk.refuse(name, self.view.stop("repeated", why))
+        if max(talk.repeats - 1, rounds) >= self._max_repeats:
+            talk.made.refused()
+            return kit.failed_result(name, "limit", self._prompts.text("repeated", call=name))
+        return None
+
     def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome", told: set[int]) -> None:
         """Report the calls that were made; those in `told` were reported before."""
         for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True)):
@@ -225,6 +236,7 @@ class ChatLoop(AnsweringAgent):
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
             if result.kind is ErrorKind.PAUSED or place in told:
                 continue
+            talk.made.ended(same_key(self.view.hub.original_name(call.name), call), result.text)
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
             talk.evidence.append({**record, "result": result.text if result.success else None})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))

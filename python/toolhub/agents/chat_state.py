@@ -8,11 +8,17 @@ from .. import ParsedCall
 from ..exceptions import ErrorKind
 from ..kit import failed_result
 from ..result import ToolResult
+from .repeats import RepeatedCalls
 from .running import Waiting, waiting_call
 from .view import RunStop
 
 if TYPE_CHECKING:
     from ..hub import RunOutcome
+
+
+def same_key(name: str, call: ParsedCall) -> str:
+    """What makes two calls the same: the tool and the arguments."""
+    return f"{name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
 
 
 def call_key(call: ParsedCall) -> str:
@@ -53,6 +59,7 @@ class ChatState:
         self.refused: int = kept.get("refused", 0)
         self.repeats: int = kept.get("repeats", 0)
         self.last: str = kept.get("last", "")
+        self.made = RepeatedCalls(kept.get("made", ()))
         self.text: str = kept.get("text", "")
         self.evidence: list[dict[str, Any]] = list(kept.get("evidence", ()))
         self.held: dict[str, Any] | None = kept.get("held")
@@ -80,4 +87,5 @@ class ChatState:
 
     def state(self) -> dict[str, Any]:
         """The counts as plain data."""
-        return {"talk": {name: value for name, value in vars(self).items() if name != "stop"}}
+        counts = {name: value for name, value in vars(self).items() if name != "stop"}
+        return {"talk": {**counts, "made": self.made.entries}}

@@ -1,5 +1,6 @@
 """Deeds: what an answer says was done ("I sent …"), and whether a call did it."""
 
+import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -49,7 +50,7 @@ _DEEDS = [
     ),
     _Deed(
         "book",
-        "booked|reserved|scheduled|arranged",
+        "booked|reserved|scheduled|arranged|confirmed",
         "预订|预约|安排",
         "book reserve schedule create add arrange order event 预订 预约 安排",
     ),
@@ -84,10 +85,27 @@ _CLAIMS = [
     )
     for deed in _DEEDS
 ]
+# That something is done may be told of what others did before: "the file was created in 2019". It is wrong only if a call
+# was to do it and did not.
+_ADVERBS = r"(?:(?:now|just|already|also|all|both|successfully|completely) )*"
+_TOLD = [
+    re.compile(
+        rf"\b(?:was|were|is|are|got|been) {_ADVERBS}(?:{deed.said})\b|\b(?:{deed.said}),? (?:successfully|as requested)\b|"
+        rf"\bsuccessfully (?:{deed.said})\b|成功(?:{deed.said_zh})|(?:{deed.said_zh})(?:成功|完成)",
+        re.I,
+    )
+    for deed in _DEEDS
+]
 _NOT = re.compile(
     r"\b(?:not|never|no|unable|cannot|failed|without)\b|n't\b|没有|未能|无法|失败|尚未|不能", re.I
 )
-_SENTENCES = re.compile(r"(?<=[.!?。！？；\n])\s*")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；\n])\s*")
+
+
+@functools.cache
+def _words_of(deed: _Deed) -> list[str]:
+    english = [word.replace("e-?mailed", "mailed") for word in deed.said.split("|")]
+    return [*english, *deed.said_zh.split("|")]
 
 
 def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -98,17 +116,46 @@ def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     known = list(records)
     for sentence in _SENTENCES.split(answer):
-        for deed, claim in zip(_DEEDS, _CLAIMS, strict=True):
+        low = sentence.lower()
+        for deed, claim, told in zip(_DEEDS, _CLAIMS, _TOLD, strict=True):
+            # Few sentences have a word of a deed, and only these are read closely.
+            if not any(word in low for word in _words_of(deed)):
+                continue
             found = claim.search(sentence)
+            is_claim = found is not None
+            found = found or told.search(sentence)
             if found is None or _NOT.search(sentence[: found.end()]):
                 continue
             done = [record for record in known if _does(record, deed.tools)]
+            said = found.group().strip()
             if not any(_succeeded(record) for record in done):
-                said = found.group().strip()
                 if done:
                     yield f"The answer says {said!r}, but the call did not succeed ({deed.name})."
-                else:
+                elif is_claim:
                     yield f"The answer says {said!r}, but no call did that ({deed.name})."
+            elif (missed := _missed(sentence, done)) is not None:
+                yield f"The answer says {said!r}, but the call for {missed!r} did not succeed ({deed.name})."
+
+
+def _missed(sentence: str, done: Iterable[Mapping[str, Any]]) -> str | None:
+    """What a sentence names of a call that did not succeed, and that is not named by one that did."""
+    low = sentence.lower()
+    good: set[str] = set()
+    bad: list[str] = []
+    for record in done:
+        named = [text for text in _texts(record) if len(text) > 2 and text.lower() in low]
+        if _succeeded(record):
+            good.update(named)
+        else:
+            bad += named
+    return next((text for text in bad if text not in good), None)
+
+
+def _texts(record: Mapping[str, Any]) -> list[str]:
+    """The texts among the arguments of a call."""
+    arguments: Any = record.get("arguments")
+    values = cast("Mapping[str, Any]", arguments).values() if isinstance(arguments, Mapping) else ()
+    return [value for value in values if isinstance(value, str)]
 
 
 def _succeeded(record: Mapping[str, Any]) -> bool:
@@ -119,9 +166,7 @@ def _succeeded(record: Mapping[str, Any]) -> bool:
 
 def _does(record: Mapping[str, Any], verbs: str) -> bool:
     """Whether the tool of a record, or a short argument of it such as `action`, names a deed."""
-    arguments: Any = record.get("arguments")
-    values = cast("Mapping[str, Any]", arguments).values() if isinstance(arguments, Mapping) else ()
-    short = [value for value in values if isinstance(value, str) and len(value) < 30]
+    short = [text for text in _texts(record) if len(text) < 30]
     named = words(" ".join([str(record.get("tool") or ""), *short]))
     reads = bool(named) and _READING.fullmatch(named[0]) is not None
     return any(

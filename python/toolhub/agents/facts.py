@@ -82,7 +82,10 @@ _NUMBER = re.compile(
 _NOT_FINITE = re.compile(
     r"(?:^|[=:\[,(]\s*|\bis\s+|为|是)([-+]?(?:nan|inf|infinity))(?=\s*(?:$|[,.;\])}。]))", re.I
 )
+_DIGIT = re.compile(r"\d")
 _SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|billion))?\b", re.I)
+# "The one that failed" counts nothing.
+_PRONOUN = re.compile(r"\b(?:the|this|that|which|each|every|any|another|other|no)\s+$", re.I)
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,})\"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|《([^》\n]{2,})》|«([^»\n]{3,})»"
 )
@@ -117,21 +120,32 @@ def dates_of(text: str) -> Iterator[tuple[Date, str]]:
     >>> sorted(date for date, _ in dates_of("From March 5, 2024 to 2024-04-01"))
     [Date(year=2024, month=3, day=5), Date(year=2024, month=4, day=1)]
     """
-    taken: list[tuple[int, int]] = []
-    for pattern in _DATES:
+    yield from ((date, text[start:end]) for date, (start, end) in _dated(text))
+
+
+def _dated(text: str) -> Iterator[tuple[Date, tuple[int, int]]]:
+    """The dates in a text and their places. What one pattern has read, no other reads again."""
+    taken = bytearray(len(text))
+    low = text.lower()
+    # Most texts have no month in words; looking for one at every place takes most of the time.
+    named, wide = any(month in low for month in _MONTHS), "月" in text
+    for pattern in _DATES if _DIGIT.search(text) else ():
+        if ("P<n>" in pattern.pattern and not named) or ("月" in pattern.pattern and not wide):
+            continue
         for found in pattern.finditer(text):
-            if any(start < found.end() and found.start() < end for start, end in taken):
+            start, end = found.span()
+            if taken.find(1, start, end) >= 0:
                 continue
-            taken.append(found.span())
+            taken[start:end] = b"\1" * (end - start)
             parts = found.groupdict()
             month = _MONTHS[parts["n"].lower()] if parts.get("n") else int(parts["m"])
             year, day = parts.get("y"), parts.get("d")
-            yield Date(int(year) if year else None, month, int(day) if day else None), found.group()
+            yield Date(int(year) if year else None, month, int(day) if day else None), (start, end)
 
 
 def times_of(text: str) -> Iterator[tuple[tuple[int, int, int], str]]:
     """The times of day in a text as hours (0 to 23 where they are valid), minutes and seconds."""
-    for found in _TIME.finditer(text):
+    for found in _times_in(text):
         hours, minutes, seconds = (int(found.group(n) or 0) for n in (1 if found.group(1) else 5, 2, 3))
         half = (found.group(4) or found.group(6) or "").lower()
         if half and 1 <= hours <= 12:
@@ -141,6 +155,11 @@ def times_of(text: str) -> Iterator[tuple[tuple[int, int, int], str]]:
         yield (hours, minutes, seconds), found.group()
 
 
+def _times_in(text: str) -> "Iterator[re.Match[str]]":
+    low = text.lower()
+    return _TIME.finditer(text) if ":" in text or ("m" in low and _DIGIT.search(text)) else iter(())
+
+
 def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     """The numbers in a text, without those of dates, times, list markers and addresses.
 
@@ -148,17 +167,32 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     [2500000.0, 12.0]
     """
     rest = _ADDRESSES.sub(" ", text)
-    for _, written in (*dates_of(rest), *times_of(rest)):
-        rest = rest.replace(written, " ", 1)
-    rest = _FILES.sub(" ", rest)
+    rest = _FILES.sub(" ", _without_moments(rest))
     rest = re.sub(r"(?m)^\s*(?:[-*]\s+)?\(?\d{1,2}[.)、]\s", " ", rest)
-    for found in _NUMBER.finditer(rest):
+    for found in _NUMBER.finditer(rest) if _DIGIT.search(rest) else ():
         scale = next((group for group in found.groups() if group), "")
         digits = found.group()[: len(found.group()) - len(scale)].strip()
         number = float(digits.replace(",", "").replace("−", "-"))
         yield number * _SCALES.get(scale.lower(), 1.0), found.group().strip()
-    for found in _SPELT_NUMBER.finditer(rest):
+    low = rest.lower()
+    for found in _SPELT_NUMBER.finditer(rest) if any(word in low for word in _SPELT) else ():
+        if found.group().lower() == "one" and _PRONOUN.search(
+            rest, max(0, found.start() - 12), found.start()
+        ):
+            continue
         yield _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0), found.group()
+
+
+def _without_moments(text: str) -> str:
+    """A text with a blank for each date and time of day."""
+    places = [place for _, place in _dated(text)] + [found.span() for found in _times_in(text)]
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted(places):
+        if start >= at:
+            parts.append(text[at:start])
+        at = max(at, end)
+    return " ".join([*parts, text[at:]])
 
 
 def quotations_of(text: str) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """Plans as models write them: read, repaired, and every repair reported."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from .. import truncate
 from ..kit import read_json
 from ..parsing import parse
 from .plan_repair import repair
@@ -11,6 +13,9 @@ from .plans import NONE, Plan, Step
 
 _BRACKETS = 20
 """The number of brackets in a text at which a plan may begin."""
+
+_TOLD = 20
+"""The number of entries that are no steps that a plan reports one by one."""
 
 _KEYS = {
     "steps": ("steps", "plan", "tasks", "subtasks", "sub_tasks", "步骤", "计划", "任务", "子任务"),
@@ -70,7 +75,7 @@ def _rows(text: str, problems: list[str]) -> list[Any]:
             continue
         if _is_call(value):
             return []
-        rows = _list_in(value)
+        rows = _usable(_list_in(value), problems)
         if rows:
             if repairs:
                 problems.append(f"The JSON of the plan was repaired: {', '.join(repairs)}.")
@@ -86,11 +91,10 @@ def _openings(text: str) -> Iterator[int]:
 
 
 def _list_in(value: Any, depth: int = 0) -> list[Any]:
+    """The first list that has steps, with all its entries."""
     if isinstance(value, list):
         entries = cast("list[Any]", value)
-        rows: list[Any] = [row for row in entries if isinstance(row, dict) and row]
-        texts: list[Any] = [row for row in entries if isinstance(row, str) and len(row.strip()) > 5]
-        return rows if rows and any(map(_describes, rows)) else texts
+        return entries if any(_is_step(entry) for entry in entries) else []
     if not isinstance(value, dict) or depth > 3:
         return []
     fields = cast("dict[str, Any]", value)
@@ -99,6 +103,32 @@ def _list_in(value: Any, depth: int = 0) -> list[Any]:
         if isinstance(field, (list, dict)) and (rows := _list_in(field, depth + 1)):
             return rows
     return [fields] if depth == 0 and _describes(fields) and _get(_folded(fields), "tool") is not None else []
+
+
+def _is_step(entry: Any) -> bool:
+    if isinstance(entry, str):
+        return len(entry.strip()) > 5
+    return isinstance(entry, dict) and _describes(entry)
+
+
+def _usable(entries: list[Any], problems: list[str]) -> list[Any]:
+    """The entries that can be steps. Each other one is a problem, with its number."""
+    has_objects = any(isinstance(entry, dict) and _describes(entry) for entry in entries)
+    steps: list[Any] = []
+    left_out = 0
+    for number, entry in enumerate(entries, 1):
+        # Among objects a short text is a step too; a list of short texts is none.
+        is_text = has_objects and isinstance(entry, str) and bool(entry.strip())
+        if is_text or _is_step(entry):
+            steps.append(entry)
+        else:
+            left_out += 1
+            if left_out <= _TOLD:
+                shown = truncate(json.dumps(entry, ensure_ascii=False, default=str), 60).text
+                problems.append(f"Entry {number} of the plan is no step and was left out: {shown}")
+    if left_out > _TOLD:
+        problems.append(f"{left_out - _TOLD} more entries of the plan are no steps and were left out.")
+    return steps
 
 
 def _is_call(value: Any) -> bool:

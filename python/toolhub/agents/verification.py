@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _SAME_TOPIC = 0.6
 """From this similarity on two texts are about the same, and different numbers in them a contradiction."""
 
+_LONG = 20_000
+"""Texts with more characters are read on a thread."""
+
 _COST = 0.3
 """What an issue takes from the confidence."""
 
@@ -65,12 +68,24 @@ class VerificationAgent:
         of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
         """
         if evidence is None or self._hub is None or self._run is None:
-            return self.verify(result, earlier, evidence=evidence, question=question)
+            return await self._verified(
+                result, list(earlier), None if evidence is None else list(evidence), question
+            )
         records = list(evidence)
         # On a thread, because it waits for the store.
         records += unseen(records, await kit.call(self._hub.ledger, self._run))
-        checked = self.verify(result, earlier, evidence=records or None, question=question)
+        checked = await self._verified(result, list(earlier), records or None, question)
         return checked if records else self._without_records(checked, result)
+
+    async def _verified(
+        self, result: Any, earlier: list[Any], evidence: list[Any] | None, question: str
+    ) -> Verification:
+        def check() -> Verification:
+            return self.verify(result, earlier, evidence=evidence, question=question)
+
+        # Reading long texts takes a while, in which the loop goes on.
+        is_long = any(_length(one) > _LONG for one in (result, *earlier, *(evidence or ())))
+        return await kit.call(check) if is_long else check()
 
     def _without_records(self, checked: Verification, result: Any) -> Verification:
         """Nothing was called in the run, so only what the result says that was done is wrong."""
@@ -109,6 +124,16 @@ class VerificationAgent:
             nearest = max(similarity(_plain(text), _plain(other)) for other, _ in before)
             checked["confidence"] = round(0.8 + 0.2 * nearest, 3)
         return checked
+
+
+def _length(one: Any) -> int:
+    """How long a result or a record is, at least: only its texts count."""
+    if isinstance(one, Mapping):
+        return max(
+            (len(value) for value in cast("Mapping[Any, Any]", one).values() if isinstance(value, str)),
+            default=0,
+        )
+    return len(one) if isinstance(one, str) else 0
 
 
 def _verification(issues: list[str]) -> Verification:

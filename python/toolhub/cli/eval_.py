@@ -14,6 +14,9 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("cases", metavar="FILE")
     parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
     parser.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
+    parser.add_argument(
+        "--lang", choices=("en", "zh"), default="en", help="the language of the failures (en)"
+    )
     parser.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
     add_json_argument(parser)
 
@@ -23,12 +26,15 @@ def run(given: "argparse.Namespace") -> int:
     import json
     from pathlib import Path
 
+    from ..kit import in_language
     from ..testing import evaluation
 
     try:
-        results = evaluation.evaluate(Path(given.cases))
+        results = evaluation.evaluate(Path(given.cases), lang=given.lang)
         before = None if given.compare is None else Path(given.compare).read_text("utf-8")
-        lines, is_worse = ([], False) if before is None else evaluation.compared(before, results)
+        lines, is_worse = (
+            ([], False) if before is None else evaluation.compared(before, results, lang=given.lang)
+        )
         for path, text in ((given.junit, evaluation.junit), (given.save, evaluation.as_json)):
             if path is not None:
                 Path(path).write_text(text(results), "utf-8")
@@ -44,5 +50,5 @@ def run(given: "argparse.Namespace") -> int:
                 put(f"       {failure}")
         for line in lines:
             put(line)
-        put(f"{passed} of {len(results)} cases passed")
+        put(in_language(f"{passed} of {len(results)} cases passed", given.lang))
     return FAILED if is_worse or passed < len(results) else OK

@@ -15,6 +15,10 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ("The model answered nothing.", "模型没有回答任何内容。"),
     ("There is no answer after {} rounds.", "{0} 轮之后仍没有答案。"),
     ("The model made the same call {} times in a row: {}.", "模型连续 {0} 次进行相同的调用：{1}。"),
+    (
+        "The model made the same {} calls in a circle, {} times with the same results: {}.",
+        "模型循环进行相同的 {0} 个调用，{1} 次结果都相同：{2}。",
+    ),
     ("The step holds no expression to calculate.", "该步骤中没有可计算的表达式。"),
     ("The step holds no number to calculate with.", "该步骤中没有可用于计算的数字。"),
     ("There is no model to reason with.", "没有可用于推理的模型。"),
@@ -26,6 +30,8 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ),
     ("There is no plan, so the question is one step. {~}", "没有计划，因此把问题作为一个步骤。{0}"),
     ("The plan has {} steps; only the first {} are kept.", "计划有 {0} 个步骤；只保留前 {1} 个。"),
+    ("Entry {} of the plan is no step and was left out: {}", "计划的第 {0} 项不是步骤，已略去：{1}"),
+    ("{} more entries of the plan are no steps and were left out.", "计划中还有 {0} 项不是步骤，已略去。"),
     ("The JSON of the plan was repaired: {}.", "计划的 JSON 已修复：{0}。"),
     ("The plan is cut off; its complete steps are kept.", "计划不完整；保留其中完整的步骤。"),
     (
@@ -58,6 +64,13 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ("The date {} is not in the results.", "日期 {0} 不在结果中。"),
     ("The time {} is not in the results.", "时间 {0} 不在结果中。"),
     ("The number {} is not in the results.", "数字 {0} 不在结果中。"),
+    ("The unit of {} is not that of the results.", "{0} 的单位与结果中的不同。"),
+    ("The results say the opposite: {}", "结果所说相反：{0}"),
+    ("{} and {} do not belong together in the results.", "在结果中 {0} 与 {1} 并不对应。"),
+    (
+        "The answer says {}, but the call for {} did not succeed ({}).",
+        "回答声称 {0}，但针对 {1} 的调用没有成功（{2}）。",
+    ),
     ("The address or file {} is not in the results.", "地址或文件 {0} 不在结果中。"),
     ("The answer says {}, but no call did that ({}).", "回答声称 {0}，但没有任何调用这样做（{1}）。"),
     ("The answer says {}, but the call did not succeed ({}).", "回答声称 {0}，但该调用没有成功（{1}）。"),

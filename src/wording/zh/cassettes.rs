@@ -1,6 +1,7 @@
 //! Sentences about cassettes, replayed calls, and the cases of an evaluation.
 
 pub(super) const CASSETTES: &[(&str, &str)] = &[
+    ("{} of {} cases passed", "{1} 个用例中 {0} 个通过"),
     ("The call of {} is not in the cassette '{}': {~}.", "录制文件 '{1}' 中没有对 {0} 的调用：{2}。"),
     ("no call of it was recorded", "没有录下它的任何调用"),
     ("all {} recorded calls of it were replayed already", "录下的 {0} 次调用都已回放"),

@@ -123,6 +123,54 @@ def test_the_same_call_again_and_again_ends_the_loop() -> None:
     assert "is not made again" in refused[0].error
 
 
+@pytest.mark.parametrize("length", [2, 3, 4])
+@pytest.mark.parametrize("together", [False, True])
+def test_calls_in_a_circle_end_the_loop(length: int, together: bool) -> None:
+    hub, calls = office()
+    circle = [call("calculate", expression=f"1+{n}") for n in range(length)]
+    model = Script(*(["".join(circle)] * 20 if together else circle * 20))
+    answer = ChatLoop(hub, model, profile={"max_rounds": 100}).answer_sync("Go")
+    assert (answer.success, answer.reason) == (False, "repeated")
+    assert f"the same {length} calls in a circle" in answer.errors[0]
+    assert len(calls) <= 5 * length
+    assert "is not made again" in str([event.get("error") for event in answer.transcript])
+
+
+def test_a_circle_whose_results_change_may_go_on() -> None:
+    hub = ToolHub()
+    count = 0
+
+    @hub.tool(read_only=True)
+    def get_status(part: str) -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    circle = [call("get_status", part="a"), call("get_status", part="b")]
+    answer = ChatLoop(hub, Script(*circle * 10, "Done."), profile={"max_rounds": 100}).answer_sync("Go")
+    assert (answer.reason, count) == ("answered", 20)
+
+
+def test_a_circle_is_recognised_over_a_pause() -> None:
+    hub, calls = office()
+    circle = [call("calculate", expression="1+1"), call("calculate", expression="1+2")]
+    profile = {"max_rounds": 100}
+    first = ChatLoop(hub, Script(*circle * 20), profile=profile)
+
+    async def paused() -> Any:
+        async for event in first.stream("Go"):
+            if event.type == "call_finished" and len(calls) == 6:
+                first.pause()
+            if event.type == "paused":
+                return event.state
+        return None
+
+    state = json.loads(json.dumps(asyncio.run(paused())))
+    answer = ChatLoop(hub, Script(*circle * 20), profile=profile).answer_sync(state=state)
+    assert answer.reason == "repeated"
+    assert len(calls) <= 9
+
+
 def test_a_model_that_stops_repeating_itself_may_go_on() -> None:
     hub, calls = office()
     model = Script(

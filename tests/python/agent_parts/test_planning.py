@@ -232,3 +232,26 @@ def test_any_text_is_a_plan_at_last(text: str) -> None:
 
 
 OFFICE = office()
+
+
+def test_entries_that_are_no_steps_are_reported() -> None:
+    entries = [
+        {"id": None},
+        5,
+        "do x",
+        [],
+        {"id": 6, "description": ["x"], "tool_type": ["calculate"]},
+        {"id": 7, "description": "seven", "tool_type": "none"},
+        None,
+    ]
+    plan = plan_of(json.dumps({"steps": entries}))
+    assert [step.description for step in plan] == ["do x", "Call calculate", "seven"]
+    left_out = [problem for problem in plan.problems if "left out" in problem]
+    assert [problem.split(" of the plan")[0] for problem in left_out] == [
+        "Entry 1",
+        "Entry 2",
+        "Entry 4",
+        "Entry 7",
+    ]
+    many = plan_of(json.dumps({"steps": [*range(1_000), {"id": 1, "description": "one"}]}))
+    assert many.problems[-1].startswith("980 more entries")

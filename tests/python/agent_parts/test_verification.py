@@ -18,6 +18,9 @@ from toolhub.agents.facts import numbers_of
 TRANSCRIPTS = json.loads((Path(__file__).parent / "transcripts.json").read_text(encoding="utf-8"))
 
 
+IN_KIND = json.loads((Path(__file__).parent / "transcripts_in_kind.json").read_text(encoding="utf-8"))
+
+
 def verify(result: Any, *earlier: Any, **options: Any) -> Any:
     return VerificationAgent().verify_result_sync(result, earlier, **options)
 
@@ -109,6 +112,38 @@ def test_transcripts_are_told_apart() -> None:
     assert sum(alarms) / len(alarms) <= 0.05
 
 
+def test_transcripts_of_other_kinds_are_told_apart() -> None:
+    """Units, negation, counts, swapped names, dates, percent, deeds that failed. What is missed is listed in the docs."""
+    caught, alarms = [], []
+    for one in IN_KIND:
+        about = {"evidence": one["evidence"], "question": one["question"]}
+        caught.append(not verify(one["false"], **about).verified)
+        alarms.append(not verify(one["true"], **about).verified)
+    assert len(IN_KIND) == 30
+    assert sum(caught) / len(caught) >= 0.85
+    assert sum(alarms) / len(alarms) <= 0.05
+
+
+def test_a_deed_that_failed_is_not_done_in_any_wording() -> None:
+    failed = [{"tool": "delete_file", "arguments": {"path": "a.txt"}, "success": False, "error": "denied"}]
+    done = [{**failed[0], "success": True, "error": None, "result": "ok"}]
+    for told in (
+        "a.txt was deleted successfully.",
+        "The file a.txt is deleted.",
+        "I deleted a.txt.",
+        "a.txt has been deleted.",
+        "Successfully deleted a.txt.",
+        "a.txt 删除成功。",
+    ):
+        assert not verify(told, evidence=failed).verified, told
+        assert verify(told, evidence=done).verified, told
+    both = [*done, {**failed[0], "arguments": {"path": "b.txt"}}]
+    assert verify("I deleted a.txt.", evidence=both).verified
+    assert "'b.txt' did not succeed" in verify("I deleted a.txt and b.txt.", evidence=both).issues[0]
+    # What others did before needs no call.
+    assert verify("The file was created by Ann.", evidence=["The file was created by Ann."]).verified
+
+
 def test_numbers_that_were_changed_are_caught() -> None:
     caught = []
     for one in TRANSCRIPTS:
@@ -171,3 +206,12 @@ def test_long_runs_of_characters_take_linear_time(run: str) -> None:
     text = run * (400_000 // len(run))
     verify("It has 5 lines.", evidence=[{"tool": "dump", "success": True, "result": text}])
     verify(text, evidence=[{"tool": "count", "success": True, "result": "5"}])
+
+
+@pytest.mark.parametrize(
+    "one", ["{n:04}-{m:02}-05 ", "{m:02}:{s:02}:07 ", "{n}.5 ", "{n} kg ", "INC-{n} not here. "]
+)
+def test_many_facts_take_linear_time(one: str) -> None:
+    """In quadratic time this would take hours."""
+    text = "".join(one.format(n=1000 + n, m=n % 12 + 1, s=n % 60) for n in range(4_000))
+    verify(text, evidence=[{"tool": "dump", "success": True, "result": text}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -131,3 +132,8 @@ def test_a_cassette_that_is_missing_fails_its_case(tmp_path: Path) -> None:
     assert "There is no cassette" in result.failures[0]
     (chinese,) = evaluate(tmp_path / "cases.yaml", lang="zh")
     assert chinese.failures[0].startswith("没有录制文件 '")
+
+
+def test_the_command_speaks_chinese(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "missing.yaml", "--lang", "zh"]) == 2
+    assert re.search("[\u4e00-\u9fff]", capfd.readouterr().err)

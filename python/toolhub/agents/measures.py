@@ -1,0 +1,147 @@
+"""Numbers with units: whether a length, a time, a size, a weight or a price of an answer is that of the results."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_UNITS: dict[str, dict[str, float]] = {
+    "length": {
+        "mm": 1e-3,
+        "cm": 1e-2,
+        "m": 1.0,
+        "km": 1e3,
+        "meter": 1.0,
+        "metre": 1.0,
+        "kilometer": 1e3,
+        "kilometre": 1e3,
+    }
+    | {
+        "mile": 1609.344,
+        "ft": 0.3048,
+        "feet": 0.3048,
+        "inch": 0.0254,
+        "毫米": 1e-3,
+        "厘米": 1e-2,
+        "米": 1.0,
+        "公里": 1e3,
+        "千米": 1e3,
+    },
+    "time": {
+        "ms": 1e-3,
+        "s": 1.0,
+        "sec": 1.0,
+        "second": 1.0,
+        "min": 60.0,
+        "minute": 60.0,
+        "h": 3600.0,
+        "hr": 3600.0,
+    }
+    | {
+        "hour": 3600.0,
+        "day": 86400.0,
+        "week": 604800.0,
+        "毫秒": 1e-3,
+        "秒": 1.0,
+        "分钟": 60.0,
+        "小时": 3600.0,
+        "天": 86400.0,
+    }
+    | {"month": 2629800.0, "year": 31557600.0, "millisecond": 1e-3},
+    "size": {
+        "kb": 1e3,
+        "mb": 1e6,
+        "gb": 1e9,
+        "tb": 1e12,
+        "kib": 2.0**10,
+        "mib": 2.0**20,
+        "gib": 2.0**30,
+        "byte": 1.0,
+    }
+    | {"kilobyte": 1e3, "megabyte": 1e6, "gigabyte": 1e9, "terabyte": 1e12},
+    "weight": {
+        "mg": 1e-6,
+        "g": 1e-3,
+        "gram": 1e-3,
+        "kg": 1.0,
+        "kilogram": 1.0,
+        "ton": 1e3,
+        "tonne": 1e3,
+        "lb": 0.45359237,
+    }
+    | {"pound": 0.45359237, "克": 1e-3, "千克": 1.0, "公斤": 1.0, "斤": 0.5, "吨": 1e3},
+    "volume": {"ml": 1e-3, "l": 1.0, "liter": 1.0, "litre": 1.0, "毫升": 1e-3, "升": 1.0},
+    # Prices are not converted: what counts is that the currency is the same.
+    "price": {
+        "$": 1.0,
+        "usd": 1.0,
+        "dollar": 1.0,
+        "美元": 1.0,
+        "€": 2.0,
+        "eur": 2.0,
+        "euro": 2.0,
+        "欧元": 2.0,
+        "£": 3.0,
+    }
+    | {
+        "gbp": 3.0,
+        "¥": 4.0,
+        "cny": 4.0,
+        "yuan": 4.0,
+        "rmb": 4.0,
+        "元": 4.0,
+        "人民币": 4.0,
+        "chf": 5.0,
+        "jpy": 6.0,
+        "日元": 6.0,
+    },
+}
+_KINDS = {unit: (kind, factor) for kind, units in _UNITS.items() for unit, factor in units.items()}
+_WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True))
+_DIGITS = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+_AFTER = re.compile(rf"{_DIGITS}\s?({_WORDS})(?:s\b|\b(?![²³/°])|(?=[^\x00-\x7f])|$)", re.I)
+_BEFORE = re.compile(r"([$€£¥])\s?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d.,]*\d)")
+
+
+class Measure(NamedTuple):
+    """A number, what it measures, the size of its unit, and how it is written."""
+
+    number: float
+    kind: str
+    factor: float
+    written: str
+
+    def is_same(self, other: "Measure") -> bool:
+        """Whether both say the same, perhaps in other units."""
+        if self.kind != other.kind or (self.kind == "price" and self.factor != other.factor):
+            return False
+        one, two = self.number * self.factor, other.number * other.factor
+        # Rounded to the digits that it is written with.
+        digits = self.written.partition(".")[2]
+        places = len(re.match(r"\d*", digits).group()) if digits else 0  # pyright: ignore[reportOptionalMemberAccess]
+        return abs(one - two) <= max(
+            0.5 * 10.0**-places * self.factor * (self.factor != other.factor), 1e-9 * abs(two)
+        )
+
+
+def measures_of(text: str) -> Iterator[Measure]:
+    """The numbers with units in a text.
+
+    >>> [(one.number, one.kind) for one in measures_of("250 m of cable for €480 within 2 hours")]
+    [(250.0, 'length'), (2.0, 'time'), (480.0, 'price')]
+    """
+    if re.search(r"\d", text) is None:
+        return
+    for found in _AFTER.finditer(text):
+        # Letters count as they are written where a capital means something else: 5 M is no length.
+        unit = found.group(2)
+        if len(unit) == 1 and unit.isascii() and unit.isalpha() and not unit.islower():
+            continue
+        kind, factor = _KINDS[unit.lower()]
+        yield Measure(_number(found.group(1)), kind, factor, found.group())
+    for found in _BEFORE.finditer(text) if any(sign in text for sign in "$€£¥") else ():
+        kind, factor = _KINDS[found.group(1)]
+        yield Measure(_number(found.group(2)), kind, factor, found.group())
+
+
+def _number(digits: str) -> float:
+    return float(digits.replace(",", ""))

@@ -1,0 +1,97 @@
+//! Secrets on a command line: `--token VALUE`, `curl -u user:VALUE`, `mysql -pVALUE`.
+
+use super::places::{SecretPlace, is_secret_flag, word_end};
+use super::values::{is_ordinary, is_placeholder, looks_random, quotation};
+
+/// How a flag is followed by a secret.
+#[derive(Clone, Copy)]
+enum FlagForm {
+    /// `-u user:VALUE`
+    Pair,
+    /// `-pVALUE`
+    Joined,
+    /// `-p VALUE` and `-pVALUE`
+    Either,
+}
+
+/// Flags whose names do not say that they take a secret, and a program that has them.
+const FLAGS: &[(&str, &str, FlagForm)] = &[
+    ("curl", "-u", FlagForm::Pair),
+    ("curl", "-U", FlagForm::Pair),
+    ("curl", "--user", FlagForm::Pair),
+    ("curl", "--proxy-user", FlagForm::Pair),
+    ("http", "-a", FlagForm::Pair),
+    ("mysql", "-p", FlagForm::Joined),
+    ("mariadb", "-p", FlagForm::Joined),
+    ("sshpass", "-p", FlagForm::Either),
+    ("redis-cli", "-a", FlagForm::Either),
+];
+
+/// Adds the secrets that stand after flags.
+pub(super) fn after_flags(text: &str, found: &mut Vec<SecretPlace>) {
+    let programs: Vec<bool> = FLAGS.iter().map(|(program, _, _)| text.contains(program)).collect();
+    for (at, _) in text.match_indices('-') {
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`')) {
+            continue;
+        }
+        let end = word_end(text, at);
+        let word = &text[at..end];
+        if is_secret_flag(word) {
+            // A sentence about a flag goes on with a word, a command line with a value.
+            let value = next_word(text, end).filter(|(start, end)| looks_random(&text[*start..*end]));
+            found.extend(value.map(|(start, end)| SecretPlace { range: start..end, quote: None }));
+            continue;
+        }
+        for ((_, flag, form), is_there) in FLAGS.iter().zip(&programs) {
+            if let Some(range) = is_there.then(|| after_flag(text, (at, end), flag, *form)).flatten() {
+                found.push(SecretPlace { range, quote: None });
+                break;
+            }
+        }
+    }
+}
+
+fn after_flag(
+    text: &str,
+    (at, end): (usize, usize),
+    flag: &str,
+    form: FlagForm,
+) -> Option<std::ops::Range<usize>> {
+    let rest = text[at..end].strip_prefix(flag)?;
+    let joined = (at + flag.len() + usize::from(rest.starts_with('=')), end);
+    let (start, end) = match form {
+        _ if !rest.is_empty() && flag.starts_with("--") && !rest.starts_with('=') => return None,
+        FlagForm::Joined if rest.is_empty() => return None,
+        _ if rest.is_empty() => next_word(text, end)?,
+        _ => joined,
+    };
+    let start = match form {
+        // `docker run -u 1000:1000` is a user and a group.
+        FlagForm::Pair => {
+            let value = &text[start..end];
+            let (user, password) = value.split_once(':')?;
+            let is_id = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            if password.is_empty() || is_id(user) && is_id(password) && !user.is_empty() {
+                return None;
+            }
+            start + user.len() + 1
+        }
+        FlagForm::Joined | FlagForm::Either => start,
+    };
+    let value = &text[start..end];
+    (!is_ordinary(value) && !is_placeholder(value)).then_some(start..end)
+}
+
+/// The word after a flag on the same line, without its quotation marks.
+fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
+    let rest = &text[at..];
+    let start = at + rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    if start == at || text[start..].starts_with(['-', '\n']) {
+        return None;
+    }
+    match quotation(text, start) {
+        Some((inner, _)) => Some((inner.start, inner.end)),
+        None => Some((start, word_end(text, start))),
+    }
+}
