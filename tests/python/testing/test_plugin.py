@@ -53,7 +53,7 @@ def test_a_missing_cassette_fails_is_recorded_on_request_and_then_replayed(proje
     assert not (project.path / "ran").exists()
     pytest_in(project, "--toolhub-record").assert_outcomes(passed=2)
     assert sorted(file.name for file in (project.path / "cassettes").iterdir()) == [
-        "test_it.test_more_a_b_.ndjson",
+        "test_it.test_more_a_b_-ca3cab07.ndjson",
         "test_it.test_now.ndjson",
     ]
     pytest_in(project, "--toolhub-record").assert_outcomes(passed=2)
