@@ -16,6 +16,7 @@ mod prompt;
 mod read_more;
 mod recording;
 mod replay_memory;
+mod replaying;
 mod result_texts;
 mod search;
 mod shaping;

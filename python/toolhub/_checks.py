@@ -94,7 +94,7 @@ def check_text(what: str, value: Any) -> None:
         raise TypeError(f"{what} must be text, got {kind}{several}")
     # A text that comes from bytes that are no UTF-8. The core has no such texts.
     if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError(f"{what} must be Unicode text, got {ascii(value[:80])} with a lone surrogate")
+        raise ValueError(f"{what} must be Unicode text, got {value[:80]!a} with a lone surrogate")
 
 
 def check_path(what: str, value: Any, hint: str = "") -> None:

@@ -1,7 +1,7 @@
 //! What a hub knows and learns while a tape answers its calls.
 //!
 //! Nothing happens in a replay, so nothing of it may be left for calls that are made afterwards: no call of a run, no
-//! approval that was used up, no statistics, no cached result. [`Hub::tape`] is the one place that decides it: a call that
+//! approval that was used up, no statistics, no cached result. `Hub::tape` is the one place that decides it: a call that
 //! begins while a tape answers has a [`ReplayMemory`] in place of what the hub keeps, whichever driver makes it. It begins
 //! empty and goes with the tape, so each replay of a program starts like the first one.
 //!
@@ -11,11 +11,10 @@
 //!                       its own, a number that keeps its cached results apart
 //! ```
 
-use super::Hub;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::registry::{Candidate, SeparateStats, Snapshot};
-use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger, LedgerFailure};
-use crate::tape::{self, Tape};
+use crate::store::ledger::Ledger;
+use crate::tape::Tape;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -49,7 +48,7 @@ pub(super) type ReplaySlot = Mutex<Option<(Weak<Tape>, Arc<ReplayMemory>)>>;
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 impl ReplayMemory {
-    fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(ReplayMemory {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             ledger: Ledger::new(None),
@@ -77,54 +76,6 @@ impl ReplayMemory {
     /// A candidate that is not registered, with the statistics of this replay.
     pub(super) fn candidate(&self, of: &Arc<Candidate>) -> Arc<Candidate> {
         self.registry.lock().stats.candidate(of)
-    }
-}
-
-impl Hub {
-    /// The tape for a call that begins now.
-    pub(super) fn tape(&self) -> Option<CallTape> {
-        let tape = tape::current(Some(std::ptr::from_ref(self) as usize))?;
-        let memory = tape.is_replay().then(|| self.replay_memory(&tape));
-        Some(CallTape { tape, memory })
-    }
-
-    /// What calls that begin now know and learn, if a tape answers them.
-    pub fn replaying(&self) -> Option<Arc<ReplayMemory>> {
-        self.tape()?.memory
-    }
-
-    fn replay_memory(&self, tape: &Arc<Tape>) -> Arc<ReplayMemory> {
-        let mut slot = self.recording.replay.lock();
-        if let Some((known, memory)) = &*slot
-            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(tape))
-        {
-            return memory.clone();
-        }
-        let memory = ReplayMemory::new();
-        let before = slot.replace((Arc::downgrade(tape), memory.clone()));
-        drop(slot);
-        drop(before);
-        memory
-    }
-
-    /// Uses the approval of a call up, or asks for one. In a replay an answer that was given before it counts, and can be used
-    /// afterwards all the same.
-    pub fn ask_approval(
-        &self,
-        replay: Option<&Arc<ReplayMemory>>,
-        question: ApprovalQuestion,
-        done: Box<dyn FnOnce(Result<ApprovalAnswer, LedgerFailure>) + Send>,
-    ) {
-        let Some(replay) = replay else { return self.own_ledger().ask_approval(question, done) };
-        let ledger = replay.ledger.clone();
-        if !self.has_own_ledger() {
-            return ledger.ask_approval(question, done);
-        }
-        let digest = question.digest.clone();
-        let asked = move |known: Result<_, LedgerFailure>| {
-            ledger.ask_approval_knowing(known.ok().flatten(), question, done);
-        };
-        self.own_ledger().decided_approval(digest, Box::new(asked));
     }
 }
 

@@ -51,8 +51,8 @@ class LedgerMethods:
         """Take a run and begin it again: equal calls with `run=` give what they gave before, and are not made again.
 
         A new process needs this only to look at `unknown` rows first, or to let the run go at the end of a `with` block;
-        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if another hub works on it, or if the store that
-        had it was lost.
+        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if another hub works on it, or if the store
+        that had it was lost.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

@@ -23,7 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for value, does in _RECORD.items():
         _add_choice(group, "--toolhub-record", value, f"record cassettes: {does}", plain="once")
     for value, does in _BLOCK.items():
-        _add_choice(group, "--block-network", value, f"refuse connections of Python's sockets: {does}", plain="all")
+        _add_choice(
+            group, "--block-network", value, f"refuse connections of Python's sockets: {does}", plain="all"
+        )
     parser.addini("toolhub_record_mode", "none, once or all; --toolhub-record comes first", default="none")
 
 

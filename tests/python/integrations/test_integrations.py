@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,9 +19,11 @@ SCRIPTS = [
     ("langchain", "langchain_cases"),
     ("pydantic-ai", "pydantic_ai_cases"),
     ("openai-agents", "openai_agents_cases"),
-    ("dbos", "dbos_cases"),
-    ("restate", "restate_cases"),
 ]
+# Where an agent is killed: when its model is asked, before the effect and after it.
+POINTS = [("asked 0", "before 0"), ("after 0", "asked 1"), ("after 1", "before 2"), ("after 2", "asked 3")]
+if not os.environ.get("INTEGRATIONS"):
+    POINTS = [("asked 1", "after 1")]  # a sample; `make integrations` visits all
 # What a script needs besides its environment: a program from npm, by the variable that names it.
 PROGRAMS = {
     "restate_cases": ("RESTATE_SERVER", "restate-server", "@restatedev/restate-server-*/bin/restate-server"),
@@ -48,9 +51,21 @@ def programs(script: str) -> dict[str, str]:
     return {variable: str(found[0])}
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(145)
 @pytest.mark.parametrize(("environment", "script"), SCRIPTS)
 def test_the_integration_works_with_the_real_package(environment: str, script: str) -> None:
+    run_cases(environment, script)
+
+
+# Some points for each test: the program is started once more for each of them, which takes long on a busy machine.
+@pytest.mark.timeout(145)
+@pytest.mark.parametrize("points", POINTS, ids=", ".join)
+@pytest.mark.parametrize("engine", ["dbos", "restate"])
+def test_an_agent_that_is_killed_goes_on_with_the_real_engine(engine: str, points: tuple[str, str]) -> None:
+    run_cases(engine, f"{engine}_cases", DURABLE_POINTS=json.dumps(points))
+
+
+def run_cases(environment: str, script: str, **variables: str) -> None:
     interpreter = python(environment)
     version = subprocess.run([interpreter, "-V"], capture_output=True, text=True, check=True).stdout.split()[
         1
@@ -60,10 +75,10 @@ def test_the_integration_works_with_the_real_package(environment: str, script: s
     file = CASES / f"{script}.py"
     ran = subprocess.run(
         [interpreter, file],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **programs(script)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **programs(script), **variables},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=140,
     )
     assert ran.returncode == 0, ran.stderr[-6000:]
     cases = len(re.findall(r"^(?:async )?def test_", file.read_text(), re.MULTILINE))

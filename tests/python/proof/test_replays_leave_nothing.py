@@ -63,7 +63,9 @@ def tape(tmp_path: Path, opened: Opened, store: Path, sent: list[str]) -> Path:
 def content(store: Path) -> dict[str, list[Any]]:
     """All that the store has, apart from times."""
     with sqlite3.connect(store) as connection:
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
 
 

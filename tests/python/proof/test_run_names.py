@@ -85,9 +85,7 @@ def test_a_second_hub_of_this_process_is_told_so(opened: Callable[[], ToolHub]) 
 
 
 @pytest.mark.parametrize("decision", ["done", "failed", "again"])
-def test_what_is_known_is_not_settled(
-    opened: Callable[[], ToolHub], sent: list[str], decision: str
-) -> None:
+def test_what_is_known_is_not_settled(opened: Callable[[], ToolHub], sent: list[str], decision: str) -> None:
     with opened() as hub:
         hub.register(lambda: 1 / 0, name="fail")
         assert hub.call("send_mail", {"to": "ann"}, run="monday").success
