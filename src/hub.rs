@@ -185,6 +185,7 @@ impl Hub {
         self.own_offers.clear();
         self.callers.clear();
         self.texts.clear();
+        self.forget_replay();
     }
 
     pub fn is_closed(&self) -> bool {

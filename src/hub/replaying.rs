@@ -19,6 +19,12 @@ impl Hub {
         self.tape()?.memory
     }
 
+    /// Ends the memory of the last replay, and its thread.
+    pub(super) fn forget_replay(&self) {
+        let before = self.recording.replay.lock().take();
+        drop(before);
+    }
+
     fn replay_memory(&self, tape: &Arc<Tape>) -> Arc<ReplayMemory> {
         let mut slot = self.recording.replay.lock();
         if let Some((known, memory)) = &*slot
