@@ -119,8 +119,7 @@ mod tests {
 
     #[test]
     fn a_noted_run_is_lost_for_other_readers_too_and_half_a_line_harms_no_other() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = folder.path().join("hub.db");
+        let store = std::env::temp_dir().join(format!("toolhub-runs-{}", crate::store::ledger::new_row_id()));
         let (one, other) = (RunMarks::beside(&store), RunMarks::beside(&store));
         assert!(!other.is_lost("", "monday"));
         one.note("", "monday").unwrap();
