@@ -15,15 +15,21 @@ mod planned;
 mod prompt;
 mod read_more;
 mod recording;
+mod replay_memory;
+mod replaying;
 mod result_texts;
 mod search;
 mod shaping;
 
 pub use callers::CallerRecord;
 pub use choice::ShownTools;
-pub use effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_result, not_recalled};
+pub use effects::{
+    CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_result, not_recalled, run_is_lost,
+    run_is_taken,
+};
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
+pub use replay_memory::{CallTape, ReplayMemory, between_tapes};
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
@@ -179,6 +185,7 @@ impl Hub {
         self.own_offers.clear();
         self.callers.clear();
         self.texts.clear();
+        self.forget_replay();
     }
 
     pub fn is_closed(&self) -> bool {
@@ -261,7 +268,9 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Option<Result<Box<PlannedRun>, HubError>> {
-        let snapshot = self.registry.load();
+        let (tape, snapshot) = (self.tape(), self.registry.load());
+        let separate = separate(&tape, &snapshot);
+        let snapshot = separate.as_ref().unwrap_or(&snapshot);
         let wanted = self.wanted(options);
         let entry = snapshot.get(name)?;
         let (candidates, healthy) = select::by_name(entry, wanted, now);
@@ -269,7 +278,7 @@ impl Hub {
             return Some(Err(self.no_provider(name, entry, wanted.filter)));
         }
         let what = candidates[0].spec().name.clone();
-        Some(Ok(self.plan(what, Some(entry.clone()), candidates, healthy, options, now)))
+        Some(Ok(self.plan((what, tape), Some(entry.clone()), (candidates, healthy), options, now)))
     }
 
     /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
@@ -284,8 +293,10 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Box<PlannedRun> {
-        let what = candidate.spec().name.clone();
-        self.plan(what, None, Candidates::from_iter([candidate]), 1, options, now)
+        let (what, tape) = (candidate.spec().name.clone(), self.tape());
+        let replay = tape.as_ref().and_then(|tape| tape.memory.as_ref());
+        let candidate = replay.map_or_else(|| candidate.clone(), |replay| replay.candidate(&candidate));
+        self.plan((what, tape), None, (Candidates::from_iter([candidate]), 1), options, now)
     }
 
     pub fn plan_by_capability(
@@ -294,9 +305,11 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
-        let snapshot = self.registry.load();
+        let (tape, snapshot) = (self.tape(), self.registry.load());
+        let separate = separate(&tape, &snapshot);
+        let snapshot = separate.as_ref().unwrap_or(&snapshot);
         let wanted = self.wanted(options);
-        let (candidates, healthy) = select::by_capability(&snapshot, tag, wanted, &mut self.rng.lock(), now);
+        let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -305,15 +318,14 @@ impl Hub {
                 format!("No tool has the capability '{}'. Known capabilities: {known}.", clip(tag)),
             ));
         }
-        Ok(self.plan(Arc::from(tag), None, candidates, healthy, options, now))
+        Ok(self.plan((Arc::from(tag), tape), None, (candidates, healthy), options, now))
     }
 
     fn plan(
         &self,
-        what: Arc<str>,
+        (what, tape): (Arc<str>, Option<CallTape>),
         entry: Option<Arc<NameEntry>>,
-        candidates: Candidates,
-        healthy: usize,
+        (candidates, healthy): (Candidates, usize),
         options: &CallOptions,
         now: Instant,
     ) -> Box<PlannedRun> {
@@ -344,7 +356,10 @@ impl Hub {
                 run.set_harmless(slot);
             }
         }
-        let recorder = self.recorder(&candidates, options.principal.as_ref());
+        // What a recording answers happens for nobody.
+        let is_real = tape.as_ref().is_none_or(|tape| tape.memory.is_none());
+        let caller = options.principal.as_ref().filter(|_| is_real);
+        let recorder = is_real.then(|| self.recorder(&candidates, caller)).flatten();
         Box::new(PlannedRun {
             what,
             candidates,
@@ -354,7 +369,8 @@ impl Hub {
             run,
             entry,
             breaker: self.options.breaker,
-            caller: options.principal.as_ref().and_then(|id| self.callers.visit(id)),
+            caller: caller.and_then(|id| self.callers.visit(id)),
+            tape,
             lang: self.options.lang,
         })
     }
@@ -407,7 +423,7 @@ impl Hub {
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
                 before: self.row_writer(&plan, slot, &digest),
-                hub: std::ptr::from_ref(self) as usize,
+                tape: plan.tape.as_ref().map(|one| one.tape.clone()),
             })
             .collect();
         let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;
@@ -422,4 +438,9 @@ impl Hub {
         }
         RunReport { plan, answers, result }
     }
+}
+
+/// The snapshot with the statistics of a replay, for a call that a tape answers.
+fn separate(tape: &Option<CallTape>, snapshot: &Arc<Snapshot>) -> Option<Arc<Snapshot>> {
+    tape.as_ref()?.memory.as_ref().map(|replay| replay.snapshot(snapshot))
 }

@@ -1,8 +1,8 @@
 //! L2, calls on tape: recorded while they run, or replayed without running.
 //!
-//! A *tape* is one process-wide switch, off by default; when it is off a call pays for one load of a flag. Both executors ask
-//! [`current`] at the moment when a candidate that has passed its checks and limits is about to be called, and so does what
-//! asks a model. [`Tape::begin`] then answers with one of three things:
+//! A *tape* is one process-wide switch, off by default; when it is off a call pays for one load of a flag. A call belongs to
+//! the tape that [`current`] gives when it is planned, and a question to a model to that of the moment. When a candidate
+//! has passed its checks and limits and is about to be called, [`Tape::begin`] answers with one of three things:
 //!
 //! ```text
 //!              ┌─ Recording(Taping): the call runs; `Taping::end` writes one line, dropping it writes "stopped"
@@ -25,7 +25,7 @@ pub use clock::{read_timestamp, timestamp};
 pub use difference::{first_difference, first_difference_in};
 pub use line::{CallOnTape, LineKind, TapedAnswer, VERSION};
 pub use reading::{Recording, read_events};
-pub use recorder::{Recorder, Taping};
+pub use recorder::{Recorder, Taping, finish_cut};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
 
 use crate::error::HubError;
@@ -128,6 +128,11 @@ fn current_of_any() -> Option<Arc<Tape>> {
 impl Tape {
     pub fn deck(&self) -> &Deck {
         &self.deck
+    }
+
+    /// Whether it answers calls, so that nothing happens.
+    pub fn is_replay(&self) -> bool {
+        matches!(self.deck, Deck::Replay(_))
     }
 
     /// Begins a call: it is recorded, replayed, or missed.

@@ -84,11 +84,17 @@ def check_text(what: str, value: Any) -> None:
     >>> check_text("source", ["tools", "mcps"])
     Traceback (most recent call last):
     TypeError: source must be text, got list; leave it out for all
+    >>> check_text("run", "\\ud800")
+    Traceback (most recent call last):
+    ValueError: run must be Unicode text, got '\\ud800' with a lone surrogate
     """
     if not isinstance(value, str):
         kind = type(cast("object", value)).__name__
         several = "; leave it out for all" if kind in ("list", "tuple", "set") else ""
         raise TypeError(f"{what} must be text, got {kind}{several}")
+    # A text that comes from bytes that are no UTF-8. The core has no such texts.
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{what} must be Unicode text, got {value[:80]!a} with a lone surrogate")
 
 
 def check_path(what: str, value: Any, hint: str = "") -> None:

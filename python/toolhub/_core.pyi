@@ -956,9 +956,9 @@ def cassette_events(path: str | PathLike[str]) -> "list[tuple[int, dict[str, obj
     The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
     """
 
-def claim_run(hub: Hub, run: str) -> bool:
+def claim_run(hub: Hub, run: str) -> str | None:
     """
-    Takes a run, whose calls are counted from the beginning. False if another process has it.
+    Takes a run, whose calls are counted from the beginning; otherwise says why that cannot be.
     """
 
 def close_ledger(hub: Hub, seconds: float) -> bool:
@@ -1072,6 +1072,11 @@ def extract_capabilities(name: str, description: str = "", *, finer: bool = Fals
 def failed_result(tool: str, kind: str, message: str) -> Any:
     """
     The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
+    """
+
+def finish_cassette(path: str | PathLike[str]) -> int | None:
+    """
+    Ends a cassette whose program was killed; how many events it has, or `None` if it has ended by itself.
     """
 
 def first_difference(recorded: Any, given: Any) -> str | None:

@@ -3,7 +3,8 @@
 use super::call_scope;
 use super::hub::PyHub;
 use super::json;
-use crate::store::ledger::{EffectState, LedgerFilter, Settlement};
+use crate::hub::{run_is_lost, run_is_taken};
+use crate::store::ledger::{EffectState, LedgerFilter, RunClaim, Settlement};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -56,15 +57,22 @@ pub fn ledger_rows<'py>(
     shown(py, rows)
 }
 
-/// Takes a run, whose calls are counted from the beginning. False if another process has it.
+/// Takes a run, whose calls are counted from the beginning; otherwise says why that cannot be.
 #[pyfunction]
-pub fn claim_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<bool> {
+pub fn claim_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
     let py = hub.py();
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
-    wait(py, |sender| {
-        core.ledger().claim(principal, run, Box::new(move |claimed| drop(sender.send(claimed))))
-    })
+    let taken = run.clone();
+    let claim = wait(py, |sender| {
+        core.ledger().claim(principal, taken, Box::new(move |claimed| drop(sender.send(claimed))))
+    })?;
+    let why = match claim {
+        RunClaim::Held => return Ok(None),
+        RunClaim::Taken => run_is_taken(&run),
+        RunClaim::Lost(noted) => run_is_lost(&run, &noted),
+    };
+    Ok(Some(format!("The run cannot be resumed: {why}")))
 }
 
 /// Lets other processes have a run.

@@ -196,8 +196,8 @@ mod _core {
     use super::tables::{error_kinds, is_secret_name, min_result_limit, server_options};
     #[pymodule_export]
     use super::tape::{
-        TapedQuestion, cassette_events, first_difference, is_replaying, question_on_tape, scrub,
-        start_recording, start_replay, stop_tape,
+        TapedQuestion, cassette_events, finish_cassette, first_difference, is_replaying, question_on_tape,
+        scrub, start_recording, start_replay, stop_tape,
     };
     #[pymodule_export]
     use super::telemetry::{TelemetryQueue, telemetry_attributes};

@@ -61,6 +61,12 @@ pub fn stop_tape() -> PyResult<(u64, Vec<String>, Vec<String>)> {
     }
 }
 
+/// Ends a cassette whose program was killed; how many events it has, or `None` if it has ended by itself.
+#[pyfunction]
+pub fn finish_cassette(path: PathBuf) -> PyResult<Option<u64>> {
+    tape::finish_cut(&path).map_err(PyValueError::new_err)
+}
+
 /// Whether calls are replayed.
 #[pyfunction]
 pub fn is_replaying() -> bool {

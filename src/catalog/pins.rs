@@ -5,6 +5,7 @@
 use crate::error::clip;
 use crate::sources::mcp::listing::Listed;
 use crate::store::{Definition, PinChange, Store, StoredPin, pin_mark, pin_mark::PinName};
+use crate::tape;
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
@@ -85,6 +86,11 @@ impl Pins {
                 store.change_pin(server.clone(), listed.name.clone(), change);
             }
         };
+        if tape::is_replaying() {
+            // What a cassette lists was not seen on a server: it is compared, and nothing is accepted or noted.
+            let pin = self.known.lock().get(&id).filter(|pin| pin.accepted.hash != now.hash).cloned();
+            return pin.and_then(|pin| refusal(&StoredPin { changed: Some(now), ..pin }));
+        }
         let mut known = self.known.lock();
         let Some(pin) = known.get_mut(&id) else {
             let (pin, change) = self.first(id.clone(), now);

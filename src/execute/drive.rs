@@ -10,6 +10,7 @@ use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
+use crate::tape::Tape;
 use crate::tool::{CallContext, CallContextExtras};
 use crate::workers::PoolRefusal;
 use futures_util::future::BoxFuture;
@@ -34,8 +35,8 @@ pub struct Job {
     pub approved: Option<Result<Arc<Arguments>, HubError>>,
     /// What has to be done before anything is sent.
     pub before: Option<BeforeSend>,
-    /// The address of its hub, by which a tape knows whether the call is meant.
-    pub hub: usize,
+    /// The tape that the call belongs to.
+    pub tape: Option<Arc<Tape>>,
 }
 
 /// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
@@ -148,7 +149,7 @@ impl Executor for TokioExecutor<'_> {
     }
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates, approved, before, hub } = &self.jobs[slot];
+        let Job { candidate, gates, approved, before, tape } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
         let options = CheckOptions {
             coerce: true,
@@ -185,7 +186,7 @@ impl Executor for TokioExecutor<'_> {
         let entrance = AttemptEntrance {
             gates: gates.clone(),
             before: before.clone(),
-            hub: *hub,
+            tape: tape.clone(),
             begun: self.run.begun(),
         };
         let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
@@ -253,21 +254,21 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
 struct AttemptEntrance {
     gates: Vec<Arc<Gate>>,
     before: Option<BeforeSend>,
-    hub: usize,
+    tape: Option<Arc<Tape>>,
     /// When the execution that it belongs to began.
     begun: Instant,
 }
 
 async fn attempt(
     candidate: Arc<Candidate>,
-    AttemptEntrance { gates, before, hub, begun }: AttemptEntrance,
+    AttemptEntrance { gates, before, tape, begun }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    let taped = TapedCall::begin(hub, &candidate, &args, begun);
+    let taped = TapedCall::begin(tape, &candidate, &args, begun);
     if let Some(before) = before.filter(|_| taped.calls_tool()) {
         let done = tokio::select! {
             biased;

@@ -3,7 +3,7 @@
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
-use crate::tape::{self, CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
+use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,9 +22,9 @@ pub enum TapedCall {
 }
 
 impl TapedCall {
-    /// Asks the tape for calls of this hub. `begun` is the beginning of the execution that this is an attempt of.
-    pub fn begin(hub: usize, candidate: &Candidate, args: &Arguments, begun: Instant) -> Self {
-        let Some(tape) = tape::current(Some(hub)) else { return TapedCall::Off };
+    /// Asks the tape of the call. `begun` is the beginning of the execution that this is an attempt of.
+    pub fn begin(tape: Option<Arc<Tape>>, candidate: &Candidate, args: &Arguments, begun: Instant) -> Self {
+        let Some(tape) = tape else { return TapedCall::Off };
         let (name, label) = (&candidate.spec().name, candidate.label());
         let arguments = args.as_value().clone();
         let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));

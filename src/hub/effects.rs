@@ -1,5 +1,6 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
+use super::replay_memory::ReplaySlot;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
@@ -52,6 +53,7 @@ pub struct HubLedger {
     pub(super) path: OnceLock<PathBuf>,
     /// The hash of a definition, by the address of its tool.
     pub(super) definitions: Mutex<HashMap<usize, HashedDefinition>>,
+    pub(super) replay: ReplaySlot,
 }
 
 /// The most definitions whose hash is remembered.
@@ -211,10 +213,31 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
              another run, or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
         )),
         RunMemory::Taken => {
-            let text = format!("Tool '{tool}' was not called: another process is working on run '{run}'.");
+            let text = format!("Tool '{tool}' was not called: {}", run_is_taken(&run));
+            Some(HubError::new(ErrorKind::NotAllowed, text))
+        }
+        RunMemory::Lost(noted) => {
+            let text = format!("Tool '{tool}' was not called: {}", run_is_lost(&run, noted));
             Some(HubError::new(ErrorKind::NotAllowed, text))
         }
     }
+}
+
+/// Why a run cannot be worked on now.
+pub fn run_is_taken(run: &str) -> String {
+    format!(
+        "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
+        clip(run)
+    )
+}
+
+/// Why a run cannot be worked on any more.
+pub fn run_is_lost(run: &str, noted: &str) -> String {
+    format!(
+        "the store that had run '{}' was lost, damaged or replaced, so what the run has done is not known. Look what has \
+         happened, and use another run; or remove '{noted}' to let runs begin again.",
+        clip(run)
+    )
 }
 
 /// The error of a call of a run whose ledger cannot be asked.

@@ -2,6 +2,7 @@
 
 use super::callers::CallerRecord;
 use super::effects::EffectRecorder;
+use super::replay_memory::{CallTape, ReplayMemory};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, Decision, Fate, Run};
 use crate::merge;
@@ -23,6 +24,8 @@ pub struct PlannedRun {
     pub candidates: Candidates,
     /// Writes what its attempts may have done.
     pub recorder: Option<Arc<EffectRecorder>>,
+    /// The tape that was in when it was planned.
+    pub tape: Option<CallTape>,
     pub strategy: Strategy,
     pub rule: Rule,
     pub run: Run,
@@ -75,6 +78,11 @@ impl RunReport {
 }
 
 impl PlannedRun {
+    /// What the run knows and learns if a tape answers it.
+    pub fn replay(&self) -> Option<&Arc<ReplayMemory>> {
+        self.tape.as_ref()?.memory.as_ref()
+    }
+
     /// Records one ended attempt. Call once for each candidate when the run is over.
     pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
         let ended = match self.run.fate(slot) {

@@ -16,8 +16,18 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 impl Hub {
-    /// The ledger: in the file of the store, or in memory.
-    pub fn ledger(&self) -> &Arc<Ledger> {
+    /// The ledger at present: that of the hub, or while a tape answers its calls that of the replay.
+    pub fn ledger(&self) -> Arc<Ledger> {
+        self.replaying().map_or_else(|| self.own_ledger().clone(), |replay| replay.ledger.clone())
+    }
+
+    /// The ledger of a call.
+    pub fn ledger_of(&self, planned: &PlannedRun) -> Arc<Ledger> {
+        planned.replay().map_or_else(|| self.own_ledger().clone(), |replay| replay.ledger.clone())
+    }
+
+    /// The ledger of the hub: in the file of the store, or in memory.
+    pub(super) fn own_ledger(&self) -> &Arc<Ledger> {
         self.recording.ledger.get_or_init(|| Ledger::new(self.recording.path.get().cloned()))
     }
 
@@ -25,6 +35,11 @@ impl Hub {
     pub(super) fn record_in(&self, path: &std::path::Path) {
         // Only the first store counts.
         let _ = self.recording.path.set(path.to_owned());
+    }
+
+    /// Whether there is, or may be, something in the ledger of the hub.
+    pub(super) fn has_own_ledger(&self) -> bool {
+        self.has_ledger() || self.recording.path.get().is_some()
     }
 
     /// Whether the ledger was needed so far.
@@ -45,17 +60,22 @@ impl Hub {
     ) -> Option<Arc<EffectRecorder>> {
         let is_wanted = self.options.ledger != LedgerMode::Off && self.recording.path.get().is_some();
         let may_act = || candidates.iter().any(|one| !one.spec().effects.are_harmless());
-        (is_wanted && may_act()).then(|| self.new_recorder(principal, None))
+        (is_wanted && may_act()).then(|| self.new_recorder(self.own_ledger().clone(), principal, None))
     }
 
-    fn new_recorder(&self, principal: Option<&Arc<str>>, record: Option<CallRecord>) -> Arc<EffectRecorder> {
+    fn new_recorder(
+        &self,
+        ledger: Arc<Ledger>,
+        principal: Option<&Arc<str>>,
+        record: Option<CallRecord>,
+    ) -> Arc<EffectRecorder> {
         let principal = principal.map(|id| id.to_string()).unwrap_or_default();
-        Arc::new(EffectRecorder::new(self.ledger().clone(), self.options.ledger, principal, record))
+        Arc::new(EffectRecorder::new(ledger, self.options.ledger, principal, record))
     }
 
     /// Records a run of candidates as a call of a run.
     pub fn record_as(&self, planned: &mut PlannedRun, principal: Option<&Arc<str>>, record: CallRecord) {
-        planned.recorder = Some(self.new_recorder(principal, Some(record)));
+        planned.recorder = Some(self.new_recorder(self.ledger_of(planned), principal, Some(record)));
     }
 
     /// The hash of what a model and a caller see of a tool.

@@ -53,12 +53,18 @@ impl ResultTexts {
     /// Keeps a text and returns its handle, which only this reader can use. A text that exceeds the limit on its own replaces
     /// all others.
     pub fn keep(&self, text: &str, reader: Option<&Principal>) -> String {
-        let handle = new_handle();
+        let handle = self.keep_here(text, reader);
         let key = key(&handle, reader);
         if let Some(store) = self.store.get().filter(|store| store.keeps_results()) {
             store.keep(&key, text.to_owned());
         }
-        self.memory.lock().insert(key.into_owned(), text.into());
+        handle
+    }
+
+    /// The same in memory alone.
+    pub fn keep_here(&self, text: &str, reader: Option<&Principal>) -> String {
+        let handle = new_handle();
+        self.memory.lock().insert(key(&handle, reader).into_owned(), text.into());
         handle
     }
 

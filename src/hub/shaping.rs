@@ -94,7 +94,10 @@ impl Hub {
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
-        let handle = self.texts.keep(full, reader);
+        let handle = match self.replaying() {
+            Some(_) => self.texts.keep_here(full, reader),
+            None => self.texts.keep(full, reader),
+        };
         let total = full.chars().count();
         // The longest possible hint.
         let room = limit.chars.saturating_sub(self.hint(&handle, total, total).chars().count());

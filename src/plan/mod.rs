@@ -112,6 +112,7 @@ impl CallPlan {
                 _ => return Err(self.missed(hub, miss)),
             },
         };
+        self.keep_tape(&planned)?;
         match self.recall(hub, &planned)? {
             Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),

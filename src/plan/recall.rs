@@ -50,7 +50,7 @@ impl CallPlan {
         let Some(run) = self.options.run.clone() else { return Ok(None) };
         match &self.recall {
             RecallState::Open => Ok(Some(RecallStep::Ask(RecallRequest {
-                ledger: hub.ledger().clone(),
+                ledger: hub.ledger_of(planned),
                 run,
                 principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
                 tool: self.called_tool(),

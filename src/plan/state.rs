@@ -3,7 +3,7 @@
 use super::permissions::Verdict;
 use super::request::{CallRequest, CallTarget, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{CallRecord, late};
+use crate::hub::{CallRecord, PlannedRun, ReplayMemory, between_tapes, late};
 use crate::model::CallOptions;
 use crate::route::RouteRule;
 use serde_json::Value;
@@ -28,6 +28,8 @@ pub struct CallPlan {
     pub(super) unreachable: Option<Unreachable>,
     pub(super) approval: ApprovalState,
     pub(super) recall: RecallState,
+    /// What the call knows and learns if a tape answers it; decided with its first candidates.
+    pub(super) replay: Option<Option<Arc<ReplayMemory>>>,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
     pub(super) is_forbidden: bool,
@@ -69,6 +71,7 @@ impl CallPlan {
         CallPlan {
             options: request.options.clone(),
             recall: RecallState::default(),
+            replay: None,
             // What a run has recorded is its own.
             is_shareable: request.sharing.is_some() && request.options.run.is_none(),
             request,
@@ -77,6 +80,27 @@ impl CallPlan {
             unreachable: None,
             approval: ApprovalState::Open,
             is_forbidden: false,
+        }
+    }
+
+    /// What the call knows and learns if a tape answers it.
+    pub fn replay(&self) -> Option<&Arc<ReplayMemory>> {
+        self.replay.as_ref()?.as_ref()
+    }
+
+    /// A call that has begun with a tape, or without one, is not made otherwise.
+    pub(super) fn keep_tape(&mut self, planned: &PlannedRun) -> Result<(), HubError> {
+        let number = |replay: Option<&Arc<ReplayMemory>>| replay.map(|replay| replay.number);
+        let now = planned.replay();
+        match &self.replay {
+            Some(before) if number(before.as_ref()) != number(now) => {
+                Err(between_tapes(self.request.target.name()))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.replay = Some(now.cloned());
+                Ok(())
+            }
         }
     }
 

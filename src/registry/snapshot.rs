@@ -13,18 +13,18 @@ use std::sync::{Arc, OnceLock};
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
 /// Stands for "no candidate has succeeded yet".
-const NO_CANDIDATE: u64 = u64::MAX;
+pub(super) const NO_CANDIDATE: u64 = u64::MAX;
 
 /// All candidates of one name, in registration order.
 #[derive(Clone)]
 pub struct NameEntry {
     pub candidates: Vec<Arc<Candidate>>,
     /// The position of the name in the list of names: the lowest id of its candidates so far.
-    position: u64,
+    pub(super) position: u64,
     /// The version of the registry at which this name last changed.
     pub changed_at: u64,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
-    last_success: Arc<AtomicU64>,
+    pub(super) last_success: Arc<AtomicU64>,
 }
 
 impl NameEntry {
@@ -74,11 +74,11 @@ impl OrderedName {
 
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    names: Map<Arc<NameEntry>>,
+    pub(super) names: Map<Arc<NameEntry>>,
     /// Names in the order of their first registration, so that lists are stable.
     order: OrdMap<u64, OrderedName>,
     /// Tag → candidates, ordered by priority, then registration.
-    tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
+    pub(super) tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
     candidates: usize,
     version: u64,
     sorted: Lazy<Vec<Arc<str>>>,

@@ -1,4 +1,7 @@
 //! The recordings of one tool or model, in the order in which the calls began, and which of them a call gets.
+//!
+//! Equal calls get their recordings in this order. Whether calls with other arguments have an order too depends on the
+//! cassette: see [`is_sequential`].
 
 use super::difference::{count_differences, first_difference};
 use super::reading::Recording;
@@ -17,47 +20,71 @@ pub(super) struct Lane {
     used: Vec<bool>,
     /// All before it are used.
     head: usize,
-    /// The places of the recordings with the same arguments.
-    by_arguments: HashMap<[u8; 32], Vec<usize>>,
+    by_arguments: HashMap<[u8; 32], EqualCalls>,
+    /// Whether calls come in the order in which they were recorded, whatever their arguments.
+    is_ordered: bool,
+}
+
+/// The places of the recordings with the same arguments.
+#[derive(Default)]
+struct EqualCalls {
+    places: Vec<usize>,
+    /// All before it are used.
+    head: usize,
+}
+
+/// Whether the calls of a cassette were made one after another. Where calls overlapped, several parts of the program ran side
+/// by side, and which of them calls a tool first is a matter of time: it says nothing about what the program does, and is
+/// another order in the next run. The candidates of one call, and those that were given up, are no such parts.
+pub(super) fn is_sequential(calls: &[Arc<Recording>]) -> bool {
+    let mut calls: Vec<&Recording> =
+        calls.iter().map(|call| &**call).filter(|call| !call.was_stopped()).collect();
+    calls.sort_by_key(|call| call.began);
+    let mut open: Vec<&Recording> = Vec::new();
+    calls.into_iter().all(|call| {
+        open.retain(|other| other.ended > call.began);
+        let is_alone = open.iter().all(|other| call.execution.is_some() && other.execution == call.execution);
+        open.push(call);
+        is_alone
+    })
 }
 
 impl Lane {
-    pub fn new(mut recordings: Vec<Arc<Recording>>) -> Self {
+    pub fn new(mut recordings: Vec<Arc<Recording>>, is_ordered: bool) -> Self {
         recordings.sort_by_key(|recording| recording.began);
-        let mut by_arguments: HashMap<[u8; 32], Vec<usize>> = HashMap::new();
+        let mut by_arguments: HashMap<[u8; 32], EqualCalls> = HashMap::new();
         for (at, recording) in recordings.iter().enumerate() {
-            by_arguments.entry(recording.digest).or_default().push(at);
+            by_arguments.entry(recording.digest).or_default().places.push(at);
         }
-        Lane { used: vec![false; recordings.len()], recordings, head: 0, by_arguments }
+        Lane { used: vec![false; recordings.len()], recordings, head: 0, by_arguments, is_ordered }
     }
 
-    /// The next recording, if its arguments are these. Calls that ran at the same time when they were recorded have no order
-    /// among themselves.
+    /// The next recording with these arguments, if it is its turn.
     pub fn next(&mut self, digest: &[u8; 32]) -> Option<Arc<Recording>> {
-        let mut passed = u64::MAX;
-        for at in self.head..self.recordings.len() {
-            let recording = &self.recordings[at];
-            if recording.began > passed {
-                return None;
-            }
-            if self.used[at] {
-                continue;
-            }
-            if recording.digest == *digest {
-                return Some(self.take(at));
-            }
-            if !recording.was_stopped() {
-                passed = passed.min(recording.ended);
-            }
+        let at = self.unused_place(digest)?;
+        // A candidate that was given up may not start at all when another one answers at once.
+        let mut passed = (self.head..at).filter(|before| !self.used[*before]);
+        if self.is_ordered && !passed.all(|before| self.recordings[before].was_stopped()) {
+            return None;
         }
-        None
+        Some(self.take(at))
     }
 
-    /// Any unused recording with these arguments; if all are used, the last one again.
+    /// The next recording with these arguments; if all are used, the last one again.
     pub fn any(&mut self, digest: &[u8; 32]) -> Option<Arc<Recording>> {
-        let places = self.by_arguments.get(digest)?;
-        let at = places.iter().copied().find(|at| !self.used[*at]).or_else(|| places.last().copied())?;
+        let at = match self.unused_place(digest) {
+            Some(at) => at,
+            None => *self.by_arguments.get(digest)?.places.last()?,
+        };
         Some(self.take(at))
+    }
+
+    fn unused_place(&mut self, digest: &[u8; 32]) -> Option<usize> {
+        let equal = self.by_arguments.get_mut(digest)?;
+        while equal.places.get(equal.head).is_some_and(|at| self.used[*at]) {
+            equal.head += 1;
+        }
+        equal.places.get(equal.head).copied()
     }
 
     fn take(&mut self, at: usize) -> Arc<Recording> {

@@ -21,6 +21,8 @@ pub struct Recording {
     /// Counts beginnings and ends: a call overlapped with another one that began before it ended.
     pub began: u64,
     pub ended: u64,
+    /// The same for the candidates of one call.
+    pub execution: Option<u64>,
     /// In milliseconds from the beginning of the recording.
     pub at: f64,
     pub ms: f64,
@@ -212,6 +214,7 @@ impl<'a> LineFields<'a> {
             arguments,
             began,
             ended,
+            execution: self.event.get("call").and_then(Value::as_u64),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufWriter, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,8 @@ pub struct Recorder {
 
 struct CassetteSink {
     /// `None` when the recording has ended.
-    file: Option<BufWriter<File>>,
+    /// Not buffered: a program that is killed leaves all lines that were written.
+    file: Option<File>,
     lines: u64,
     /// The first failure to write.
     trouble: Option<String>,
@@ -61,7 +62,7 @@ impl Recorder {
             Err(TryLockError::Error(_)) | Ok(()) => {}
         }
         file.set_len(0).map_err(|error| unwritable(path, &error))?;
-        let sink = CassetteSink { file: Some(BufWriter::new(file)), lines: 0, trouble: None };
+        let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
         let recorder = Recorder {
             path: path.to_owned(),
             begun: Instant::now(),
@@ -85,11 +86,8 @@ impl Recorder {
             &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
         );
         let mut sink = self.sink.lock();
-        let flushed = sink.file.take().map_or(Ok(()), |mut file| file.flush());
-        match (sink.trouble.take(), flushed) {
-            (Some(trouble), _) => Err(trouble),
-            (None, flushed) => flushed.map(|()| events).map_err(|error| unwritable(&self.path, &error)),
-        }
+        sink.file = None;
+        sink.trouble.take().map_or(Ok(events), Err)
     }
 
     pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>) -> Taping {
@@ -187,6 +185,30 @@ impl Recorder {
             sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
         }
     }
+}
+
+/// Ends a cassette whose program was killed: what it has recorded so far can be replayed. Returns how many events that are;
+/// `None` if the recording has ended by itself, or has not begun.
+pub fn finish_cut(path: &Path) -> Result<Option<u64>, String> {
+    let failed = |error: std::io::Error| unwritable(path, &error);
+    let text = std::fs::read(path).map_err(failed)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines: Vec<&[u8]> =
+        text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let kind =
+        |line: &[u8]| serde_json::from_slice::<Value>(line).ok()?.get("type")?.as_str().map(str::to_owned);
+    let is_open = lines.first().and_then(|line| kind(line)).as_deref() == Some("header")
+        && lines.last().and_then(|line| kind(line)).as_deref() != Some("end");
+    if !is_open {
+        return Ok(None);
+    }
+    let events = lines.len() as u64 - 1;
+    let end = json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events, "cut": true});
+    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.set_len(whole as u64).map_err(failed)?;
+    file.seek(SeekFrom::End(0)).map_err(failed)?;
+    file.write_all(format!("{end}\n").as_bytes()).map_err(failed)?;
+    Ok(Some(events))
 }
 
 fn output_fields(output: &ToolOutput) -> OutputFields {

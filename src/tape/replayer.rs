@@ -1,6 +1,6 @@
 //! Answers calls from a cassette.
 
-use super::lanes::Lane;
+use super::lanes::{Lane, is_sequential};
 use super::line::{CallOnTape, LineKind};
 use super::reading::{Recording, read_calls};
 use crate::canonical::digest;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// How calls are matched with recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayMode {
-    /// In the recorded order of each tool, and all of them.
+    /// Each recorded call once; equal ones in their order, and all of a tool if they were made one after another.
     Strict,
     /// In any order, and as often as wanted.
     Lenient,
@@ -51,15 +51,17 @@ pub struct Replayer {
 impl Replayer {
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
         let (calls, lists) = read_calls(path)?;
+        let calls: Vec<Arc<Recording>> = calls.into_iter().map(Arc::new).collect();
+        let is_ordered = is_sequential(&calls);
         let mut by_key: HashMap<LaneKey, Vec<Arc<Recording>>> = HashMap::new();
         for call in calls {
             let key = (call.kind, call.name.clone(), call.candidate.clone());
-            by_key.entry(key).or_default().push(Arc::new(call));
+            by_key.entry(key).or_default().push(call);
         }
         Ok(Replayer {
             path: path.to_owned(),
             mode,
-            lanes: Mutex::new(by_key.into_iter().map(|(key, calls)| (key, Lane::new(calls))).collect()),
+            lanes: Mutex::new(lanes(by_key, is_ordered)),
             lists: joined(lists),
             missed: Mutex::default(),
         })
@@ -124,6 +126,10 @@ impl Replayer {
         };
         ReplayEnd { missed: self.missed.lock().clone(), unused: unused.into_iter().map(sentence).collect() }
     }
+}
+
+fn lanes(by_key: HashMap<LaneKey, Vec<Arc<Recording>>>, is_ordered: bool) -> HashMap<LaneKey, Lane> {
+    by_key.into_iter().map(|(key, calls)| (key, Lane::new(calls, is_ordered))).collect()
 }
 
 /// Of the lists of one server the last one counts, with tools of earlier ones that it does not have.

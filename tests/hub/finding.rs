@@ -117,7 +117,7 @@ async fn a_capability_finds_tools_of_any_name() {
             gates: hub.gates(candidate),
             approved: None,
             before: None,
-            hub: 0,
+            tape: None,
         })
         .collect();
     let answers = drive(

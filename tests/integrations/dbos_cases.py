@@ -17,7 +17,7 @@ UNSETTLED = "unsettled"
 
 def life(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, __file__, str(folder), *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
 
 
 def main(folder: Path, points: list[str]) -> None:

@@ -21,9 +21,8 @@ QUESTION = "Invite Ann and Bob to lunch, and remind Ann."
 ANSWER = "Ann and Bob have their mails."
 # Ann gets the same mail twice: two equal calls of a run are two effects.
 MAILS = [{"to": name, "text": "Lunch on Monday?"} for name in ("ann", "bob", "ann")]
-POINTS = ["asked 0", "before 0", "after 0", "asked 1", "after 1", "before 2", "after 2", "asked 3"]
-if not os.environ.get("INTEGRATIONS"):
-    POINTS = ["asked 1", "after 1"]  # a sample; `make integrations` visits all
+# "asked", "before" or "after", and a number; the test decides which.
+POINTS: list[str] = json.loads(os.environ.get("DURABLE_POINTS", '["asked 1", "after 1"]'))
 
 
 class Life:

@@ -41,7 +41,7 @@ def cells(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         url=SMALL_MODEL or "http://127.0.0.1:9/v1",
         folder=str(tmp_path),
         tape="record" if records else "replay",
-        cassette=os.fspath(cassette_path(request.path, request.node.name)),
+        cassette=os.fspath(cassette_path(request.node)),
     )
     own = list(notebook.cells)
     at = next(at for at, cell in enumerate(own) if "parameters" in cell.metadata.get("tags", ()))

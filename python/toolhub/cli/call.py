@@ -7,7 +7,7 @@ the schema of the tool wants: the core does that, as for every call.
 import sys
 
 from ._catalog import open_hub, split_name, tell
-from ._exits import USAGE, Failure, code_of
+from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of
 from ._json import items, members
 from ._output import ProgressLine, add_json_argument, clean, is_terminal, put, put_json, say
 from ._sources import add_source_arguments
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from ..hub import ToolHub
     from ..result import ToolResult
 
 
@@ -65,10 +66,21 @@ def run(given: "argparse.Namespace") -> int:
             raise Failure(error, USAGE) from None
         finally:
             line.clear()
-        return _put(result, given)
+        code = 0 if result.success else code_of(result.kind)
+        if code == FAILED and server is not None and not _lists(hub, server, name):
+            # Servers answer for a tool that they do not have in words of their own.
+            code = NOT_FOUND
+        _put(result, given)
+        return code
 
 
-def _put(result: "ToolResult", given: "argparse.Namespace") -> int:
+def _lists(hub: "ToolHub", server: str, name: str) -> bool:
+    """Whether a server lists a tool, as far as it has listed any."""
+    listed = [tool.name for tool in hub.tools(server=server)]
+    return not listed or name in listed
+
+
+def _put(result: "ToolResult", given: "argparse.Namespace") -> None:
     if given.json:
         shown = dict(result)
         if given.full:
@@ -81,11 +93,8 @@ def _put(result: "ToolResult", given: "argparse.Namespace") -> int:
 
             text = "\n".join(json.dumps(block, ensure_ascii=False) for block in result.content)
         put(clean(text) if is_terminal(sys.stdout) else text)
-    if not result.success:
-        if not given.json:
-            say(clean(str(result.error)))
-        return code_of(result.kind)
-    return 0
+    if not result.success and not given.json:
+        say(clean(str(result.error)))
 
 
 def read_arguments(words: list[str]) -> "dict[str, Any]":

@@ -2,7 +2,9 @@
 
 import os
 
+from .. import _core
 from ._exits import FAILED, USAGE, Failure
+from ._output import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.description = (
-        "Run a command; the hubs in it record their calls, and those of models, to a cassette. "
-        "The exit code is that of the command."
+        "Run a command; the hubs in it record their calls, and those of models, to a cassette. If the command is killed, the "
+        "cassette has what was recorded so far. The exit code is that of the command."
     )
     parser.add_argument("--output", "-o", default="cassette.ndjson", metavar="FILE", help="(cassette.ndjson)")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
@@ -29,6 +31,15 @@ def run(given: "argparse.Namespace") -> int:
         raise Failure(
             f"nothing in the command has imported toolhub, so there is no {given.output}", code or FAILED
         )
+    try:
+        events = _core.finish_cassette(path)
+    except ValueError as error:
+        raise Failure(error, code or FAILED) from None
+    if events is not None:
+        say(
+            f"The command ended before its recording did (exit code {code}). {given.output} has what had ended until then "
+            f"(events: {events}), and can be replayed."
+        )
     return code
 
 
@@ -37,6 +48,8 @@ def run_with(words: list[str], variable: str, value: str) -> int:
     import subprocess
 
     try:
-        return subprocess.run(words, env={**os.environ, variable: value}, check=False).returncode
+        code = subprocess.run(words, env={**os.environ, variable: value}, check=False).returncode
     except OSError as error:
         raise Failure(f"'{words[0]}' cannot be started: {error.strerror}", USAGE) from None
+    # As a shell tells that a signal has ended it.
+    return code if code >= 0 else 128 - code

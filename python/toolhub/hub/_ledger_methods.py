@@ -51,7 +51,8 @@ class LedgerMethods:
         """Take a run and begin it again: equal calls with `run=` give what they gave before, and are not made again.
 
         A new process needs this only to look at `unknown` rows first, or to let the run go at the end of a `with` block;
-        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if another process works on it.
+        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if another hub works on it, or if the store
+        that had it was lost.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -68,8 +69,9 @@ class LedgerMethods:
         (1, True, ['ann'])
         """
         check_text("run", run)
-        if not _core.claim_run(self._core, run):
-            raise ToolError(f"Another process is working on run '{run}'.", kind="not_allowed")
+        why_not = _core.claim_run(self._core, run)
+        if why_not is not None:
+            raise ToolError(why_not, kind="not_allowed")
         return ResumedRun(cast("ToolHub", self), run)
 
     def settle(self, id: str, decision: Decision, result: Any = None) -> None:
@@ -82,7 +84,7 @@ class LedgerMethods:
         check_text("decision", decision)
         if not _core.settle_row(self._core, id, decision, result):
             raise ToolError(
-                f"There is no row '{id}' in the ledger that can be settled; a call that is under way cannot be.",
+                f"There is no row '{id}' in the ledger that can be settled; only one that is unknown can be.",
                 kind="not_found",
             )
 

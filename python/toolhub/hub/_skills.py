@@ -2,7 +2,9 @@
 
 import os
 import weakref
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from .. import _core
@@ -16,8 +18,16 @@ if TYPE_CHECKING:
 RUN_SCRIPT = "run_skill_script"
 """The tool by which a model runs scripts of skills, if that is allowed."""
 
-_SCRIPT_TIMEOUT = 75.0
-"""Seconds for the tool; longer than a script may run, so that its own timeout is the one that reports."""
+_OTHER_NAME = "run_skill_script_of_hub"
+"""Its name where the user has a tool of the usual one, and the hub is asked to run a script."""
+
+_SCRIPT_ENDING = 15.0
+"""Seconds that the tool has when the time of its script is over, so that the script's own limit is the one that reports."""
+
+_SCRIPT_TIMEOUT = 60.0 + _SCRIPT_ENDING
+
+_limit: ContextVar[float | None] = ContextVar("toolhub_script_limit", default=None)
+"""The limit of a script that the program runs itself."""
 
 _SCRIPT_PARAMETERS = {
     "type": "object",
@@ -66,23 +76,43 @@ class Skills:
         what = "There is no skill" if tool is None else "No files belong to"
         raise ToolError(f"{what} {skill!r}; hub.tools(source='skills') lists them.", ErrorKind.NOT_FOUND)
 
-    async def run_script(
+    def script_call(
         self, skill: str, script: str, args: Iterable[str], timeout: float | None
-    ) -> dict[str, Any]:
-        """See `ToolHub.run_skill_script`."""
+    ) -> tuple[str, dict[str, Any], float]:
+        """The call that runs a script, for `ToolHub.run_skill_script`: the tool, its arguments and the limit of the script."""
+        from ..loading import scripts
+
+        limit = scripts.TIMEOUT if timeout is None else check_seconds("timeout", timeout, above_zero=True)
+        self._permitted_folder(skill)
+        arguments = {"skill": skill, "script": script, "args": scripts.words(args)}
+        return self._own_tool(), arguments, limit
+
+    @contextmanager
+    def limited(self, seconds: float) -> Generator[float]:
+        """Inside, scripts have this limit; gives the limit for the tool."""
+        token = _limit.set(seconds)
+        try:
+            yield seconds + _SCRIPT_ENDING
+        finally:
+            _limit.reset(token)
+
+    async def run_script(self, skill: str, script: str, args: Iterable[str]) -> dict[str, Any]:
+        """Run a script: what the tool does."""
+        from ..loading import scripts
+
+        folder, limit = self._permitted_folder(skill), _limit.get()
+        return await scripts.run(skill, folder, script, args, scripts.TIMEOUT if limit is None else limit)
+
+    def _permitted_folder(self, skill: str) -> "Path":
         from pathlib import Path
 
-        if timeout is not None:
-            timeout = check_seconds("timeout", timeout, above_zero=True)
         folder = Path(self.location(skill)).parent
         if not self._is_permitted(folder):
             raise ToolError(
                 f"Scripts of the skill {skill!r} may not be run; load its folder with allow_scripts=True to allow it.",
                 ErrorKind.NOT_ALLOWED,
             )
-        from ..loading import scripts
-
-        return await scripts.run(skill, folder, script, args, scripts.TIMEOUT if timeout is None else timeout)
+        return folder
 
     def _is_permitted(self, folder: "Path") -> bool:
         """The latest decision about the folder or a folder that contains it."""
@@ -91,9 +121,19 @@ class Skills:
         )
         return next(decisions, False)
 
+    def _own_tool(self) -> str:
+        """The name of the tool that runs scripts. A tool of the user's may have the usual one."""
+        if self._registration.registered(RUN_SCRIPT, "tools") == [self._script_tool]:
+            return RUN_SCRIPT
+        if _OTHER_NAME not in self._core:
+            self._register(_OTHER_NAME)
+        return _OTHER_NAME
+
     def _offer_scripts(self) -> None:
-        if RUN_SCRIPT in self._core:
-            return
+        if RUN_SCRIPT not in self._core:
+            self._script_tool = self._register(RUN_SCRIPT)
+
+    def _register(self, name: str) -> Any:
         # The core holds the tool, and this object holds the core: a strong reference would be a cycle.
         owner = weakref.ref(self)
 
@@ -101,22 +141,25 @@ class Skills:
             skills = owner()
             if skills is None:
                 raise ToolError("The hub is closed.", ErrorKind.CLOSED)
-            return await skills.run_script(skill, script, args or (), None)
+            return await skills.run_script(skill, script, args or ())
 
-        self._script_tool = run_skill_script
         self._registration.register(
             run_skill_script,
+            name=name,
             description="Run a script of a skill, in the skill's folder; returns exit code and output.",
             effects=True,
             capabilities=[],
             timeout=_SCRIPT_TIMEOUT,
             parameters=_SCRIPT_PARAMETERS,
         )
+        return run_skill_script
 
     def _withdraw_scripts(self) -> None:
         # The user may have registered another tool of that name.
         if self._script_tool is not None:
             self._registration.take(RUN_SCRIPT, "tools", self._script_tool)
+            self._script_tool = None
+        self._registration.unregister(_OTHER_NAME, "tools")
 
 
 def file_content(answer: dict[str, Any]) -> str | bytes:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _background
 from .._user_functions import in_thread
@@ -10,6 +10,9 @@ from ..servers import LoadReport
 from ._folders import FolderLoader
 from ._skills import Skills
 from ._store import HubStore
+
+if TYPE_CHECKING:
+    from . import ToolHub
 
 
 class SourceMethods:
@@ -84,9 +87,13 @@ class SourceMethods:
 
         Only for skills of folders whose latest load had `allow_scripts=True`; otherwise it raises `ToolError` of kind
         `not_allowed`. No shell is involved, arguments are passed verbatim, the environment is minimal, and after `timeout`
-        seconds (default 60) the script and its child processes are killed.
+        seconds (default 60) the script and its child processes are killed. It is a call of the tool `run_skill_script`: it has
+        a row in the ledger, and is recorded and replayed.
         """
-        return await self._skills.run_script(skill, script, args, timeout)
+        tool, arguments, limit = self._skills.script_call(skill, script, args, timeout)
+        with self._skills.limited(limit) as longest:
+            result = await cast("ToolHub", self).execute(tool, arguments, timeout=longest)
+        return result.unwrap()
 
     def run_skill_script_sync(
         self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None

@@ -35,18 +35,24 @@ _RUNNERS = {
 }
 
 
-async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeout: float) -> dict[str, Any]:
-    """Run a script of a skill in the skill's folder. What it starts ends with it."""
-    words = list(args)
-    texts = all(isinstance(word, str) and "\0" not in word for word in words)  # type: ignore[reportUnnecessaryIsInstance]
+def words(args: Iterable[str]) -> list[str]:
+    """The arguments of a script, checked."""
+    given = list(args)
+    texts = all(isinstance(word, str) and "\0" not in word for word in given)  # type: ignore[reportUnnecessaryIsInstance]
     if isinstance(args, str) or not texts:
         raise ToolError("args must be a list of texts without zero bytes.", ErrorKind.INVALID_ARGUMENTS)
+    return given
+
+
+async def run(skill: str, folder: Path, script: str, args: Iterable[str], timeout: float) -> dict[str, Any]:
+    """Run a script of a skill in the skill's folder. What it starts ends with it."""
+    given = words(args)
     try:
         path = Path(_core.skill_file(str(folder), script))
     except PermissionError as error:
         raise ToolError(f"Skill {skill!r}: the script {error}.", ErrorKind.NOT_ALLOWED) from None
     try:
-        process = await _start([*_runner(path), str(path), *words], folder)
+        process = await _start([*_runner(path), str(path), *given], folder)
     except OSError as error:
         sentence = f"The script {script!r} of the skill {skill!r} could not be started: {error.strerror}."
         raise ToolError(sentence, ErrorKind.TOOL_ERROR) from error

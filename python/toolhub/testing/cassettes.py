@@ -96,9 +96,10 @@ class record(_Tape):
 class replay(_Tape):
     """Answer the calls of a hub, or of all hubs of this process, from a file; models too. For `with` and `async with`.
 
-    No tool runs, no server is started. `mode`: `"strict"` wants the recorded calls of each tool in their order, and all of
-    them; `"lenient"` takes them in any order and as often as wanted; `"timed"` is strict, and answers take as long as they
-    took. A call that was not recorded fails, and the end raises `ReplayError`.
+    No tool runs, no server is started, and nothing is left for real calls. `mode`: `"strict"` wants each recorded call once:
+    equal ones in their order, and all of a tool if no calls overlapped when they were recorded; `"lenient"` takes them in any
+    order and as often as wanted; `"timed"` is strict, and answers take as long as they took. A call that was not recorded
+    fails, and the end raises `ReplayError`.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ A file of cases is a YAML mapping with a list `cases`; each has a `name`, a `cas
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -188,10 +189,23 @@ def junit(results: list[CaseResult]) -> str:
     failed = sum(not result.passed for result in results)
     suite = ET.Element("testsuite", name="toolhub eval", tests=str(len(results)), failures=str(failed))
     for result in results:
-        case = ET.SubElement(suite, "testcase", classname="toolhub.eval", name=result.name)
+        case = ET.SubElement(suite, "testcase", classname="toolhub.eval", name=_for_xml(result.name))
         if result.failures:
-            ET.SubElement(case, "failure", message=result.failures[0]).text = "\n".join(result.failures)
+            texts = [_for_xml(failure) for failure in result.failures]
+            ET.SubElement(case, "failure", message=texts[0]).text = "\n".join(texts)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
+
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _for_xml(text: str) -> str:
+    """XML has no form for control characters and lone surrogates: they are shown as in Python.
+
+    >>> print(_for_xml("a" + chr(0) + "b"))
+    a\\x00b
+    """
+    return _NOT_XML.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def as_json(results: list[CaseResult]) -> str:

@@ -1,7 +1,12 @@
-"""Refuses real connections of this process, so that a test cannot reach the network by mistake."""
+"""Refuses real connections of this process, so that a test cannot reach the network by mistake.
+
+Python tells an audit hook of every connection and every datagram before it is made, whichever class or module makes it
+(`socket`, `_socket`, asyncio). A hook cannot be removed, so one is added at the first use and looks at what is blocked now.
+"""
 
 import ipaddress
 import socket
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -9,6 +14,16 @@ from typing import Any, cast
 
 class NetworkBlockedError(OSError):
     """A connection was refused because the network is blocked."""
+
+
+_TO_ADDRESS = ("socket.connect", "socket.sendto", "socket.sendmsg")
+"""Events with a socket and an address, which is None where the socket is connected."""
+_BY_NAME = ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+"""Events of a name that is looked up."""
+
+_blocks: list[bool] = []
+"""What is blocked now; of each block, whether this machine is allowed."""
+_hook_is_there = False
 
 
 @contextmanager
@@ -21,47 +36,42 @@ def block_network(*, allow_loopback: bool = False) -> Generator[None]:
     Traceback (most recent call last):
     toolhub.testing.network.NetworkBlockedError: The network is blocked: a connection to 192.0.2.1:80 was refused.
     """
-    before = {name: getattr(socket.socket, name) for name in ("connect", "connect_ex", "sendto")}
-    resolve = socket.getaddrinfo
-
-    def guarded(name: str) -> Any:
-        def call(self: socket.socket, *args: Any) -> Any:
-            # The address comes last, in `sendto` too.
-            if self.family != getattr(socket, "AF_UNIX", None):
-                _check(args[-1], allow_loopback)
-            return before[name](self, *args)
-
-        return call
-
-    def guarded_resolve(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
-        _check((host, port), allow_loopback)
-        return resolve(host, port, *args, **kwargs)
-
-    for name in before:
-        setattr(socket.socket, name, guarded(name))
-    socket.getaddrinfo = guarded_resolve
+    global _hook_is_there
+    if not _hook_is_there:
+        _hook_is_there = True
+        sys.addaudithook(_audit)
+    _blocks.append(allow_loopback)
     try:
         yield
     finally:
-        socket.getaddrinfo = resolve
-        for name, function in before.items():
-            setattr(socket.socket, name, function)
+        _blocks.remove(allow_loopback)
 
 
-def _check(address: Any, allow_loopback: bool) -> None:
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if not _blocks or not event.startswith("socket."):
+        return
+    if event in _TO_ADDRESS:
+        if args[1] is not None and args[0].family != getattr(socket, "AF_UNIX", None):
+            _check(args[1])
+    elif event in _BY_NAME:
+        _check((args[0], args[1] if len(args) > 1 else None))
+
+
+def _check(address: Any) -> None:
     parts = cast("tuple[Any, ...]", address) if isinstance(address, tuple) else (address, None)
-    host, port = str(parts[0]), parts[1]
-    if _is_number(host) and not ipaddress.ip_address(host.partition("%")[0]).is_loopback:
-        pass
-    elif allow_loopback and (host in ("localhost", "None", "") or _is_number(host)):
+    host, port = _text(parts[0]), parts[1]
+    if all(_blocks) and (host in ("localhost", "None", "") or _is_loopback(host)):
         return
     shown = f"{host}:{port}" if port is not None else host
     raise NetworkBlockedError(f"The network is blocked: a connection to {shown} was refused.")
 
 
-def _is_number(host: str) -> bool:
+def _text(host: Any) -> str:
+    return host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
+
+
+def _is_loopback(host: str) -> bool:
     try:
-        ipaddress.ip_address(host.partition("%")[0])
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return False
-    return True

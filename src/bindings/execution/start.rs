@@ -22,7 +22,6 @@ use crate::kill_point::kill_point;
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
-use crate::tape;
 use crate::tool::{CallContext, OnProgress};
 use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
@@ -171,8 +170,13 @@ impl Execution {
         prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
         // An attempt that was put on tape before its row was written goes on here.
-        let is_on_tape = slf.get().state.lock().attempts[start.slot].taping.is_some();
-        match tape::current(Some(slf.get().hub.get().address())).filter(|_| !is_on_tape) {
+        let tape = {
+            let state = slf.get().state.lock();
+            let is_on_tape = state.attempts[start.slot].taping.is_some();
+            let tape = state.plan.as_ref().and_then(|plan| plan.tape.as_ref()).filter(|_| !is_on_tape);
+            tape.map(|one| one.tape.clone())
+        };
+        match tape {
             Some(tape) => Self::launch_on_tape(slf, start, prepared, &tape),
             None => Self::launch_tool(slf, start, prepared),
         }

@@ -14,20 +14,23 @@ mod occurrences;
 mod owner;
 mod queue;
 mod rows;
+mod run_marks;
 mod runs;
 
-pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
+pub use approvals::{ApprovalAnswer, ApprovalQuestion, DecidedApproval, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
-pub use runs::{NOT_SENT, RunCall, RunMemory, Settlement};
+pub use runs::{NOT_SENT, RunCall, RunClaim, RunMemory, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
 use queue::LedgerTask;
+use run_marks::RunMarks;
+use runs::RunPlace;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -45,6 +48,8 @@ type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 pub struct Ledger {
     queue: Arc<LedgerQueue>,
     occurrences: Arc<Occurrences>,
+    /// The runs that are noted beside the file.
+    marks: Option<Arc<RunMarks>>,
     begun: AtomicUsize,
     /// A ledger belongs to one process; its copy in a forked child does nothing.
     process: u32,
@@ -54,6 +59,7 @@ impl Ledger {
     /// A ledger in the file of a store, or in memory.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Ledger {
+            marks: path.as_deref().map(RunMarks::beside).map(Arc::new),
             queue: LedgerQueue::new(path),
             occurrences: Arc::default(),
             begun: AtomicUsize::new(0),
@@ -96,21 +102,40 @@ impl Ledger {
 
     /// What the run knows of this call.
     pub fn recall(&self, wanted: RunCall, done: LedgerDone<RunMemory>) {
-        let (path, call) = (self.queue.path.clone(), new_row_id());
-        self.ask(
-            move |connection, owner| runs::recall(connection, path.as_deref(), &wanted, &call, owner),
-            done,
-        );
+        let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
+        let noted = self.noting(&wanted.principal, &wanted.run);
+        let recall = move |connection: &Connection, owner: &str| {
+            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
+            runs::recall(connection, place, &wanted, &call, owner)
+        };
+        let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Taken | RunMemory::Lost(_));
+        self.ask(recall, Box::new(move |memory| done(memory.and_then(|memory| noted(memory, is_held)))));
     }
 
-    /// Takes a run, and counts its calls from the beginning. False if another process has it.
-    pub fn claim(&self, principal: String, run: String, done: LedgerDone<bool>) {
+    /// Takes a run, and counts its calls from the beginning.
+    pub fn claim(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
-        let path = self.queue.path.clone();
-        self.ask(
-            move |connection, owner| runs::claim(connection, path.as_deref(), (&principal, &run), owner),
-            done,
-        );
+        let (path, marks) = (self.queue.path.clone(), self.marks.clone());
+        let noted = self.noting(&principal, &run);
+        let claim = move |connection: &Connection, owner: &str| {
+            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
+            runs::claim(connection, place, (&principal, &run), owner)
+        };
+        let is_held = |claim: &RunClaim| *claim == RunClaim::Held;
+        self.ask(claim, Box::new(move |claim| done(claim.and_then(|claim| noted(claim, is_held)))));
+    }
+
+    /// Notes a run that is held, after it was written: from now on its loss is noticed.
+    fn noting<T>(
+        &self,
+        principal: &str,
+        run: &str,
+    ) -> impl FnOnce(T, fn(&T) -> bool) -> Result<T, LedgerFailure> + Send + 'static {
+        let (marks, principal, run) = (self.marks.clone(), principal.to_owned(), run.to_owned());
+        move |known, is_held| match marks.filter(|_| is_held(&known)) {
+            Some(marks) => marks.note(&principal, &run).map(|()| known),
+            None => Ok(known),
+        }
     }
 
     /// Lets other processes have the run.
@@ -147,6 +172,25 @@ impl Ledger {
     /// Uses an approval up, or asks for one.
     pub fn ask_approval(&self, question: ApprovalQuestion, done: LedgerDone<ApprovalAnswer>) {
         self.ask(move |connection, _| approvals::ask(connection, &question), done);
+    }
+
+    /// The answer to a question, if it was given and can be used. It is not used up by this.
+    pub fn decided_approval(&self, digest: String, done: LedgerDone<Option<DecidedApproval>>) {
+        self.ask(move |connection, _| approvals::decided(connection, &digest), done);
+    }
+
+    /// The same as [`Ledger::ask_approval`], with an answer of another ledger.
+    pub fn ask_approval_knowing(
+        &self,
+        known: Option<DecidedApproval>,
+        question: ApprovalQuestion,
+        done: LedgerDone<ApprovalAnswer>,
+    ) {
+        let ask = move |connection: &Connection, _: &str| {
+            known.iter().try_for_each(|known| approvals::adopt(connection, &question, known))?;
+            approvals::ask(connection, &question)
+        };
+        self.ask(ask, done);
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {

@@ -3,6 +3,7 @@
 
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
+use super::run_marks::RunMarks;
 use crate::store::time::now;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
@@ -32,8 +33,27 @@ pub enum RunMemory {
     Unknown(String),
     /// It is over, with another definition of the tool: the id of its row.
     Changed(String),
-    /// Another process has the run.
+    /// Another hub has the run.
     Taken,
+    /// The store that had the run is gone: where its runs are noted.
+    Lost(String),
+}
+
+/// What came of taking a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunClaim {
+    Held,
+    /// Another hub has it.
+    Taken,
+    /// The store that had it is gone: where its runs are noted.
+    Lost(String),
+}
+
+/// Where the runs of a ledger are: nowhere but in memory, or in a file.
+#[derive(Clone, Copy)]
+pub struct RunPlace<'a> {
+    pub path: Option<&'a Path>,
+    pub marks: Option<&'a RunMarks>,
 }
 
 /// The start of the error of a row of which nothing left the process.
@@ -41,27 +61,32 @@ pub const NOT_SENT: &str = "not_sent";
 
 pub fn claim(
     connection: &Connection,
-    path: Option<&Path>,
+    place: RunPlace<'_>,
     (principal, run): (&str, &str),
     own: &str,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<RunClaim> {
     let owner: Option<String> = connection
         .prepare_cached("SELECT owner FROM runs WHERE principal = ?1 AND run = ?2")?
         .query_row([principal, run], |row| row.get(0))
         .optional()?;
     match owner {
-        Some(owner) if owner == own => return Ok(true),
-        Some(owner) if path.is_some_and(|path| !owner.is_empty() && is_alive(path, &owner)) => {
-            return Ok(false);
+        Some(owner) if owner == own => return Ok(RunClaim::Held),
+        Some(owner) if place.path.is_some_and(|path| !owner.is_empty() && is_alive(path, &owner)) => {
+            return Ok(RunClaim::Taken);
         }
-        _ => {}
+        Some(_) => {}
+        None => {
+            if let Some(marks) = place.marks.filter(|marks| marks.is_lost(principal, run)) {
+                return Ok(RunClaim::Lost(marks.path.display().to_string()));
+            }
+        }
     }
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)",
         )?
         .execute(params![principal, run, own, now()])?;
-    rows::reap(connection, path, own).map(|()| true)
+    rows::reap(connection, place.path, own).map(|()| RunClaim::Held)
 }
 
 pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
@@ -72,13 +97,15 @@ pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -
 /// What is known about a call; a new one is noted under `call`.
 pub fn recall(
     connection: &Connection,
-    path: Option<&Path>,
+    place: RunPlace<'_>,
     wanted: &RunCall,
     call: &str,
     own: &str,
 ) -> rusqlite::Result<RunMemory> {
-    if !claim(connection, path, (&wanted.principal, &wanted.run), own)? {
-        return Ok(RunMemory::Taken);
+    match claim(connection, place, (&wanted.principal, &wanted.run), own)? {
+        RunClaim::Held => {}
+        RunClaim::Taken => return Ok(RunMemory::Taken),
+        RunClaim::Lost(noted) => return Ok(RunMemory::Lost(noted)),
     }
     let key = params![wanted.principal, wanted.run, wanted.tool, wanted.arguments, wanted.occurrence];
     let known: Option<(String, String, Option<String>)> = connection
@@ -116,13 +143,21 @@ pub fn recall(
     let are_known = !definition.is_empty() && !wanted.definition.is_empty();
     let is_changed = are_known && definition != wanted.definition;
     Ok(match (result.and_then(|text| serde_json::from_str(&text).ok()), open) {
-        (Some(_), Some((row, ..))) if is_changed => RunMemory::Changed(row.clone()),
+        (Some(_), Some((row, ..))) if is_changed => {
+            mark_changed(connection, &call)?;
+            RunMemory::Changed(row.clone())
+        }
         // A read is done again with the tool as it is now.
         (Some(_), None) if is_changed => RunMemory::New(call),
         (Some(result), _) => RunMemory::Over(result),
         (None, Some((row, ..))) => RunMemory::Unknown(row.clone()),
         (None, None) => RunMemory::New(call),
     })
+}
+
+/// Somebody may decide about a call that is over, because its tool is another one now.
+fn mark_changed(connection: &Connection, call: &str) -> rusqlite::Result<()> {
+    connection.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [call]).map(drop)
 }
 
 type KnownAttempt = (String, EffectState, Option<String>);
@@ -168,7 +203,8 @@ impl Settlement {
     }
 }
 
-/// Decides about a row. False if there is none, or its process still works on it.
+/// Decides about a row that is unknown, or whose tool has changed since. False if there is no such row: what is known to have
+/// happened, or to have failed, stays as it is.
 pub fn settle(
     connection: &Connection,
     path: Option<&Path>,
@@ -177,12 +213,15 @@ pub fn settle(
     own: &str,
 ) -> rusqlite::Result<bool> {
     rows::reap(connection, path, own)?;
-    let found: Option<(String, String, String)> = connection
-        .prepare_cached("SELECT call, state, principal FROM ledger WHERE id = ?1")?
+    let found: Option<(String, bool, String)> = connection
+        .prepare_cached(
+            "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal
+             FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
+        )?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((call, state, owner)) = found else { return Ok(false) };
-    if state == EffectState::Started.name() || principal.is_some_and(|principal| principal != owner) {
+    let Some((call, is_open, owner)) = found else { return Ok(false) };
+    if !is_open || principal.is_some_and(|principal| principal != owner) {
         return Ok(false);
     }
     let (state, error, result) = match decision {

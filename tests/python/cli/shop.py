@@ -65,6 +65,9 @@ for line in sys.stdin:
         result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
     elif method == "tools/list":
         result = {"tools": TOOLS}
+    elif method == "tools/call" and params["name"] not in {one["name"] for one in TOOLS}:
+        say(id=request["id"], error={"code": -32602, "message": f"Unknown tool: {params['name']}"})
+        continue
     elif method == "tools/call":
         result = call(params["name"], params.get("arguments", {}), params.get("_meta", {}))
     elif "id" in request:

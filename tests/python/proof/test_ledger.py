@@ -327,7 +327,9 @@ def test_a_killed_program_started_again_does_nothing_twice(tmp_path: Path) -> No
         # It is under way: another process neither calls its row unknown nor gets its run.
         with ToolHub(store=store) as hub:
             assert [row.state for row in hub.ledger("r")] == ["done", "started"]
-            with pytest.raises(ToolError, match="Another process is working on run 'r'"):
+            with pytest.raises(
+                ToolError, match="another hub, in this process or another one, is working on run 'r'"
+            ):
                 hub.resume("r")
         with start(store, effects, "") as second:
             assert second.communicate(timeout=60)[0] == "not_allowed\n"

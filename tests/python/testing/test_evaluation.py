@@ -11,7 +11,7 @@ import pytest
 from toolhub import ToolHub
 from toolhub.cli import main
 from toolhub.testing import record
-from toolhub.testing.evaluation import CasesError, evaluate
+from toolhub.testing.evaluation import CaseResult, CasesError, evaluate, junit
 
 OWN = Path(__file__).parents[3] / "examples" / "eval" / "cases.yaml"
 
@@ -101,6 +101,15 @@ def test_the_command_reports_compares_and_exits(folder: Path, capsys: pytest.Cap
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["case 1"]
     saved.write_text("[]")
     assert main(["eval", str(path), "--compare", str(saved)]) == 2
+
+
+def test_a_failure_with_control_characters_is_xml() -> None:
+    failure = "a\x00\x1b[2Jb\ud800\uffffc\td\U0001f600"
+    (case,) = ET.fromstring(junit([CaseResult("n\x01", [failure])]))
+    shown = case.find("failure")
+    assert case.get("name") == "n\\x01"
+    assert shown is not None
+    assert shown.text == "a\\x00\\x1b[2Jb\\ud800\\uffffc\td\U0001f600"
 
 
 @pytest.mark.parametrize(

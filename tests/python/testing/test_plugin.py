@@ -53,7 +53,7 @@ def test_a_missing_cassette_fails_is_recorded_on_request_and_then_replayed(proje
     assert not (project.path / "ran").exists()
     pytest_in(project, "--toolhub-record").assert_outcomes(passed=2)
     assert sorted(file.name for file in (project.path / "cassettes").iterdir()) == [
-        "test_it.test_more_a_b_.ndjson",
+        "test_it.test_more_a_b_-ca3cab07.ndjson",
         "test_it.test_now.ndjson",
     ]
     pytest_in(project, "--toolhub-record").assert_outcomes(passed=2)
@@ -167,3 +167,123 @@ def test_pytest_starts_with_warnings_as_errors(tmp_path: Path) -> None:
         [sys.executable, "-m", "pytest", "-q", "-W", "error"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_test_has_a_cassette_of_its_own(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_it="""
+        import pytest
+        from toolhub import ToolHub
+
+        def said(text):
+            hub = ToolHub()
+            hub.register(lambda text: text, name="say", read_only=True)
+            return hub.call("say", {"text": text}).result
+
+        class TestA:
+            def test_x(self, toolhub_cassette):
+                assert said("A") == "A"
+
+            class TestIn:
+                def test_x(self, toolhub_cassette):
+                    assert said("in") == "in"
+
+        class TestB:
+            def test_x(self, toolhub_cassette):
+                assert said("B") == "B"
+
+        @pytest.mark.parametrize("text", ["a/b", "a b", "a_b", "../../a", "q" * 300, "a::b"], ids=str)
+        def test_x(toolhub_cassette, text):
+            assert toolhub_cassette.parent.name == "cassettes"
+            assert said(text) == text
+        """
+    )
+    pytest_in(project, "--toolhub-record").assert_outcomes(passed=9)
+    names = {file.name for file in (project.path / "cassettes").iterdir()}
+    assert len(names) == 9
+    whole = {f"test_it.{test}.ndjson" for test in ("TestA.test_x", "TestA.TestIn.test_x", "TestB.test_x")}
+    assert whole < names
+    pytest_in(project).assert_outcomes(passed=9)
+
+
+def test_options_leave_the_paths_that_follow_them(project: pytest.Pytester) -> None:
+    project.makepyfile(test_other="def test_other(): assert False\n")
+    for option in ("--toolhub-record", "--toolhub-record=once", "--toolhub-record=all", "--block-network"):
+        pytest_in(project, option, "test_it.py").assert_outcomes(passed=2)
+    wrong = pytest_in(project, "--block-network=some", "test_it.py")
+    assert wrong.ret == 4
+    wrong.stderr.fnmatch_lines(["*--block-network*'some'*"])
+
+
+def test_datagrams_and_bare_sockets_are_blocked(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_it="""
+        import _socket
+        import asyncio
+        import socket
+        import pytest
+        from toolhub.testing import NetworkBlockedError
+
+        ADDRESS = ("127.0.0.1", 9)
+
+        def udp():
+            return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+        WAYS = {
+            "sendto": lambda: udp().sendto(b"x", ADDRESS),
+            "sendto with flags": lambda: udp().sendto(b"x", 0, ADDRESS),
+            "sendmsg": lambda: udp().sendmsg([b"x"], [], 0, ADDRESS),
+            "connect_ex": lambda: socket.socket().connect_ex(ADDRESS),
+            "a bare socket": lambda: _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM).connect(ADDRESS),
+            "a bare datagram": lambda: _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM).sendto(b"x", ADDRESS),
+            "IPv6": lambda: socket.socket(socket.AF_INET6).connect(("::1", 9)),
+            "asyncio": lambda: asyncio.run(asyncio.wait_for(connected(), 5)),
+            "a name": lambda: socket.gethostbyname("example.com"),
+        }
+
+        async def connected():
+            await asyncio.open_connection(*ADDRESS)
+
+        @pytest.mark.filterwarnings("ignore::ResourceWarning")
+        @pytest.mark.parametrize("way", WAYS)
+        def test_way(way):
+            with pytest.raises(NetworkBlockedError):
+                WAYS[way]()
+
+        def test_pair():
+            one, other = socket.socketpair()
+            one.sendmsg([b"x"])
+            assert other.recv(1) == b"x"
+            one.close()
+            other.close()
+        """
+    )
+    pytest_in(project, "--block-network").assert_outcomes(passed=10)
+
+
+KILLED = """
+import os, signal
+from toolhub import ToolHub
+hub = ToolHub()
+hub.register(lambda a: a, name="same", read_only=True)
+for a in range(3):
+    hub.call("same", {"a": a})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_what_a_killed_command_has_recorded_can_be_replayed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(KILLED)
+    killed = toolhub("record", "-o", "c.ndjson", "--", sys.executable, "program.py", folder=tmp_path)
+    assert killed.returncode == 128 + 9
+    assert "c.ndjson has what had ended until then (events: 3), and can be replayed" in killed.stderr
+    (tmp_path / "program.py").write_text(KILLED.rpartition("os.kill")[0])
+    again = toolhub("replay", "c.ndjson", "--", sys.executable, "program.py", folder=tmp_path)
+    assert (again.returncode, again.stderr) == (0, "")
+    # Without the command that waits for it, what is left says that it was not finished.
+    whole = (tmp_path / "c.ndjson").read_text().splitlines(keepends=True)
+    (tmp_path / "c.ndjson").write_text("".join(whole[:-1]))
+    cut = toolhub("replay", "c.ndjson", "--", sys.executable, "program.py", folder=tmp_path)
+    assert cut.returncode == 2
+    assert "the recording was not finished" in cut.stderr

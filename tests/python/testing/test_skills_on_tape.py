@@ -63,3 +63,25 @@ def test_skills_are_recorded_and_replayed(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(ReplayError, match="'greet'"), replay(tape, "lenient"):
             assert hub.call("greet", {"file": "SKILL.md"}).kind == "not_found"
     assert (tmp_path / "ran").read_text() == "xx"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="scripts run under their own interpreter")
+def test_a_script_that_the_program_runs_is_recorded_too(folder: Path, tmp_path: Path) -> None:
+    tape, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
+
+    def run(hub: ToolHub) -> dict[str, Any]:
+        return hub.run_skill_script_sync("greet", "say.py", ["hi"], timeout=50)
+
+    with opened(folder, store) as hub, record(tape) as recorded:
+        first = run(hub)
+        assert [(row.tool, row.state) for row in hub.ledger()] == [("run_skill_script", "done")]
+    assert (recorded.events, first["stdout"]) == (1, "said hi\n")
+    with opened(folder, store) as hub, replay(tape):
+        assert run(hub) == first
+    assert (tmp_path / "ran").read_text() == "x"
+    # A tool of the user's with that name is another one.
+    with opened(folder, store) as hub:
+        hub.register(lambda: "mine", name="run_skill_script", replace=True)
+        assert run(hub) == first
+        assert [row.tool for row in hub.ledger()] == ["run_skill_script", "run_skill_script_of_hub"]
+    assert (tmp_path / "ran").read_text() == "xx"
