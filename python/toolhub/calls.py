@@ -152,9 +152,10 @@ class CurrentCall:
     def ask_sync(
         self, message: str, schema: Mapping[str, Any] | None = None, *, key: str = "question"
     ) -> Answer:
-        """`ask`, for sync tools. If the caller goes or cancels the call, or its time is over, it raises `asyncio.CancelledError`.
+        """`ask`, for sync tools.
 
-        So do the other questions of sync tools.
+        This and the other questions of sync tools raise `asyncio.CancelledError` when the caller goes or cancels the call,
+        or when its time is over.
         """
         return self._wait(self.ask(message, schema, key=key))
 

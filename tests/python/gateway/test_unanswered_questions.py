@@ -28,7 +28,7 @@ WAYS: dict[str, Callable[[CurrentCall], Any]] = {
     "sample_sync": lambda call: call.sample_sync("Name a city."),
     "roots_sync": lambda call: call.roots_sync(),
 }
-CANCELLED = {way: "CancelledError" for way in WAYS}
+CANCELLED = dict.fromkeys(WAYS, "CancelledError")
 
 
 class Asking:
