@@ -32,7 +32,7 @@ class Load:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def call(
-        self, url: str, tool: str, connections: int, calls: int, legacy: bool, **more: str | bool | int
+        self, url: str, tool: str, connections: int, calls: int, legacy: bool, **more: str | bool
     ) -> dict[str, float]:
         assert self._process.stdin
         assert self._process.stdout
@@ -94,10 +94,7 @@ def compare(
             # The others answer some hundred calls a second at most.
             fast = name in ("direct", "toolhub", "mcp-proxy (Rust)")
             calls = (200 if fast else 20) if connections == 1 else (60 if fast else 6)
-            # A program that has waited for a second while slow ones had their turn answers its first calls later, until
-            # the processor polls again for what comes next: some 20 ms.
-            warm_up = 500 if fast and connections == 1 else 20
-            found = client.call(program.url, program.tool, connections, calls, legacy, warm_up=warm_up)
+            found = client.call(program.url, program.tool, connections, calls, legacy)
             for key in MEASURES:
                 samples[name][key].append(found[key])
     return {

@@ -19,6 +19,8 @@ use tokio::net::TcpStream;
 
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
+/// Calls before the clock starts.
+const WARM_UP: u64 = 20;
 
 #[derive(Deserialize)]
 struct Order {
@@ -26,19 +28,12 @@ struct Order {
     tool: String,
     connections: usize,
     calls: u64,
-    /// Calls on each connection before the clock starts.
-    #[serde(default = "few")]
-    warm_up: u64,
     #[serde(default)]
     legacy: bool,
     #[serde(default = "both")]
     accept: String,
     #[serde(default)]
     events: bool,
-}
-
-fn few() -> u64 {
-    20
 }
 
 fn both() -> String {
@@ -182,7 +177,7 @@ async fn drive(mut connection: Connection, order: &Order) -> io::Result<(Vec<f64
 
 async fn warm(order: &Order) -> io::Result<Connection> {
     let mut connection = Connection::open(order).await?;
-    for number in 1..=order.warm_up {
+    for number in 1..=WARM_UP {
         connection.call(order, number).await?;
     }
     Ok(connection)

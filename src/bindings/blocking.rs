@@ -8,7 +8,7 @@ use super::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
 use super::call_scope::CallScope;
-use super::giving_up::GivenUp;
+use super::giving_up::{EndableWait, GivenUp};
 use super::loop_bridge::{LoopAction, LoopBridge, Mail};
 use super::mailbox::Notifier;
 use super::once::intern;
@@ -45,12 +45,6 @@ impl BlockingCall {
         self.wakeup.notify();
     }
 
-    /// Wakes the waiting thread, which cancels the call. Never takes the GIL.
-    pub fn give_up(&self) {
-        self.is_given_up.store(true, Ordering::Release);
-        self.wakeup.notify();
-    }
-
     /// True once, after it was given up.
     fn takes_notice(&self) -> bool {
         self.is_given_up.swap(false, Ordering::AcqRel)
@@ -83,6 +77,14 @@ impl BlockingCall {
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let task = self.task.lock().take();
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+}
+
+impl EndableWait for BlockingCall {
+    /// Wakes the waiting thread, which cancels the call.
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Release);
+        self.wakeup.notify();
     }
 }
 

@@ -3,9 +3,14 @@
 //! A thread cannot be cancelled. One that waits for an answer of its caller would wait forever when the caller has gone, so
 //! it says for whom it waits, and is woken at the end of that.
 
-use super::blocking::BlockingCall;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
+
+/// A wait of a thread that can end before what it waits for has come.
+pub trait EndableWait: Send + Sync {
+    /// What it waits for will not come. Never takes the GIL.
+    fn give_up(&self);
+}
 
 /// Whether something that threads wait on behalf of is over: a call of a client, or the wait of a function's caller.
 #[derive(Default)]
@@ -14,7 +19,7 @@ pub struct GivenUp(Mutex<GivenUpState>);
 #[derive(Default)]
 struct GivenUpState {
     is_over: bool,
-    waits: Vec<Weak<BlockingCall>>,
+    waits: Vec<Weak<dyn EndableWait>>,
 }
 
 impl GivenUp {
@@ -29,11 +34,12 @@ impl GivenUp {
     }
 
     /// Ends this wait, too, at the end of it. False if it is over already.
-    pub fn add(&self, wait: &Arc<BlockingCall>) -> bool {
+    pub fn add(&self, wait: &Arc<impl EndableWait + 'static>) -> bool {
         let mut state = self.0.lock();
         if !state.is_over {
             state.waits.retain(|other| other.strong_count() > 0);
-            state.waits.push(Arc::downgrade(wait));
+            let wait = Arc::downgrade(wait);
+            state.waits.push(wait);
         }
         !state.is_over
     }
