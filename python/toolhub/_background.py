@@ -89,15 +89,22 @@ _loops: list[_Loop] = []
 _stopped = False
 
 
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine on the loop of this thread and wait for it; Ctrl-C cancels it."""
+def run(
+    coroutine: Coroutine[Any, Any, Any],
+    scope: _core.CallScope | None = None,
+    function: _core.ThreadedFunction | None = None,
+) -> Any:
+    """Run a coroutine on the loop of this thread and wait for it; Ctrl-C cancels it.
+
+    With `scope` and `function`, the end of that call, or of the wait of that function's caller, cancels it too.
+    """
     try:
         loop = _acquire()
     except BaseException:
         coroutine.close()
         raise
     try:
-        return _core.run_blocking(loop.bridge, coroutine)
+        return _core.run_blocking(loop.bridge, coroutine, scope, function)
     except asyncio.CancelledError:
         if _stopped:
             _refuse()

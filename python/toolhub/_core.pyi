@@ -1264,9 +1264,10 @@ def result_text(result: dict) -> str:
     The value of a successful result as text.
     """
 
-def run_blocking(bridge: LoopBridge, coroutine: Any) -> Any:
+def run_blocking(bridge: LoopBridge, coroutine: Any, scope: CallScope | None = None, function: ThreadedFunction | None = None) -> Any:
     """
-    Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
+    Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends. If it waits for the caller of a tool, it
+    is cancelled when the call of `scope` has ended, or when the caller of `function` has given up.
     """
 
 def scrub(value: Any) -> "object":
@@ -1365,9 +1366,9 @@ def use_safe_bridge(safe: bool) -> bool:
     Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     """
 
-def usual_token_file() -> Path | None:
+def usual_token_file() -> str | None:
     """
-    The default file for the tokens of logins.
+    The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.
     """
 
 def vendor_tools(hub: Hub, choice: ToolChoice, vendor: str, declared: list, limit: int | None = None) -> list[tuple[str, str]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
 from ._checks import check_finite, check_mapping, check_text
+from ._lazy import asyncio
 from .principal import Principal
 
 if TYPE_CHECKING:
@@ -152,8 +153,19 @@ class CurrentCall:
     def ask_sync(
         self, message: str, schema: Mapping[str, Any] | None = None, *, key: str = "question"
     ) -> Answer:
-        """`ask`, for sync tools."""
-        return _background.run(self.ask(message, schema, key=key))
+        """`ask`, for sync tools.
+
+        This and the other questions of sync tools raise `asyncio.CancelledError` when the caller goes or cancels the call,
+        or when its time is over.
+        """
+        return self._wait(self.ask(message, schema, key=key))
+
+    def _wait(self, asking: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for an answer on this thread, for as long as there is a caller to give one."""
+        if self.cancelled:
+            asking.close()
+            raise asyncio.CancelledError
+        return _background.run(asking, self._scope, self._function)
 
     async def ask_all(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Ask the client several questions at once; the answers have the same keys.
@@ -183,7 +195,7 @@ class CurrentCall:
 
     def ask_all_sync(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """`ask_all`, for sync tools."""
-        return _background.run(self.ask_all(questions))
+        return self._wait(self.ask_all(questions))
 
     async def ask_url(self, message: str, url: str, *, key: str = "question") -> Answer:
         """Ask the user to open an address in the browser, for a login or a payment (MCP elicitation in URL mode).
@@ -196,7 +208,7 @@ class CurrentCall:
 
     def ask_url_sync(self, message: str, url: str, *, key: str = "question") -> Answer:
         """`ask_url`, for sync tools."""
-        return _background.run(self.ask_url(message, url, key=key))
+        return self._wait(self.ask_url(message, url, key=key))
 
     async def sample(
         self,
@@ -236,7 +248,7 @@ class CurrentCall:
 
     def sample_sync(self, messages: str | Sequence[str | Mapping[str, Any]], **options: Any) -> Sample:
         """`sample`, for sync tools, with the same options."""
-        return _background.run(self.sample(messages, **options))
+        return self._wait(self.sample(messages, **options))
 
     async def roots(self, *, key: str = "roots") -> list[Root]:
         """The folders and other places that the user of the client works with. Errors are those of `ask_all`."""
@@ -246,7 +258,7 @@ class CurrentCall:
 
     def roots_sync(self, *, key: str = "roots") -> list[Root]:
         """`roots`, for sync tools."""
-        return _background.run(self.roots(key=key))
+        return self._wait(self.roots(key=key))
 
 
 def answer_of(given: Any) -> Answer:

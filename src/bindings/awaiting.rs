@@ -79,9 +79,15 @@ pub fn is_coroutine(value: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::PyCoro_CheckExact(value.as_ptr()) != 0 }
 }
 
+static CANCELLED: Imported = Imported::new("asyncio", "CancelledError");
+
 pub fn is_cancelled_error(py: Python<'_>, error: &PyErr) -> bool {
-    static CANCELLED: Imported = Imported::new("asyncio", "CancelledError");
     CANCELLED.get(py).is_ok_and(|cancelled| error.is_instance(py, cancelled))
+}
+
+/// A new `CancelledError`.
+pub fn cancelled_error(py: Python<'_>) -> PyResult<PyErr> {
+    Ok(PyErr::from_value(CANCELLED.get(py)?.call0()?))
 }
 
 /// The running task; `None` as Python has it outside of one.

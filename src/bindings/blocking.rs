@@ -1,15 +1,18 @@
 //! The blocking twins: a thread hands a coroutine to the background loop and waits for its end.
 //!
 //! It waits in poll(2) with the GIL released, so Ctrl-C is seen at once, also inside a running event loop (Jupyter). The
-//! first Ctrl-C cancels the call and waits until it has cleaned up; the second one returns at once.
+//! first Ctrl-C cancels the call and waits until it has cleaned up; the second one returns at once. A wait for an answer of
+//! the caller of a tool is cancelled as well when that caller has gone ([`super::giving_up`]).
 
 use super::awaiting::{
-    Awaitable, Awaited, Step, close, is_cancelled_error, new_awaitable, send, throw_value,
+    Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
+use super::call_scope::CallScope;
+use super::giving_up::{EndableWait, GivenUp};
 use super::loop_bridge::{LoopAction, LoopBridge, Mail};
 use super::mailbox::Notifier;
 use super::once::intern;
-use super::pool;
+use super::pool::{self, ThreadedFunction};
 use super::runtime;
 use super::wakeup::{Wakeup, wait_for};
 use parking_lot::Mutex;
@@ -18,6 +21,7 @@ use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How long one wait lasts; a signal or the answer ends it earlier.
@@ -27,6 +31,8 @@ const SLICE: Duration = Duration::from_secs(1);
 pub struct BlockingCall {
     answer: Mutex<Option<PyResult<Py<PyAny>>>>,
     task: Mutex<Option<Py<PyAny>>>,
+    /// What it waits for will not come.
+    is_given_up: AtomicBool,
     wakeup: Wakeup,
 }
 
@@ -37,6 +43,11 @@ impl BlockingCall {
         let task = self.task.lock().take();
         drop(task);
         self.wakeup.notify();
+    }
+
+    /// True once, after it was given up.
+    fn takes_notice(&self) -> bool {
+        self.is_given_up.swap(false, Ordering::AcqRel)
     }
 
     /// Cancels from the thread that waits. The loop takes what is in its own queue before anything that comes later, so
@@ -66,6 +77,14 @@ impl BlockingCall {
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
         let task = self.task.lock().take();
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+}
+
+impl EndableWait for BlockingCall {
+    /// Wakes the waiting thread, which cancels the call.
+    fn give_up(&self) {
+        self.is_given_up.store(true, Ordering::Release);
+        self.wakeup.notify();
     }
 }
 
@@ -139,17 +158,29 @@ impl BlockingRoot {
     }
 }
 
-/// Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends.
+/// Runs a coroutine on the loop behind `bridge` and blocks this thread until it ends. If it waits for the caller of a tool, it
+/// is cancelled when the call of `scope` has ended, or when the caller of `function` has given up.
 #[pyfunction]
+#[pyo3(signature = (bridge, coroutine, scope=None, function=None))]
 pub fn run_blocking(
     py: Python<'_>,
     bridge: &Bound<'_, LoopBridge>,
-    coroutine: Py<PyAny>,
+    coroutine: Bound<'_, PyAny>,
+    scope: Option<&Bound<'_, CallScope>>,
+    function: Option<&Bound<'_, ThreadedFunction>>,
 ) -> PyResult<Py<PyAny>> {
     let wakeup =
         Wakeup::new().map_err(|error| PyOSError::new_err(format!("toolhub could not wait: {error}")))?;
-    let call = Arc::new(BlockingCall { answer: Mutex::new(None), task: Mutex::new(None), wakeup });
-    let root = new_awaitable(py, BlockingRoot { coroutine, call: call.clone() })?.unbind();
+    let (answer, task) = (Mutex::new(None), Mutex::new(None));
+    let call = Arc::new(BlockingCall { answer, task, is_given_up: AtomicBool::new(false), wakeup });
+    let ends: [Option<&GivenUp>; 2] =
+        [scope.map(|scope| scope.get().given_up()), function.map(|function| function.get().given_up())];
+    if !ends.into_iter().flatten().all(|end| end.add(&call)) {
+        close(&coroutine)?;
+        return Err(cancelled_error(py)?);
+    }
+    let root = BlockingRoot { coroutine: coroutine.unbind(), call: call.clone() };
+    let root = new_awaitable(py, root)?.unbind();
     // SAFETY: the GIL is held; the call gives a new reference or an error.
     let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent())?.unbind() };
     let mailbox = bridge.get().mailbox().clone();
@@ -158,9 +189,14 @@ pub fn run_blocking(
     let mut interrupted = None;
     loop {
         if runtime::detached(py, || wait_for(&call.wakeup, SLICE)) {
+            // Before the look: what comes after it notifies again.
+            call.wakeup.clear();
             let answer = call.answer.lock().take();
             if let Some(answer) = answer {
                 return interrupted.map_or(answer, Err);
+            }
+            if call.takes_notice() {
+                call.cancel_from_here(py, bridge)?;
             }
         }
         if let Err(interrupt) = py.check_signals() {

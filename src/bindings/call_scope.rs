@@ -1,6 +1,7 @@
 //! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
 
 use super::bridge::{self, BridgeFuture};
+use super::giving_up::GivenUp;
 use super::json::{self, JsonValue};
 use super::loop_bridge::{self, Mail};
 use super::once::{ForkSafeOnce, intern};
@@ -27,13 +28,24 @@ const METHOD_NOT_FOUND: i64 = -32601;
 pub struct CallScope {
     extras: CallContextExtras,
     cancel: CancellationToken,
+    /// Whether the call has ended.
+    given_up: Arc<GivenUp>,
     /// Of a call that a program made itself.
     reports: Option<Arc<LoopReports>>,
 }
 
 impl CallScope {
-    pub fn new(ctx: &CallContext) -> Self {
-        CallScope { extras: ctx.extras.clone(), cancel: ctx.cancel.clone(), reports: None }
+    /// `given_up` ends when the call does.
+    pub fn new(ctx: &CallContext, given_up: Arc<GivenUp>) -> Self {
+        CallScope { given_up, ..CallScope::local(ctx.extras.clone(), ctx.cancel.clone()) }
+    }
+
+    fn local(extras: CallContextExtras, cancel: CancellationToken) -> Self {
+        CallScope { extras, cancel, given_up: Arc::default(), reports: None }
+    }
+
+    pub fn given_up(&self) -> &GivenUp {
+        &self.given_up
     }
 
     /// Makes this the call of everything that runs in `context`.
@@ -103,7 +115,7 @@ pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py
         principal: principal(py)?,
         ..CallContextExtras::default()
     };
-    let scope = CallScope { extras, cancel: CancellationToken::new(), reports: Some(kept) };
+    let scope = CallScope { reports: Some(kept), ..CallScope::local(extras, CancellationToken::new()) };
     variable(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
 }
 
@@ -157,7 +169,7 @@ impl CallScope {
     /// The scope of code that is not part of a call: there is no caller to ask.
     #[staticmethod]
     fn nowhere() -> CallScope {
-        CallScope { extras: CallContextExtras::default(), cancel: CancellationToken::new(), reports: None }
+        CallScope::local(CallContextExtras::default(), CancellationToken::new())
     }
 
     /// Sends a progress report to the caller, if it wants any.

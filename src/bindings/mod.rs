@@ -30,6 +30,7 @@ mod execution;
 mod gateway;
 mod gateway_options;
 mod gateway_principal;
+mod giving_up;
 mod hub;
 mod imported;
 mod in_process;

@@ -5,6 +5,7 @@
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use super::addressee::Message;
+use super::giving_up::GivenUp;
 use super::imported::Imported;
 use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
@@ -77,7 +78,7 @@ impl QueuedCall for PoolCall {
     type Leftover = Leftover;
 
     fn stage(&self) -> &CallStage<Leftover> {
-        &self.reply.stage
+        &self.reply.function.stage
     }
 
     fn latest_start(&self) -> Option<Instant> {
@@ -100,20 +101,27 @@ pub struct CallPool {
     workers: WorkerPool<PoolCall>,
 }
 
+/// Where a function is, and who wants to know when its caller has given up.
+#[derive(Default)]
+struct FunctionStage {
+    stage: CallStage<Leftover>,
+    given_up: GivenUp,
+}
+
 /// Where the result goes; shared by the worker and the caller, who may give up.
 #[derive(Clone)]
 pub struct Reply {
     pool: Arc<CallPool>,
     mailbox: Arc<LoopMailbox>,
     key: u64,
-    stage: Arc<CallStage<Leftover>>,
+    function: Arc<FunctionStage>,
     mark: RunningMark,
 }
 
 static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
 
 /// A call that a thread runs, in its pool.
-type CurrentCall = (Arc<CallPool>, Arc<CallStage<Leftover>>);
+type CurrentCall = (Arc<CallPool>, Arc<FunctionStage>);
 
 thread_local! {
     static CURRENT_CALL: RefCell<Option<CurrentCall>> = const { RefCell::new(None) };
@@ -164,7 +172,7 @@ pub fn submit(
     FunctionCall { function, value, kwargs, around, latest_start, tool, held, large_args }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> Result<Reply, NotQueued> {
-    let reply = Reply { pool: pool(kind), mailbox, key, stage: Arc::default(), mark: Arc::default() };
+    let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
     let call = || {
         let held = slots::hold(py, around.within_function(&reply.mark))?;
         // SAFETY: the GIL is held; the call gives a new reference or an error.
@@ -222,7 +230,7 @@ impl CallPool {
 impl Reply {
     /// The function has ended. Gives its arguments back if the caller has given up.
     fn post(&self, message: Message, large_args: Option<LargeCopy>) -> CallEnd<Option<LargeCopy>> {
-        match self.pool.workers.end(&self.stage) {
+        match self.pool.workers.end(&self.function.stage) {
             CallEnd::Wanted => {
                 // The caller has a reference, too, and releases them before it returns.
                 drop(large_args);
@@ -237,27 +245,34 @@ impl Reply {
     /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
     /// ends. True if the function was never called, and never will be.
     pub fn abandon(&self, py: Python<'_>, leftover: Leftover) -> bool {
-        let abandonment = self.pool.workers.abandon(&self.stage, leftover);
+        let abandonment = self.pool.workers.abandon(&self.function.stage, leftover);
         self.pool.replace_worker(py);
+        self.function.given_up.end();
         matches!(abandonment, Abandonment::NotStarted(_))
     }
 
     /// The caller's time is over. True if the function was never called, and never will be.
     pub fn withdraw(&self) -> bool {
-        self.pool.workers.withdraw(&self.stage)
+        self.pool.workers.withdraw(&self.function.stage)
     }
 }
 
 /// A sync function that runs on a thread of a pool.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct ThreadedFunction(Arc<CallStage<Leftover>>);
+pub struct ThreadedFunction(Arc<FunctionStage>);
+
+impl ThreadedFunction {
+    pub fn given_up(&self) -> &GivenUp {
+        &self.0.given_up
+    }
+}
 
 #[pymethods]
 impl ThreadedFunction {
     /// Whether its caller has given up.
     #[getter]
     fn is_abandoned(&self) -> bool {
-        self.0.is_abandoned()
+        self.0.stage.is_abandoned()
     }
 }
 
@@ -265,7 +280,7 @@ impl ThreadedFunction {
 #[pyfunction]
 pub fn current_function() -> Option<ThreadedFunction> {
     let current = CURRENT_CALL.with_borrow(Clone::clone);
-    current.filter(|(pool, _)| pool.is_ours()).map(|(_, stage)| ThreadedFunction(stage))
+    current.filter(|(pool, _)| pool.is_ours()).map(|(_, function)| ThreadedFunction(function))
 }
 
 /// While this lives, the thread does not count as a worker.
@@ -274,7 +289,7 @@ pub struct SteppedAside(Option<CurrentCall>);
 /// To be called before a thread waits for another tool. If it is a worker, it may be replaced meanwhile.
 pub fn step_aside(py: Python<'_>) -> SteppedAside {
     let current = CURRENT_CALL.with_borrow(Clone::clone);
-    let current = current.filter(|(pool, stage)| pool.workers.step_aside(stage));
+    let current = current.filter(|(pool, function)| pool.workers.step_aside(&function.stage));
     if let Some((pool, _)) = &current {
         pool.replace_worker(py);
     }
@@ -283,8 +298,8 @@ pub fn step_aside(py: Python<'_>) -> SteppedAside {
 
 impl Drop for SteppedAside {
     fn drop(&mut self) {
-        if let Some((pool, stage)) = self.0.as_ref().filter(|(pool, _)| pool.is_ours()) {
-            pool.workers.step_back(stage);
+        if let Some((pool, function)) = self.0.as_ref().filter(|(pool, _)| pool.is_ours()) {
+            pool.workers.step_back(&function.stage);
         }
     }
 }
@@ -351,7 +366,7 @@ impl Worker {
         if let Some(held) = held {
             held.store(false, Ordering::Relaxed);
         }
-        CURRENT_CALL.set(Some((reply.pool.clone(), reply.stage.clone())));
+        CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
         *thread.current.lock() = Some((reply, large_args));
         Some((call, kwargs))
     }

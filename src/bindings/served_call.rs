@@ -12,6 +12,7 @@ use super::awaiting::{
 };
 use super::call_scope::CallScope;
 use super::callable::{Callable, CallableKind};
+use super::giving_up::GivenUp;
 use super::json;
 use super::loop_bridge::{self, LoopBridge, Mail};
 use super::offered_value;
@@ -156,7 +157,8 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
     }
     let permits = ctx.permits.as_ref().and_then(Weak::upgrade);
     let lender = lender_of(&permits);
-    let scope = CallScope::new(&ctx);
+    let given_up = Arc::new(GivenUp::default());
+    let scope = CallScope::new(&ctx, given_up.clone());
     let called = tool.clone();
     let made = (|| {
         let context = place.context(py)?;
@@ -174,6 +176,7 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
             state: Mutex::new(ServedState::New),
             abandoned: Mutex::default(),
             large_args: Mutex::default(),
+            given_up,
         };
         let call = new_awaitable(py, call)?;
         let task = bridge.get().create_task_in(py, call.clone().into_any(), context.unbind());
@@ -221,6 +224,8 @@ pub struct ServedCall {
     abandoned: Mutex<Option<AbandonedCall>>,
     /// The large arguments of a coroutine, until it has ended.
     large_args: Mutex<Option<LargeCopy>>,
+    /// Ends what still waits for an answer of the client, on threads of the tool.
+    given_up: Arc<GivenUp>,
 }
 
 enum ServedState {
@@ -255,6 +260,7 @@ impl ServedCall {
         let (abandoned, permits) = (self.abandoned.lock().take(), self.permits.lock().take());
         let large_args = self.large_args.lock().take();
         drop((running, abandoned, permits, large_args));
+        self.given_up.end();
     }
 
     fn over(&self, py: Python<'_>, answer: Answer) -> PyResult<Step> {

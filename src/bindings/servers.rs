@@ -27,6 +27,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -546,10 +547,10 @@ pub fn close_all(patience: Duration) {
     }
 }
 
-/// The default file for the tokens of logins.
+/// The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.
 #[pyfunction]
-pub fn usual_token_file() -> Option<PathBuf> {
-    usual_file()
+pub fn usual_token_file() -> Option<OsString> {
+    usual_file().map(PathBuf::into_os_string)
 }
 
 /// In the child of a fork: the parent's servers are the parent's.

@@ -44,8 +44,20 @@ HIDDEN = "__complete"
 """The command that the completion scripts call."""
 
 
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Each argument is tried on one when it is added. To find out the width of the terminal would take milliseconds."""
+    return argparse.HelpFormatter(prog, width=80)
+
+
 class _Parser(argparse.ArgumentParser):
     """Errors are one line; the usage is in `--help`."""
+
+    def __init__(self, *args: "Any", **options: "Any") -> None:
+        super().__init__(*args, formatter_class=_formatter, **options)
+
+    def format_help(self) -> str:
+        self.formatter_class = argparse.HelpFormatter
+        return super().format_help()
 
     def error(self, message: str) -> "NoReturn":
         self.exit(2, f"toolhub: {message}; '{self.prog} --help' shows the usage\n")

@@ -5,7 +5,7 @@ use super::first_bytes::FirstBytes;
 use super::hang_up::HangUpWatch;
 use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
-use super::standing_socket::{StandingSlot, write_events};
+use super::standing_socket::{EventStream, StandingSlot, write_events};
 use super::stream_timeout::{StreamExecutor, TimedBody};
 use super::write_timeout::WriteTimeout;
 use crate::gateway::limits::ConnectionPlace;
@@ -68,19 +68,32 @@ fn turn_away(gateway: &Gateway, stream: TcpStream) {
 
 async fn serve_connection(
     gateway: Arc<Gateway>,
-    mut stream: TcpStream,
+    stream: TcpStream,
     stop: CancellationToken,
     _place: ConnectionPlace,
 ) {
+    // Boxed, so that its memory is free when a standing stream goes on without it.
+    let left = Box::pin(serve_requests(gateway, stream, stop)).await;
+    if let Some((stream, events)) = left {
+        write_events(stream, events).await;
+    }
+}
+
+/// Serves a connection to its end, `None`, or until a standing stream has begun.
+async fn serve_requests(
+    gateway: Arc<Gateway>,
+    mut stream: TcpStream,
+    stop: CancellationToken,
+) -> Option<(WriteTimeout<HangUpWatch>, EventStream)> {
     let limits = gateway.admission.limits();
     // Without this, a small answer waits for the acknowledgement of the one before it (40 ms).
     let _ = stream.set_nodelay(true);
     let first = tokio::select! {
-        () = stop.cancelled() => return,
+        () = stop.cancelled() => return None,
         first = tokio::time::timeout(limits.head_timeout, FirstBytes::read(&mut stream)) => first,
     };
     // What a client does to its own connection is of no concern to others, here and below.
-    let Ok(Ok(first)) = first else { return };
+    let Ok(Ok(first)) = first else { return None };
     let is_http2 = first.is_http2;
     let stream = if is_http2 { HangUpWatch::off(stream) } else { HangUpWatch::new(stream) };
     let stream = WriteTimeout::new(stream, limits.write_timeout);
@@ -98,25 +111,22 @@ async fn serve_connection(
         // A client that is not there any more does not answer a ping.
         builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
         let connection = builder.serve_connection(stream, service);
-        return until_stopped(connection, &stop, http2::Connection::graceful_shutdown).await;
+        until_stopped(connection, &stop, http2::Connection::graceful_shutdown).await;
+        return None;
     }
     let mut builder = http1::Builder::new();
     let head = limits.max_headers.max(SMALLEST_HEAD);
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
-    // Boxed, so that its memory is free when a standing stream goes on without it.
-    let mut connection = Box::new(builder.serve_connection(stream, service));
+    let mut connection = builder.serve_connection(stream, service);
     let served = standing.until_taken(&mut connection);
     let events = tokio::select! {
         events = served => events,
         () = stop.cancelled() => {
-            Pin::new(&mut *connection).graceful_shutdown();
+            Pin::new(&mut connection).graceful_shutdown();
             standing.until_taken(&mut connection).await
         }
     };
-    if let Some(events) = events {
-        let stream = connection.into_parts().io.into_inner().into_inner();
-        write_events(stream, events).await;
-    }
+    events.map(|events| (connection.into_parts().io.into_inner().into_inner(), events))
 }
 
 /// Serves a connection to its end. When the gateway stops, `shut` lets it end after the requests that run.
@@ -179,5 +189,20 @@ async fn body_of(body: Incoming, limit: usize) -> Result<Bytes, HttpReply> {
         Ok(whole) => Ok(whole.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(HttpReply::too_large()),
         Err(_) => Err(HttpReply::empty(StatusCode::BAD_REQUEST)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, F: Future>(_: fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_connection_with_a_standing_stream_is_small() {
+        let bytes = size(serve_connection);
+        assert!(bytes <= 1_000, "{bytes} bytes for each of thousands of listeners");
     }
 }

@@ -20,6 +20,39 @@ pub async fn listen(
     request: &RpcRequest,
     exchange: &Exchange,
 ) -> Result<String, RpcError> {
+    // Boxed, and its own function: a stream that waits keeps no more than it reports by.
+    let (mut changes, confirmed) = Box::pin(begin(gateway, request, exchange)).await?;
+    if !exchange.outlet.send(confirmed).await {
+        return Err(RpcError::invalid_request("The client must accept text/event-stream"));
+    }
+    let (view, principal) = (&exchange.caller.view, &exchange.caller.principal);
+    let reports = async {
+        loop {
+            let (method, mut params) = changes.next(gateway, view).await;
+            params["_meta"] = meta_of(request);
+            if !exchange.outlet.send(notification_message(method, &params)).await {
+                break std::future::pending::<()>().await;
+            }
+        }
+    };
+    // A pipe has no credentials.
+    let is_http = exchange.caller.session.is_none();
+    tokio::select! {
+        () = reports => {}
+        () = exchange.cancel.cancelled() => {}
+        () = gateway.stop.cancelled() => {}
+        () = revoked(gateway, principal, view), if is_http => {}
+    }
+    let id = id_of(request);
+    Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
+}
+
+/// The changes that the client wants to hear of, from now on, and the message that confirms it.
+async fn begin(
+    gateway: &Gateway,
+    request: &RpcRequest,
+    exchange: &Exchange,
+) -> Result<(ClientChanges, String), RpcError> {
     let params = object(request.params.as_deref())?;
     let Some(Value::Object(wanted)) = params.get("notifications") else {
         return Err(RpcError::invalid_params("Invalid params: 'notifications' must be an object"));
@@ -34,35 +67,21 @@ pub async fn listen(
     let tasks = wanted_tasks(gateway, &exchange.caller, wanted)?;
     let subscribed = ClientSubscriptions::default();
     // From before the confirmation, so that no change is lost in between.
-    let mut changes = ClientChanges::new(gateway, view, principal, lists, subscribed.clone())
+    let changes = ClientChanges::new(gateway, view, principal, lists, subscribed.clone())
         .with_tasks(gateway, tasks.clone());
-    let resources = Box::pin(subscribe(gateway, &exchange.caller, wanted, &subscribed)).await;
-    let id: Value = serde_json::from_str(request.id.as_json()).unwrap_or_default();
-    let meta = json!({SUBSCRIPTION_KEY: id});
+    let resources = subscribe(gateway, &exchange.caller, wanted, &subscribed).await;
     let honoured = honoured(lists, resources, &tasks);
-    let confirmed = json!({"notifications": honoured, "_meta": meta});
-    let confirmed = notification_message("notifications/subscriptions/acknowledged", &confirmed);
-    if !exchange.outlet.send(confirmed).await {
-        return Err(RpcError::invalid_request("The client must accept text/event-stream"));
-    }
-    let reports = async {
-        loop {
-            let (method, mut params) = changes.next(gateway, view).await;
-            params["_meta"] = meta.clone();
-            if !exchange.outlet.send(notification_message(method, &params)).await {
-                break std::future::pending::<()>().await;
-            }
-        }
-    };
-    // A pipe has no credentials.
-    let is_http = exchange.caller.session.is_none();
-    tokio::select! {
-        () = reports => {}
-        () = exchange.cancel.cancelled() => {}
-        () = gateway.stop.cancelled() => {}
-        () = revoked(gateway, principal, view), if is_http => {}
-    }
-    Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
+    let confirmed = json!({"notifications": honoured, "_meta": meta_of(request)});
+    Ok((changes, notification_message("notifications/subscriptions/acknowledged", &confirmed)))
+}
+
+fn id_of(request: &RpcRequest) -> Value {
+    serde_json::from_str(request.id.as_json()).unwrap_or_default()
+}
+
+/// What tells the messages of this stream apart from those of others.
+fn meta_of(request: &RpcRequest) -> Value {
+    json!({SUBSCRIPTION_KEY: id_of(request)})
 }
 
 /// The tasks of the caller that the client names.

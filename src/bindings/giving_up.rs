@@ -1,0 +1,46 @@
+//! Ends the blocking waits of a call whose caller has gone.
+//!
+//! A thread cannot be cancelled. One that waits for an answer of its caller would wait forever when the caller has gone, so
+//! it says for whom it waits, and is woken at the end of that.
+
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
+
+/// A wait of a thread that can end before what it waits for has come.
+pub trait EndableWait: Send + Sync {
+    /// What it waits for will not come. Never takes the GIL.
+    fn give_up(&self);
+}
+
+/// Whether something that threads wait on behalf of is over: a call of a client, or the wait of a function's caller.
+#[derive(Default)]
+pub struct GivenUp(Mutex<GivenUpState>);
+
+#[derive(Default)]
+struct GivenUpState {
+    is_over: bool,
+    waits: Vec<Weak<dyn EndableWait>>,
+}
+
+impl GivenUp {
+    /// It is over: ends the waits, now and from now on.
+    pub fn end(&self) {
+        let waits = {
+            let mut state = self.0.lock();
+            state.is_over = true;
+            std::mem::take(&mut state.waits)
+        };
+        waits.iter().filter_map(Weak::upgrade).for_each(|wait| wait.give_up());
+    }
+
+    /// Ends this wait, too, at the end of it. False if it is over already.
+    pub fn add(&self, wait: &Arc<impl EndableWait + 'static>) -> bool {
+        let mut state = self.0.lock();
+        if !state.is_over {
+            state.waits.retain(|other| other.strong_count() > 0);
+            let wait = Arc::downgrade(wait);
+            state.waits.push(wait);
+        }
+        !state.is_over
+    }
+}
