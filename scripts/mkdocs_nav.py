@@ -1,4 +1,7 @@
-"""A hook of mkdocs: in `nav`, a folder (ends with `/`) stands for its pages; without pages it is left out."""
+"""A hook of mkdocs: in `nav`, a folder (ends with `/`) stands for those of its pages that `nav` does not name itself.
+
+A folder without such pages is left out.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,32 @@ def pages(docs: Path, folder: str) -> list[str]:
     return [page.relative_to(docs).as_posix() for page in found]
 
 
-def expand(docs: Path, entry: Any) -> list[Any]:
-    """One entry of `nav`, its folder written out."""
+def named(entries: list[Any]) -> set[str]:
+    """The pages that `nav` names one by one."""
+    found: set[str] = set()
+    for entry in entries:
+        target = entry if isinstance(entry, str) else next(iter(entry.values()))
+        found |= named(target) if isinstance(target, list) else {target}
+    return found
+
+
+def expand(docs: Path, entry: Any, elsewhere: set[str]) -> list[Any]:
+    """One entry of `nav`, its folder written out without the pages that are `elsewhere`."""
     if isinstance(entry, str):
-        return list(pages(docs, entry)) if entry.endswith("/") else [entry]
+        if not entry.endswith("/"):
+            return [entry]
+        return [page for page in pages(docs, entry) if page not in elsewhere]
     [(title, target)] = entry.items()
     if isinstance(target, list):
-        return [{title: [new for old in target for new in expand(docs, old)]}]
+        return [{title: [new for old in target for new in expand(docs, old, elsewhere)]}]
     if not target.endswith("/"):
         return [entry]
-    found = pages(docs, target)
+    found = expand(docs, target, elsewhere)
     return [{title: found}] if found else []
 
 
 def on_config(config: Any) -> Any:
     """Called by mkdocs once it has read its settings."""
-    config.nav = [new for old in config.nav for new in expand(Path(config.docs_dir), old)]
+    elsewhere = named(config.nav)
+    config.nav = [new for old in config.nav for new in expand(Path(config.docs_dir), old, elsewhere)]
     return config
