@@ -36,6 +36,7 @@ def known_clients(project: str) -> list[tuple[str, str]]:
         ("cursor", os.path.join(project, ".cursor", "mcp.json")),
         ("vscode", os.path.join(settings, "Code", "User", "mcp.json")),
         ("vscode", os.path.join(project, ".vscode", "mcp.json")),
+        ("cline", os.path.join(home, ".cline", "data", "settings", "cline_mcp_settings.json")),
         ("cline", os.path.join(extensions, "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
         ("roo", os.path.join(extensions, "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json")),
         ("roo", os.path.join(project, ".roo", "mcp.json")),
@@ -145,9 +146,28 @@ def _goose(path: str) -> "Entries":
 
 
 def _continue(path: str) -> "Entries":
-    keys = ("command", "args", "env", "cwd", "url")
-    servers = items(_yaml(path).get("mcpServers"))
-    return {server["name"]: {key: server[key] for key in keys if key in server} for server in servers}
+    entries: Entries = {}
+    for server in items(_yaml(path).get("mcpServers")):
+        keys = ("command", "args", "env", "cwd", "type", "url")
+        entry = {key: server[key] for key in keys if key in server}
+        headers = members(members(server.get("requestOptions")).get("headers"))
+        if headers:
+            entry["headers"] = headers
+        entries[server["name"]] = _with_variables(entry)
+    return entries
+
+
+def _with_variables(value: "Any") -> "Any":
+    """Continue's `${{ secrets.NAME }}` is a variable of the environment for us."""
+    import re
+
+    if isinstance(value, str):
+        return re.sub(r"\$\{\{\s*(?:secrets|inputs)\.(\w+)\s*\}\}", r"${\1}", value)
+    if isinstance(value, list):
+        return [_with_variables(one) for one in items(value)]
+    if isinstance(value, dict):
+        return {key: _with_variables(one) for key, one in members(value).items()}
+    return value
 
 
 def _yaml(path: str) -> "dict[str, Any]":

@@ -55,6 +55,16 @@ FILES = {
             }
         ),
     ),
+    "cline": (
+        ".cline/data/settings/cline_mcp_settings.json",
+        json.dumps({"mcpServers": {"notes": NOTES, "web": {"type": "streamableHttp", **WEB}}}),
+    ),
+    "continue": (
+        ".continue/config.yaml",
+        "name: ann\nversion: 0.0.1\nschema: v1\nmcpServers:\n"
+        "  - {name: notes, command: notes-server, args: [--root, /data], env: {KEY: k}}\n"
+        "  - {name: web, type: streamable-http, url: 'https://example.com/mcp', requestOptions: {headers: {X-Key: k}}}\n",
+    ),
     "goose": (
         ".config/goose/config.yaml",
         "extensions:\n"
@@ -113,6 +123,22 @@ def test_details_of_codex(user: User) -> None:
         "headers": {"X-Team": "${TEAM}", "Authorization": "Bearer ${A_TOKEN}"},
         "disabled": True,
         "toolhub": {"startup_timeout": 9},
+    }
+
+
+def test_secrets_of_continue_are_variables(user: User) -> None:
+    path = user.home / "config.yaml"
+    path.write_text(
+        "mcpServers:\n  - name: a\n    url: https://a.example/mcp\n"
+        "    requestOptions: {headers: {Authorization: 'Bearer ${{ secrets.A_TOKEN }}'}}\n"
+        "  - {name: b, command: b, args: ['--key', '${{secrets.B}}'], env: {KEY: '${{ inputs.KEY }}'}}\n",
+        "utf-8",
+    )
+    done = user.run("import", str(path), "--to", "mine.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((user.home / "mine.json").read_text("utf-8"))["mcpServers"] == {
+        "a": {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${A_TOKEN}"}},
+        "b": {"command": "b", "args": ["--key", "${B}"], "env": {"KEY": "${KEY}"}},
     }
 
 
