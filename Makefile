@@ -53,7 +53,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
+.PHONY: help demo test ci bench charts eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -73,7 +73,10 @@ bench: release $(VENV)/.stamp-bench $(RUST_PEERS) ## benchmarks: criterion, then
 	$(call say,cargo bench)
 	cargo bench $(LOCKED) --bench '*'
 	$(call say,Python benchmarks)
-	$(PY) benches/python/run.py --charts docs/images $(BENCH_ARGS)
+	$(PY) benches/python/run.py --charts $(BENCH_ARGS)
+
+charts: $(VENV)/.stamp-dev ## draws the charts of the documentation again, from benches/figures.json
+	@$(PY) benches/python/charts.py
 
 eval: release ## how well search finds tools, on the sets under TOOLHUB_DATA or ../shared/data
 	@$(PY) benches/python/retrieval.py

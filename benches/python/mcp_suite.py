@@ -69,11 +69,14 @@ def _compare(transport: str, era: str, target: list[str], rounds: int) -> list[R
     title = f"MCP call, {transport}, {era}"
     _report(title, names, medians)
     _judge(transport, names, medians)
-    ours = medians["toolhub"]["micros"]
-    return [
-        Row(title, names[client], found["micros"], found["micros"] / ours)
-        for client, found in medians.items()
-    ]
+    ours = medians["toolhub"]
+    crowd = f"MCP calls, 64 in flight, {transport}, {era}"
+    rows: list[Row] = []
+    for client, found in medians.items():
+        share = ours["per_second"] / found["per_second"]
+        rows.append(Row(title, names[client], found["micros"], found["micros"] / ours["micros"]))
+        rows.append(Row(crowd, names[client], 1e6 / found["per_second"], share))
+    return rows
 
 
 def _report(title: str, names: dict[str, str], medians: Figures) -> None:

@@ -38,7 +38,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, for a look")
     parser.add_argument("--only", nargs="*", choices=SUITES, default=list(SUITES))
     parser.add_argument(
-        "--charts", type=Path, metavar="FOLDER", help="also draw the charts of the documentation"
+        "--charts",
+        action="store_true",
+        help="also record the figures in benches/figures.json and draw the charts of the documentation",
     )
     given = parser.parse_args()
     print(
@@ -48,8 +50,8 @@ def main() -> None:
     for suite in given.only:
         rows += importlib.import_module(SUITES[suite]).run(7 if given.quick else 31) or []
     if given.charts:
-        for path in charts.write(given.charts, rows):
-            print(path)
+        for path in charts.draw(charts.record(rows)):
+            print(path.relative_to(charts.ROOT))
 
 
 if __name__ == "__main__":
