@@ -156,13 +156,25 @@ class Candidate:
         What a notebook shows.
         """
     @property
-    def annotations(self, /) -> dict[str, Any]: ...
+    def annotations(self, /) -> dict[str, Any]:
+        """
+        The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
+        """
     @property
-    def capabilities(self, /) -> list[str]: ...
+    def capabilities(self, /) -> list[str]:
+        """
+        Its tags, declared or seen from name and description.
+        """
     @property
-    def category(self, /) -> str | None: ...
+    def category(self, /) -> str | None:
+        """
+        The group that it was put into, if any.
+        """
     @property
-    def description(self, /) -> str: ...
+    def description(self, /) -> str:
+        """
+        What the tool says of itself.
+        """
     @property
     def effects(self, /) -> bool:
         """
@@ -174,9 +186,15 @@ class Candidate:
         What `safety` rests on, in words.
         """
     @property
-    def examples(self, /) -> list[Any]: ...
+    def examples(self, /) -> list[Any]:
+        """
+        Arguments that were given as examples.
+        """
     @property
-    def idempotent(self, /) -> bool: ...
+    def idempotent(self, /) -> bool:
+        """
+        Whether calling it twice is as good as once, as declared.
+        """
     @property
     def location(self, /) -> str | None:
         """
@@ -188,14 +206,20 @@ class Candidate:
         The notes that came with the registration; at least its capabilities.
         """
     @property
-    def name(self, /) -> str: ...
+    def name(self, /) -> str:
+        """
+        The name of the tool.
+        """
     @property
     def parameters(self, /) -> dict[str, Any]:
         """
         The JSON Schema of the arguments.
         """
     @property
-    def priority(self, /) -> int: ...
+    def priority(self, /) -> int:
+        """
+        The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
+        """
     @property
     def read_only(self, /) -> bool:
         """
@@ -207,9 +231,15 @@ class Candidate:
         `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
         """
     @property
-    def server(self, /) -> str | None: ...
+    def server(self, /) -> str | None:
+        """
+        The id of its MCP server; None for everything else.
+        """
     @property
-    def source(self, /) -> str: ...
+    def source(self, /) -> str:
+        """
+        Where it comes from: `tools`, `skills` or `mcps`.
+        """
     @property
     def stats(self, /) -> dict[str, Any]:
         """
@@ -231,7 +261,10 @@ class Candidate:
         Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
         """
     @property
-    def version(self, /) -> str | None: ...
+    def version(self, /) -> str | None:
+        """
+        Its version, if it has one.
+        """
 
 @final
 class ChatClient:
@@ -374,11 +407,20 @@ class Hit:
     """
     def __repr__(self, /) -> str: ...
     @property
-    def name(self, /) -> str: ...
+    def name(self, /) -> str:
+        """
+        The name of the tool.
+        """
     @property
-    def score(self, /) -> float: ...
+    def score(self, /) -> float:
+        """
+        How well it fits: higher is better; scores of different queries do not compare.
+        """
     @property
-    def tool(self, /) -> ToolInfo: ...
+    def tool(self, /) -> ToolInfo:
+        """
+        The tool.
+        """
 
 @final
 class Hub:
@@ -832,18 +874,30 @@ class ToolInfo:
         What a notebook shows.
         """
     @property
-    def annotations(self, /) -> dict[str, Any]: ...
+    def annotations(self, /) -> dict[str, Any]:
+        """
+        The hints of its first candidate, as MCP names them (`readOnlyHint`, `title`, …).
+        """
     @property
-    def candidates(self, /) -> list[Candidate]: ...
+    def candidates(self, /) -> list[Candidate]:
+        """
+        Its providers, in the order in which they come into question.
+        """
     @property
     def capabilities(self, /) -> list[str]:
         """
         The tags of all candidates.
         """
     @property
-    def category(self, /) -> str | None: ...
+    def category(self, /) -> str | None:
+        """
+        The group that it was put into, if any.
+        """
     @property
-    def description(self, /) -> str: ...
+    def description(self, /) -> str:
+        """
+        What its first candidate says of itself.
+        """
     @property
     def effects(self, /) -> bool:
         """
@@ -855,21 +909,30 @@ class ToolInfo:
         What `safety` rests on, in words.
         """
     @property
-    def examples(self, /) -> list[Any]: ...
+    def examples(self, /) -> list[Any]:
+        """
+        Arguments that were given as examples.
+        """
     @property
     def location(self, /) -> str | None:
         """
         Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
         """
     @property
-    def name(self, /) -> str: ...
+    def name(self, /) -> str:
+        """
+        The name that it is called by.
+        """
     @property
     def needs_approval(self, /) -> bool:
         """
         Whether `approve` is asked before a call: for all tools but the harmless ones.
         """
     @property
-    def parameters(self, /) -> dict[str, Any]: ...
+    def parameters(self, /) -> dict[str, Any]:
+        """
+        The JSON Schema of the arguments of its first candidate.
+        """
     @property
     def safety(self, /) -> str:
         """
@@ -886,7 +949,10 @@ class ToolInfo:
         Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
         """
     @property
-    def version(self, /) -> str | None: ...
+    def version(self, /) -> str | None:
+        """
+        Its version, if it has one.
+        """
 
 @final
 class Truncated:
@@ -896,15 +962,30 @@ class Truncated:
     def __repr__(self, /) -> str: ...
     def __str__(self, /) -> str: ...
     @property
-    def cut(self, /) -> int: ...
+    def cut(self, /) -> int:
+        """
+        How much was cut, in the unit of the limit.
+        """
     @property
-    def estimated(self, /) -> bool: ...
+    def estimated(self, /) -> bool:
+        """
+        Whether the numbers are estimates, because tokens were asked for without a tokenizer.
+        """
     @property
-    def text(self, /) -> str: ...
+    def text(self, /) -> str:
+        """
+        The text, within the limit, with a notice if something was cut.
+        """
     @property
-    def total(self, /) -> int: ...
+    def total(self, /) -> int:
+        """
+        How much there was, in the unit of the limit.
+        """
     @property
-    def truncated(self, /) -> bool: ...
+    def truncated(self, /) -> bool:
+        """
+        Whether something was cut.
+        """
 
 @final
 class Worker:

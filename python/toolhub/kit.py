@@ -52,6 +52,7 @@ class JsonText(NamedTuple):
     """A JSON value that a model has written."""
 
     value: Any
+    """The value."""
     repairs: list[str]
     """The repairs that were needed to read it."""
     cut: str | None

@@ -24,8 +24,11 @@ class Approval:
     """A call that may change something, to be approved."""
 
     name: str
+    """The tool."""
     arguments: Mapping[str, Any]
+    """The arguments that run if it is approved: checked and coerced."""
     id: str
+    """The id of the call, as the model gave it or as it was numbered."""
     servers: tuple[str, ...]
     """The MCP servers that may be called."""
     description: str

@@ -17,8 +17,10 @@ const QUERY_CHARS: usize = 8_000;
 /// A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.
 #[pyclass(frozen, module = "toolhub", name = "Hit")]
 pub struct PyHit {
+    /// The name of the tool.
     #[pyo3(get)]
     name: String,
+    /// How well it fits: higher is better; scores of different queries do not compare.
     #[pyo3(get)]
     score: f32,
     tool: Py<ToolInfo>,
@@ -32,6 +34,7 @@ impl PyHit {
 
 #[pymethods]
 impl PyHit {
+    /// The tool.
     #[getter]
     fn tool(&self, py: Python<'_>) -> Py<ToolInfo> {
         self.tool.clone_ref(py)

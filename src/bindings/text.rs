@@ -20,14 +20,19 @@ const HEAD: usize = 256;
 /// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
 #[pyclass(frozen, module = "toolhub", name = "Truncated")]
 pub struct PyTruncated {
+    /// The text, within the limit, with a notice if something was cut.
     #[pyo3(get)]
     text: Py<PyString>,
+    /// How much was cut, in the unit of the limit.
     #[pyo3(get)]
     cut: usize,
+    /// How much there was, in the unit of the limit.
     #[pyo3(get)]
     total: usize,
+    /// Whether the numbers are estimates, because tokens were asked for without a tokenizer.
     #[pyo3(get)]
     estimated: bool,
+    /// Whether something was cut.
     #[pyo3(get)]
     truncated: bool,
 }

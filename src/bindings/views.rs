@@ -32,31 +32,37 @@ impl PyCandidate {
 
 #[pymethods]
 impl PyCandidate {
+    /// The name of the tool.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.spec().name
     }
 
+    /// What the tool says of itself.
     #[getter]
     fn description(&self) -> &str {
         &self.inner.spec().description
     }
 
+    /// Where it comes from: `tools`, `skills` or `mcps`.
     #[getter]
     fn source(&self) -> &'static str {
         self.inner.source.name()
     }
 
+    /// The id of its MCP server; None for everything else.
     #[getter]
     fn server(&self) -> Option<&str> {
         self.inner.server.as_deref()
     }
 
+    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
     #[getter]
     fn priority(&self) -> i32 {
         self.inner.priority
     }
 
+    /// Its tags, declared or seen from name and description.
     #[getter]
     fn capabilities(&self) -> Vec<&str> {
         self.inner.spec().capabilities.iter().map(|tag| &**tag).collect()
@@ -74,18 +80,21 @@ impl PyCandidate {
         py.detach(|| self.inner.tool.unchecked().iter().map(ToString::to_string).collect())
     }
 
+    /// The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         let annotations = Value::Object(self.inner.spec().annotations.clone());
         json::to_python(py, &annotations).map(TypedDict)
     }
 
+    /// Arguments that were given as examples.
     #[getter]
     fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
         let examples = Value::Array(self.inner.spec().examples.clone());
         json::to_python(py, &examples).map(TypedList)
     }
 
+    /// The group that it was put into, if any.
     #[getter]
     fn category(&self) -> Option<&str> {
         self.inner.spec().category.as_deref()
@@ -97,6 +106,7 @@ impl PyCandidate {
         self.inner.spec().location.as_deref()
     }
 
+    /// Its version, if it has one.
     #[getter]
     fn version(&self) -> Option<&str> {
         self.inner.spec().version.as_deref()
@@ -127,6 +137,7 @@ impl PyCandidate {
         self.inner.spec().effects.evidence.to_string()
     }
 
+    /// Whether calling it twice is as good as once, as declared.
     #[getter]
     fn idempotent(&self) -> bool {
         self.inner.spec().idempotent
@@ -240,16 +251,19 @@ impl ToolInfo {
 
 #[pymethods]
 impl ToolInfo {
+    /// The name that it is called by.
     #[getter]
     fn name(&self) -> &str {
         &self.candidates[0].spec().name
     }
 
+    /// What its first candidate says of itself.
     #[getter]
     fn description(&self) -> &str {
         &self.candidates[0].spec().description
     }
 
+    /// The JSON Schema of the arguments of its first candidate.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         self.first(py).parameters(py)
@@ -267,6 +281,7 @@ impl ToolInfo {
         tags
     }
 
+    /// Its providers, in the order in which they come into question.
     #[getter]
     fn candidates(&self, py: Python<'_>) -> Vec<PyCandidate> {
         self.candidates
@@ -281,16 +296,19 @@ impl ToolInfo {
         self.first(py).unchecked(py)
     }
 
+    /// The hints of its first candidate, as MCP names them (`readOnlyHint`, `title`, …).
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         self.first(py).annotations(py)
     }
 
+    /// Arguments that were given as examples.
     #[getter]
     fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
         self.first(py).examples(py)
     }
 
+    /// The group that it was put into, if any.
     #[getter]
     fn category(&self) -> Option<&str> {
         self.candidates[0].spec().category.as_deref()
@@ -302,6 +320,7 @@ impl ToolInfo {
         self.candidates[0].spec().location.as_deref()
     }
 
+    /// Its version, if it has one.
     #[getter]
     fn version(&self) -> Option<&str> {
         self.candidates[0].spec().version.as_deref()

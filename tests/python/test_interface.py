@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,23 @@ def test_every_public_name_has_a_docstring() -> None:
         if callable(getattr(toolhub, name)) and not (getattr(toolhub, name).__doc__ or "").strip()
     ]
     assert not undocumented
+
+
+def test_every_public_name_is_on_a_page_of_the_reference() -> None:
+    """By itself or with its whole module. `make docs` then fails for members that the built pages do not show."""
+    pages = "\n".join(page.read_text("utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    shown = set(re.findall(r"^::: ([\w.]+)$", pages, re.MULTILINE))
+    missing: list[str] = []
+    for name in MODULES:
+        module = importlib.import_module("toolhub" if name is None else f"toolhub.{name}")
+        for public in module.__all__:
+            home = getattr(getattr(module, public), "__module__", "")
+            places = {f"{module.__name__}.{public}", f"toolhub.{public}", f"{home}.{public}", home}
+            if name is not None:
+                places.add(module.__name__)
+            if not places & shown:
+                missing.append(f"{module.__name__}.{public}")
+    assert not missing
 
 
 def test_the_options_of_a_server_are_those_that_the_core_reads() -> None:

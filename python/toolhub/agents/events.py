@@ -17,8 +17,11 @@ class AgentEvent(Record):
     """
 
     kind: ClassVar[str] = "event"
+    """The `type` of events of this class."""
     type: str
+    """Its kind, such as `step_started`."""
     time: float
+    """Seconds since 1970."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(type=self.kind, time=time.time(), **fields)

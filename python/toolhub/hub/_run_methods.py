@@ -25,16 +25,16 @@ _NATIVE = ("openai", "openai_responses", "anthropic", "gemini")
 
 @dataclass(slots=True)
 class RunOutcome:
-    """The outcome of a model's message.
-
-    `text` is the model's text around its calls, `calls` are the calls, `results` their results in the same order;
-    `messages` is what to append to the conversation. Without calls `text` is the model's answer and `messages` is empty.
-    """
+    """The outcome of a model's message. It is true if the model called tools, so that its next turn is due."""
 
     text: str
+    """The model's text around its calls; without calls, its answer."""
     calls: list[_core.ParsedCall]
+    """The calls in the message."""
     results: list[ToolResult]
+    """Their results, in the same order."""
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """What to append to the conversation; empty without calls."""
 
     def __bool__(self) -> bool:
         """Whether the model called tools, so that its next turn is due."""
