@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
 import re
 from pathlib import Path
+from typing import is_typeddict
 
 import pytest
 
@@ -55,6 +57,18 @@ def test_every_public_name_is_on_a_page_of_the_reference() -> None:
                 places.add(module.__name__)
             if not places & shown:
                 missing.append(f"{module.__name__}.{public}")
+    assert not missing
+
+
+def test_every_option_is_explained_on_a_page() -> None:
+    """Those of the hub and of its methods, of calls, of servers and of serving; the reference alone is not enough."""
+    pages = [page for folder in ("how-to", "concepts") for page in (ROOT / "docs" / folder).glob("*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    options = {name for name in inspect.signature(toolhub.ToolHub).parameters}
+    for group in vars(toolhub.options).values():
+        if is_typeddict(group):
+            options |= set(group.__annotations__)
+    missing = sorted(name for name in options if not re.search(rf"\b{name}\b", text))
     assert not missing
 
 
