@@ -64,7 +64,7 @@ def test_every_option_is_explained_on_a_page() -> None:
     """Those of the hub and of its methods, of calls, of servers and of serving; the reference alone is not enough."""
     pages = [page for folder in ("how-to", "concepts") for page in (ROOT / "docs" / folder).glob("*.md")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
-    options = {name for name in inspect.signature(toolhub.ToolHub).parameters}
+    options = set(inspect.signature(toolhub.ToolHub).parameters)
     for group in vars(toolhub.options).values():
         if is_typeddict(group):
             options |= set(group.__annotations__)

@@ -1,0 +1,76 @@
+"""Configurations and commands of the documentation, also those that no block runs: the hub reads them without a complaint."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from test_docs import blocks, pages
+from toolhub import ToolHub
+from toolhub._core import serve_section
+from toolhub.cli._commands import parse
+
+ROOT = Path(__file__).parents[2]
+FILES = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+
+
+def labelled(found: list[tuple[Path, int, str]]) -> dict[str, Any]:
+    names = ("page", "line", "text")
+    ids = [f"{page.name}:{line}" for page, line, _ in found]
+    return {"argnames": names, "argvalues": found, "ids": ids}
+
+
+def json_texts() -> list[tuple[Path, int, str]]:
+    """Whole blocks; of events, which are lines, each line."""
+    found: list[tuple[Path, int, str]] = []
+    for page in FILES:
+        for block in blocks(page.read_text("utf-8")):
+            if block.language == "json":
+                lines = block.code.splitlines() if page.name == "events.md" else [block.code]
+                found += [(page, block.line, text) for text in lines]
+    return found
+
+
+def commands() -> list[tuple[Path, int, str]]:
+    """Every `toolhub …` of the shells; the page of the command line is a transcript, and run as a whole."""
+    found: list[tuple[Path, int, str]] = []
+    for page in FILES:
+        for block in blocks(page.read_text("utf-8")):
+            if block.language in ("console", "sh") and page.name != "command-line.md":
+                lines = [line.removeprefix("$ ") for line in block.code.splitlines()]
+                found += [(page, block.line, line) for line in lines if line.startswith("toolhub ")]
+    return found
+
+
+@pytest.mark.parametrize(**labelled(json_texts()))
+def test_a_configuration_is_read_without_a_complaint(
+    page: Path, line: int, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = json.loads(text)
+    for variable in set(re.findall(r"\$\{(?:env:)?([A-Z_]+)", text)):
+        monkeypatch.setenv(variable, f"{variable.lower()}-{'0' * 32}")
+    path = tmp_path / "mcp.json"
+    path.write_text(text, "utf-8")
+    if not value.keys() & {"mcpServers", "servers", "context_servers"}:
+        assert value["v"] == 1, f"{page.name}, line {line}: neither a configuration nor an event"
+        return
+    with ToolHub() as hub:
+        report = hub.load_mcp(path)
+        assert report.loaded
+        assert (report.errors, report.warnings, report.skipped) == ([], [], [])
+        hub.asgi(**(serve_section(str(path)) or {}))
+
+
+@pytest.mark.parametrize(**labelled(commands()))
+def test_a_command_has_arguments_that_it_knows(page: Path, line: int, text: str) -> None:
+    assert parse(shlex.split(text, comments=True)[1:]).run, f"{page.name}, line {line}"
+
+
+def test_there_is_something_to_read() -> None:
+    assert len(json_texts()) > 20
+    assert len(commands()) > 10
