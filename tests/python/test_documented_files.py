@@ -71,6 +71,23 @@ def test_a_command_has_arguments_that_it_knows(page: Path, line: int, text: str)
     assert parse(shlex.split(text, comments=True)[1:]).run, f"{page.name}, line {line}"
 
 
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub and mkdocs make it of ASCII text."""
+    return re.sub(r"[ -]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
+def test_the_links_of_a_page_outside_of_the_site_lead_somewhere(page: Path) -> None:
+    """`make docs` follows those inside of it."""
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", file.read_text("utf-8"), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{page.name}: {target}"
+
+
 def test_there_is_something_to_read() -> None:
     assert len(json_texts()) > 20
     assert len(commands()) > 10
