@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import griffe
-
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tests" / "python" / "interface.txt"
 LOG = logging.getLogger("mkdocs.hooks.reference")
@@ -79,6 +77,8 @@ def missing(names: list[str], shown: set[str], families: dict[str, list[str]]) -
 
 def on_post_build(config: Any) -> None:
     """Called by mkdocs once the site is written."""
+    import griffe  # comes with mkdocstrings; the rest of this file is tested without it
+
     names = list(public_names(RECORD.read_text("utf-8")))
     package = griffe.load("toolhub", search_paths=[ROOT / "python"], resolve_aliases=True)
     classes = families(
