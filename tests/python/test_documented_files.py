@@ -91,3 +91,21 @@ def test_the_links_of_a_page_outside_of_the_site_lead_somewhere(page: Path) -> N
 def test_there_is_something_to_read() -> None:
     assert len(json_texts()) > 20
     assert len(commands()) > 10
+
+
+def test_every_defence_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "concepts" / "security.md").read_text("utf-8")
+    cells = re.findall(r"^\|[^|]+\|[^|]+\|([^|]+`)[^|]*\|$", page, re.MULTILINE)
+    named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    assert len(named) > 25
+    code = [
+        path
+        for folder in ("src", "tests")
+        for kind in ("rs", "py")
+        for path in (ROOT / folder).rglob(f"*.{kind}")
+    ]
+    defined = {
+        name for path in code for name in re.findall(r"\b(?:fn|def) (\w+)", path.read_text("utf-8", "ignore"))
+    }
+    missing = sorted(name for name in named if name not in defined and not (ROOT / name).exists())
+    assert not missing
