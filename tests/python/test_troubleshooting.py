@@ -19,7 +19,8 @@ TEMPLATE = re.compile(r'\(\s*"((?:[^"\\]|\\.)*)",\s*"(?:[^"\\]|\\.)*",?\s*\)')
 def templates() -> list[str]:
     """The English sentences of the code, `…` for each placeholder."""
     code = [path.read_text("utf-8") for path in (WORDING.with_suffix(".rs"), *WORDING.glob("*.rs"))]
-    texts = [text.replace('\\"', '"') for part in code for text in TEMPLATE.findall(part)]
+    unbroken = [re.sub(r"\\\n\s*", "", part) for part in code]  # texts that go on in the next line
+    texts = [text.replace('\\"', '"') for part in unbroken for text in TEMPLATE.findall(part)]
     return [re.sub(r"\{[~;,|]?\}", "…", text) for text in texts]
 
 
