@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
 /// Stack that a level of a value may take, with what is called inside.
-const LEVEL: usize = 64 * 1024;
+pub const LEVEL: usize = 64 * 1024;
 /// An integer has at most this many digits: the time to read and write one grows with the square of its length.
 const MAX_DIGITS: usize = 100_000;
 /// No integer of `MAX_DIGITS` has more bits.
@@ -39,7 +39,7 @@ fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResu
     Ok(match value {
         Value::Null => py.None().into_bound(py),
         Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
-        Value::Number(number) => from_number(py, number)?,
+        Value::Number(given) => number(py, given.as_str())?,
         Value::String(text) => unicode::string(py, text)?.into_any(),
         Value::Array(items) => {
             let list = PyList::empty(py);
@@ -59,8 +59,7 @@ fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResu
 }
 
 /// An int for digits alone, a float for all else. What neither can hold is infinite, as in Python's own `json`.
-fn from_number<'py>(py: Python<'py>, number: &Number) -> PyResult<Bound<'py, PyAny>> {
-    let text = number.as_str();
+pub fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(small) = text.parse::<i64>() {
         return Ok(small.into_pyobject(py)?.into_any());
     }

@@ -39,6 +39,7 @@ mod inspector;
 mod internals;
 mod job;
 mod json;
+mod json_objects;
 mod json_text;
 mod ledger;
 mod llm;

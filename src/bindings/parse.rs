@@ -3,12 +3,13 @@
 use super::errors::class_of;
 use super::imported::Imported;
 use super::json;
+use super::json_objects::JsonObjects;
 use super::once::intern;
 use super::releasing::LargeJson;
 use super::slices::released;
-use super::typed::TypedDict;
-use super::unicode::{all_of, string};
-use crate::parse::{self, Event, ParseOptions, ParsedCall, ReasoningMode};
+use super::typed::{DictField, PairField};
+use super::unicode::{self, all_of, string};
+use crate::parse::{self, CallArguments, Event, ParseOptions, ParsedCall, ReasoningMode};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -24,18 +25,27 @@ pub struct PyParsedCall {
     /// The tool; empty only when there is an error and no name could be read.
     #[pyo3(get)]
     name: Py<PyString>,
-    arguments: Py<PyAny>,
+    /// A dict, the same one each time.
+    #[pyo3(get)]
+    arguments: Py<DictField>,
     /// The model's id, or one made here (`call_1`, …) when it gave none, or gave the same one twice in a text.
     #[pyo3(get)]
     id: Py<PyString>,
+    /// Its place in the text, tags included: `text[start:end]`.
+    #[pyo3(get)]
+    span: Py<PairField>,
     /// Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
     #[pyo3(get)]
     id_from_model: bool,
     /// Whether it calls a custom tool of OpenAI, whose input is a text.
     #[pyo3(get)]
     is_custom: bool,
+    /// What only few calls have.
+    rare: Option<Box<RareFields>>,
+}
+
+struct RareFields {
     source: Option<String>,
-    span: (usize, usize),
     repairs: Vec<&'static str>,
     error: Option<String>,
     raw: Option<String>,
@@ -47,51 +57,54 @@ impl PyParsedCall {
         self.name.bind(py)
     }
 
-    fn new(py: Python<'_>, call: ParsedCall) -> PyResult<Py<Self>> {
+    fn new(call: ParsedCall, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
+        let py = objects.py();
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
             call;
-        let arguments = json::to_python(py, &LargeJson::from(Value::Object(arguments)))?.unbind();
-        let (name, id) = (PyString::new(py, &name).unbind(), PyString::new(py, &id).unbind());
-        Py::new(py, Self { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw })
+        let arguments = match arguments.json().and_then(|json| objects.object(json)) {
+            Some(object) => object,
+            None => json::to_python(py, &LargeJson::from(Value::Object(arguments.into_map())))?,
+        };
+        let is_rare = source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some();
+        let rare = is_rare.then(|| Box::new(RareFields { source, repairs, error, raw }));
+        let call = Self {
+            name: objects.name(&name).unbind(),
+            arguments: arguments.cast_into()?.unbind(),
+            id: unicode::short(py, &id).unbind(),
+            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
+            id_from_model,
+            is_custom,
+            rare,
+        };
+        Py::new(py, call)
     }
 }
 
 #[pymethods]
 impl PyParsedCall {
-    /// A dict, the same one each time.
-    #[getter]
-    fn arguments<'py>(&self, py: Python<'py>) -> TypedDict<'py> {
-        TypedDict(self.arguments.bind(py).clone())
-    }
-
     /// The source of the tool that the model asked for.
     #[getter]
     fn source(&self) -> Option<&str> {
-        self.source.as_deref()
-    }
-
-    /// Its place in the text, tags included: `text[start:end]`.
-    #[getter]
-    fn span(&self) -> (usize, usize) {
-        self.span
+        self.rare.as_ref()?.source.as_deref()
     }
 
     /// The repairs that were needed to read it.
     #[getter]
     fn repairs(&self) -> Vec<&'static str> {
-        self.repairs.clone()
+        self.rare.as_ref().map(|rare| rare.repairs.clone()).unwrap_or_default()
     }
 
     /// Why it cannot be read. Do not execute such a call.
     #[getter]
     fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+        self.rare.as_ref()?.error.as_deref()
     }
 
     /// The text of a call that cannot be read.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        self.raw.as_deref().map(|raw| string(py, raw)).transpose()
+        let raw = self.rare.as_ref().and_then(|rare| rare.raw.as_deref());
+        raw.map(|raw| string(py, raw)).transpose()
     }
 
     /// The call as plain data.
@@ -102,7 +115,7 @@ impl PyParsedCall {
         dict.set_item(intern!(py, "arguments"), COPY.get(py)?.call1((&self.arguments,))?)?;
         dict.set_item(intern!(py, "id"), &self.id)?;
         dict.set_item(intern!(py, "source"), self.source())?;
-        dict.set_item(intern!(py, "span"), self.span)?;
+        dict.set_item(intern!(py, "span"), &self.span)?;
         dict.set_item(intern!(py, "repairs"), self.repairs())?;
         dict.set_item(intern!(py, "error"), self.error())?;
         dict.set_item(intern!(py, "raw"), self.raw(py)?)?;
@@ -114,7 +127,7 @@ impl PyParsedCall {
         Ok(match self.error() {
             Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
             None => {
-                let arguments = self.arguments.bind(py).repr()?;
+                let arguments = self.arguments.bind(py).as_any().repr()?;
                 format!("ParsedCall(name={name:?}, id={id:?}, arguments={arguments})")
             }
         })
@@ -182,7 +195,9 @@ pub fn parse_message(
         });
         found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?
     };
-    let calls: PyResult<_> = found.calls.into_iter().map(|call| PyParsedCall::new(py, call)).collect();
+    let mut objects = JsonObjects::new(py);
+    let calls: PyResult<_> =
+        found.calls.into_iter().map(|call| PyParsedCall::new(call, &mut objects)).collect();
     Ok((calls?, string(py, &found.text)?.unbind(), found.format))
 }
 
@@ -191,7 +206,7 @@ fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
         call.error = Some(format!("The name of the tool cannot be read: {reason}."));
         (call.name, call.raw) = (String::new(), None);
-        call.arguments.clear();
+        call.arguments = CallArguments::default();
     }
     if let Some(raw) = &call.raw {
         if let Some(reason) = marks.first_reason(raw) {
@@ -201,7 +216,7 @@ fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     }
     if let Some(reason) = call.arguments.values().find_map(|value| marks.reason_in(value)) {
         call.error = Some(format!("The arguments cannot be read: {reason}."));
-        call.arguments.clear();
+        call.arguments = CallArguments::default();
     }
     if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {
         call.source = None;
@@ -300,8 +315,9 @@ impl PyStreamParser {
         let mut calls = calls?;
         let before = calls.len();
         let (new, settled) = self.stream.lock().calls_from(before);
+        let mut objects = JsonObjects::new(py);
         for call in new {
-            calls.push(PyParsedCall::new(py, call)?.into_bound(py));
+            calls.push(PyParsedCall::new(call, &mut objects)?.into_bound(py));
         }
         // Another thread may have appended them while the objects were made.
         if known.len() == before {

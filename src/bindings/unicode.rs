@@ -129,7 +129,7 @@ pub fn owned(text: &Bound<'_, PyString>) -> Option<String> {
 /// A text as a Python string. The characters of a long one are written without the GIL.
 pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     if text.len() <= LONG {
-        return Ok(PyString::new(py, text));
+        return Ok(short(py, text));
     }
     let (count, largest) = py.detach(|| {
         if text.is_ascii() {
@@ -150,6 +150,24 @@ pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>
             _ => write_units(text, place as *mut u32, u32::from),
         });
         Ok(string)
+    }
+}
+
+/// A short text as a Python string. Most are ASCII, which Python would look for in three steps.
+pub fn short<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
+    if !text.is_ascii() {
+        return PyString::new(py, text);
+    }
+    // SAFETY: the new string has room for the bytes, which are its characters, and no other code can see it yet. Without
+    // memory there is none, which PyO3 knows how to say.
+    unsafe {
+        let object = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 0x7f);
+        let Some(string) = Bound::from_owned_ptr_or_opt(py, object) else { return PyString::new(py, text) };
+        if !text.is_empty() {
+            // The empty string is a shared object.
+            std::ptr::copy_nonoverlapping(text.as_ptr(), ffi::PyUnicode_DATA(object).cast(), text.len());
+        }
+        string.cast_into_unchecked()
     }
 }
 

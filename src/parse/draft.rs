@@ -1,7 +1,8 @@
 //! A call as a dialect wrote it, before it has an id and a position.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::call_arguments::CallArguments;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
@@ -13,7 +14,7 @@ pub(super) const CUT: &str = "The arguments cannot be read: the text ends before
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Draft {
     pub name: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: CallArguments,
     pub id: Option<String>,
     pub source: Option<String>,
     pub repairs: Repairs,
@@ -32,7 +33,7 @@ impl Draft {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some("The call has no name.".into()),
-            Ok(Value::Object(arguments)) => draft.arguments = arguments,
+            Ok(Value::Object(arguments)) => draft.arguments = arguments.into(),
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
             Ok(other) => draft.error = Some(not_an_object(kind_of(&other))),
@@ -53,7 +54,7 @@ impl Draft {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(SyntaxRepair::ArgumentsAsString);
                 if let Value::Object(arguments) = reading.value {
-                    self.arguments = arguments;
+                    self.arguments = arguments.into();
                 }
             }
             Err(why) if text.trim_start().starts_with('{') => {

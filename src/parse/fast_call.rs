@@ -1,73 +1,80 @@
-//! The common case: a call in strict JSON with the usual keys, read by serde in one step.
+//! The common case: a call in strict JSON with the usual keys, read where it stands in the text.
 //!
-//! Anything else (other keys, a key given twice, arguments that are not an object) returns `None` and takes the
-//! lenient path, which finds the end of the value first.
+//! Anything else (other keys, a key given twice, names with escapes, arguments that are not an object) returns `None` and
+//! takes the lenient path, which finds the end of the value first.
 
-use std::fmt;
+use serde_json::value::RawValue;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Map, Value};
-
+use super::call_arguments::CallArguments;
 use super::draft::Draft;
 use super::keys::has_swallowed_brace;
 
 /// The call at the start of a text, and its length.
 pub(super) fn read(text: &str) -> Option<(Draft, usize)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<FastCall>();
-    let FastCall(draft) = values.next()?.ok()?;
-    let length = values.byte_offset();
-    (!has_swallowed_brace(&text.as_bytes()[..length])).then_some((draft, length))
-}
-
-struct FastCall(Draft);
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum FastKey {
-    #[serde(alias = "tool_name")]
-    Name,
-    #[serde(alias = "parameters", alias = "args")]
-    Arguments,
-    Id,
-    Source,
-}
-
-impl<'de> Deserialize<'de> for FastCall {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FastCallVisitor)
-    }
-}
-
-struct FastCallVisitor;
-
-impl<'de> Visitor<'de> for FastCallVisitor {
-    type Value = FastCall;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a call")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FastCall, A::Error> {
-        let mut draft = Draft::default();
-        let mut arguments = None::<Map<String, Value>>;
-        while let Some(key) = map.next_key()? {
-            let new = match key {
-                FastKey::Name => std::mem::replace(&mut draft.name, map.next_value()?).is_empty(),
-                FastKey::Arguments => arguments.replace(map.next_value()?).is_none(),
-                FastKey::Id => draft.id.replace(map.next_value()?).is_none(),
-                FastKey::Source => draft.source.replace(map.next_value()?).is_none(),
-            };
-            if !new {
-                return Err(Error::custom("a key given twice"));
-            }
+    let mut reader = FastReader { text, at: 0 };
+    let (mut name, mut arguments, mut id, mut source) = (None, None, None, None);
+    reader.pass(b'{')?;
+    loop {
+        let key = reader.string()?;
+        reader.pass(b':')?;
+        let is_new = match key {
+            "name" | "tool_name" => name.replace(reader.string()?).is_none(),
+            "arguments" | "parameters" | "args" => arguments.replace(reader.value()?).is_none(),
+            "id" => id.replace(reader.string()?).is_none(),
+            "source" => source.replace(reader.string()?).is_none(),
+            _ => false,
+        };
+        match reader.next()? {
+            b',' if is_new => reader.at += 1,
+            b'}' if is_new => break,
+            _ => return None,
         }
-        let unusual = draft.name.is_empty()
-            || draft.name.trim() != draft.name
-            || draft.id.as_deref().is_some_and(str::is_empty);
-        if unusual {
-            return Err(Error::custom("an unusual name or id"));
-        }
-        Ok(FastCall(Draft { arguments: arguments.unwrap_or_default(), ..draft }))
+    }
+    let length = reader.at + 1;
+    let name = name.filter(|name| !name.is_empty() && name.trim() == *name)?;
+    if id == Some("") || has_swallowed_brace(&text.as_bytes()[..length]) {
+        return None;
+    }
+    let arguments = arguments.map(CallArguments::from_checked).transpose().ok()?.unwrap_or_default();
+    let (id, source) = (id.map(str::to_owned), source.map(str::to_owned));
+    Some((Draft { name: name.to_owned(), arguments, id, source, ..Draft::default() }, length))
+}
+
+struct FastReader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> FastReader<'a> {
+    /// The next byte that is not white space.
+    fn next(&mut self) -> Option<u8> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let space = rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))?;
+        self.at += space;
+        Some(rest[space])
+    }
+
+    /// Passes a byte that must come next.
+    fn pass(&mut self, byte: u8) -> Option<()> {
+        (self.next()? == byte).then(|| self.at += 1)
+    }
+
+    /// A string without escapes.
+    fn string(&mut self) -> Option<&'a str> {
+        self.pass(b'"')?;
+        let rest = self.text.get(self.at..)?;
+        let end = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+        self.at += end + 1;
+        (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
+    }
+
+    /// A value whose syntax is right.
+    fn value(&mut self) -> Option<&'a str> {
+        self.next()?;
+        let mut values =
+            serde_json::Deserializer::from_str(self.text.get(self.at..)?).into_iter::<&RawValue>();
+        let value = values.next()?.ok()?.get();
+        self.at += value.len();
+        Some(value)
     }
 }

@@ -23,6 +23,17 @@ const KEPT: usize = 16 * 1024;
 #[derive(Clone, Default)]
 pub(super) struct InputBuffer(Arc<Mutex<BufferState>>);
 
+/// What was found in a block.
+pub(super) struct BlockSummary {
+    pub has_calls: bool,
+    /// One of the calls cannot be read.
+    pub has_failed: bool,
+    /// One of the calls had to be repaired.
+    pub was_repaired: bool,
+    /// All of it may have been only thought.
+    pub is_undecided: bool,
+}
+
 #[derive(Default)]
 struct BufferState {
     text: String,
@@ -33,6 +44,8 @@ struct BufferState {
     head: usize,
     /// Characters before the head.
     head_chars: usize,
+    /// Some characters have more than one byte.
+    is_wide: bool,
     /// The byte before `base`.
     last: Option<u8>,
     /// Record no events of calls.
@@ -41,7 +54,7 @@ struct BufferState {
     calls: Vec<ParsedCall>,
     /// The number of calls that can no longer grow by an end tag.
     settled: usize,
-    /// All ids in use.
+    /// The ids that were given. Those that are made here are in the calls.
     ids: HashSet<String>,
     /// An API issued the ids: each call keeps its own, even if another call has the same.
     keeps_ids: bool,
@@ -64,6 +77,7 @@ impl InputBuffer {
             inner.base += read;
         }
         inner.text.push_str(delta);
+        inner.is_wide |= !delta.is_ascii();
         inner.is_idle = false;
     }
 
@@ -116,16 +130,17 @@ impl InputBuffer {
         self.0.lock().calls.len()
     }
 
-    /// True if one of the calls from this index on cannot be read.
-    pub fn has_failed(&self, from: usize) -> bool {
-        let inner = self.0.lock();
-        inner.calls.get(from..).unwrap_or_default().iter().any(|call| call.error.is_some())
-    }
-
-    /// True if one of the calls from this index on had to be repaired.
-    pub fn was_repaired(&self, from: usize) -> bool {
-        let inner = self.0.lock();
-        inner.calls.get(from..).unwrap_or_default().iter().any(|call| !call.repairs.is_empty())
+    /// Drops everything up to `to`, where a block ends, and tells what its calls are like: those from this index on.
+    pub fn end_block(&self, to: usize, from: usize) -> BlockSummary {
+        let inner = &mut *self.0.lock();
+        inner.advance(to);
+        let calls = inner.calls.get(from..).unwrap_or_default();
+        BlockSummary {
+            has_calls: !calls.is_empty(),
+            has_failed: calls.iter().any(|call| call.error.is_some()),
+            was_repaired: calls.iter().any(|call| !call.repairs.is_empty()),
+            is_undecided: inner.hold.undecided,
+        }
     }
 
     pub fn format(&self) -> Option<&'static str> {
@@ -181,34 +196,18 @@ impl InputBuffer {
         .await
     }
 
-    /// As [`wait`](Self::wait), and releases the text before the position that `look` returns.
+    /// As [`wait`](Self::wait), and releases the text before the position that `look` returns. If it `lets_pass`, deltas may
+    /// [pass](Self::pass) while all of the text is released: it then begins later at the next look.
     pub async fn wait_releasing<T>(
         &self,
+        lets_pass: bool,
         mut look: impl FnMut(InputView<'_>, ByteBefore) -> (usize, Option<T>),
     ) -> T {
         poll_fn(move |_| {
             let inner = &mut *self.0.lock();
             let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last });
             inner.release(release);
-            match seen {
-                Some(seen) => Poll::Ready(seen),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    /// As [`wait_releasing`](Self::wait_releasing), for the machine that waits for an opening: the text may begin later at the next
-    /// look, because deltas [passed](Self::pass).
-    pub async fn wait_for_opening<T>(
-        &self,
-        mut look: impl FnMut(InputView<'_>, ByteBefore) -> (usize, Option<T>),
-    ) -> T {
-        poll_fn(move |_| {
-            let inner = &mut *self.0.lock();
-            let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last });
-            inner.release(release);
-            inner.is_idle = seen.is_none() && release == inner.view().end() && !inner.ended;
+            inner.is_idle = lets_pass && seen.is_none() && release == inner.view().end() && !inner.ended;
             match seen {
                 Some(seen) => Poll::Ready(seen),
                 None => Poll::Pending,
@@ -273,7 +272,7 @@ impl InputBuffer {
     /// As [`find`](Self::find), and releases everything before the literal as text while it searches.
     pub async fn text_until(&self, at: usize, literals: &[&str]) -> Option<(usize, usize)> {
         let mut search = LiteralSearch { next: at, literals };
-        self.wait_releasing(|view, _| {
+        self.wait_releasing(false, |view, _| {
             let seen = search.resume(&view);
             (search.next, seen)
         })
@@ -439,7 +438,10 @@ impl BufferState {
 
     fn advance(&mut self, to: usize) {
         if to > self.head {
-            self.head_chars += self.between(self.head, to).chars().count();
+            self.head_chars += match self.is_wide {
+                true => self.between(self.head, to).chars().count(),
+                false => to - self.head,
+            };
             self.head = to;
         }
     }
@@ -448,13 +450,13 @@ impl BufferState {
         let index = self.calls.len();
         let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
         let given = id.is_some();
-        let own = id.filter(|id| self.keeps_ids || !self.ids.contains(id));
+        let own = id.filter(|id| self.keeps_ids || !(self.ids.contains(id) || self.is_made(id)));
         let id_from_model = own.is_some();
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
         }
+        self.ids.extend(own.clone());
         let id = own.unwrap_or_else(|| self.fresh_id(index));
-        self.ids.insert(id.clone());
         if !self.silent {
             match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
@@ -467,6 +469,11 @@ impl BufferState {
         }
         let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
         let repairs = repairs.names();
+        if self.silent && index == 0 {
+            // All of the text is here: as many calls as this one fit into the rest of it.
+            let like_this = (span.1 - span.0).max(1);
+            self.calls.reserve(1 + self.text.len() / like_this);
+        }
         self.calls.push(ParsedCall {
             name,
             arguments,
@@ -481,12 +488,36 @@ impl BufferState {
         });
     }
 
+    /// True if a call has this id because it was made for it: `call_` and the number of the call.
+    fn is_made(&self, id: &str) -> bool {
+        let number =
+            id.strip_prefix("call_").and_then(|rest| rest.trim_end_matches('_').parse::<usize>().ok());
+        let call = number.and_then(|number| self.calls.get(number.checked_sub(1)?));
+        call.is_some_and(|call| call.id == id && !call.id_from_model)
+    }
+
     /// An id for the call at `index` that no other call has so far.
     fn fresh_id(&self, index: usize) -> String {
-        let mut id = format!("call_{}", index + 1);
+        let mut id = numbered(index + 1);
         while self.ids.contains(&id) {
             id.push('_');
         }
         id
     }
+}
+
+/// `call_1` and so on. A text may have ten thousand of them, and formatting one takes longer than all else that is done for it.
+fn numbered(number: usize) -> String {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    let mut left = number;
+    while left > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = left % 10;
+        left /= 10;
+    }
+    let mut id = String::with_capacity(16);
+    id.push_str("call_");
+    id.extend(digits[first..].iter().filter_map(|digit| char::from_digit(*digit as u32, 10)));
+    id
 }

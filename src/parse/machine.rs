@@ -1,6 +1,7 @@
 //! The main loop: text up to an opening, then the readers that know it, then text again.
 
 use super::context::ReadContext;
+use super::input::BlockSummary;
 use super::marker::{Opening, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
 use super::read::common;
@@ -66,12 +67,12 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
-                cx.input.drop_to(to);
-                if cx.input.count_calls() == calls {
+                let block = cx.input.end_block(to, calls);
+                if !block.has_calls {
                     return to;
                 }
                 let again = (!marker.weak).then_some(entry.text);
-                if let Some(after) = swallowed(cx, opening, to, calls, again) {
+                if let Some(after) = swallowed(cx, opening, to, block, again) {
                     cx.forget(after);
                     return after;
                 }
@@ -91,20 +92,17 @@ fn swallowed(
     cx: &ReadContext,
     opening: Opening,
     to: usize,
-    calls: usize,
+    block: BlockSummary,
     again: Option<&str>,
 ) -> Option<usize> {
-    if !cx.input.is_undecided() {
-        return None;
-    }
-    let (failed, repaired) = (cx.input.has_failed(calls), cx.input.was_repaired(calls));
-    if !failed && !repaired {
+    let BlockSummary { has_failed, was_repaired, is_undecided, .. } = block;
+    if !is_undecided || !(has_failed || was_repaired) {
         return None;
     }
     let end = cx.input.with(opening.start, to, |text| {
         let (_, end) = reasoning::first_closing(text)?;
-        let runs_on = || repaired && again.is_some_and(|marker| text[end..].contains(marker));
-        (failed || runs_on()).then_some(end)
+        let runs_on = || was_repaired && again.is_some_and(|marker| text[end..].contains(marker));
+        (has_failed || runs_on()).then_some(end)
     });
     end.map(|end| opening.start + end)
 }
@@ -118,7 +116,7 @@ async fn next_opening(
     let strong = openings.guessing() && cx.is_strong();
     let mut next = from;
     cx.input
-        .wait_for_opening(|view, before| {
+        .wait_releasing(true, |view, before| {
             next = next.max(view.base);
             loop {
                 let rest = view.from(next);
@@ -130,7 +128,8 @@ async fn next_opening(
                 let rest = &rest[skipped..];
                 let begins_line = before.begins_line(&view, next);
                 for entry in openings.at(rest) {
-                    if (entry.weak && strong) || (entry.at_line && !begins_line) {
+                    let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
+                    if differs || (entry.weak && strong) || (entry.at_line && !begins_line) {
                         continue;
                     }
                     if rest.starts_with(entry.text.as_bytes()) {

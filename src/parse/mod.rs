@@ -35,6 +35,7 @@
 //! ```
 
 mod api_message;
+mod call_arguments;
 mod context;
 mod dialects;
 mod document;
@@ -65,6 +66,7 @@ mod typed;
 mod view;
 mod whole;
 
+pub use call_arguments::CallArguments;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_json};
 pub use native::{has_foreign_arguments, parse_request, parse_value};

@@ -59,6 +59,10 @@ impl Repairs {
     }
 
     pub fn names(self) -> Vec<&'static str> {
+        // As for most calls.
+        if self.0 == 0 {
+            return Vec::new();
+        }
         let listed = NAMES.iter().enumerate().filter(|(index, _)| self.0 & (1 << index) != 0);
         listed.map(|(_, name)| *name).collect()
     }

@@ -1,9 +1,10 @@
-//! JSON in a code fence.
+//! JSON in a code fence. In a fence of a programming language it is code.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::arguments::skip_fence;
 use crate::parse::read::bare_json::{self, BareJson};
+use crate::parse::read::common;
 use crate::parse::repair::SyntaxRepair;
 
 pub(super) const JSON_FENCE: CallDialect = CallDialect {
@@ -14,6 +15,9 @@ pub(super) const JSON_FENCE: CallDialect = CallDialect {
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let (at, fence) = skip_fence(cx, opening.start).await;
+        if !cx.input.with(opening.after, at, common::holds_data) {
+            return ReadOutcome::No;
+        }
         let mut end = match value(cx, at, fence).await {
             BareJson::No => return ReadOutcome::No,
             BareJson::Data(end) => return ReadOutcome::Text(end),

@@ -10,9 +10,29 @@ const HARMONY_END: &str = "<|end|>";
 /// Special tokens of Kimi K2, which its reasoning cannot quote.
 const KIMI_SECTIONS: [&str; 2] = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
 
-/// Languages of a code fence that may contain a call.
-const DATA: &[&str] =
-    &["", "json", "jsonc", "json5", "xml", "tool_call", "tool_calls", "tool_code", "tool_use"];
+/// Words after the mark of a fence that may contain a call. With any other word, it is code.
+const DATA: &[&str] = &[
+    "",
+    "json",
+    "jsonc",
+    "json5",
+    "xml",
+    "tool",
+    "tools",
+    "tool_call",
+    "tool_calls",
+    "tool_code",
+    "tool_use",
+    "function",
+    "function_call",
+    "function_calls",
+    "action",
+];
+
+/// True if a fence with this word after its mark may contain a call.
+pub fn holds_data(word: &str) -> bool {
+    DATA.iter().any(|known| known.eq_ignore_ascii_case(word.trim()))
+}
 
 /// Reasoning is text, whatever it quotes.
 pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
@@ -97,14 +117,15 @@ pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n", "`"]).await else {
             return ReadOutcome::No;
         };
-        let language = cx.input.slice(opening.after, line_end).trim().to_ascii_lowercase();
+        let language = cx.input.slice(opening.after, line_end);
+        let language = language.trim();
         // Tags and sentences are no language: these backticks end a fence whose start is missing.
         if language.contains(['<', '{', '[', ' '])
             && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
         {
             return ReadOutcome::Text(opening.after);
         }
-        if DATA.contains(&language.as_str()) || cx.input.byte(line_end).await == Some(b'`') {
+        if holds_data(language) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
         match cx.input.text_until(line_end, &[&close]).await {

@@ -1,0 +1,157 @@
+//! Python objects from JSON text that the core has checked, without a value in between.
+//!
+//! A message with many calls has the same names in each of them. They are the same object here, so a dict needs neither a new
+//! string nor its hash.
+
+use super::json;
+use super::unicode;
+use crate::stack;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyList, PyString};
+use std::borrow::Cow;
+
+/// The number of names that are kept; a power of two.
+const KEPT: usize = 64;
+/// Longer names are not kept.
+const LONGEST: usize = 64;
+
+/// Makes the objects of one message.
+pub struct JsonObjects<'py> {
+    py: Python<'py>,
+    names: [Option<Bound<'py, PyString>>; KEPT],
+}
+
+impl<'py> JsonObjects<'py> {
+    pub fn new(py: Python<'py>) -> Self {
+        Self { py, names: [const { None }; KEPT] }
+    }
+
+    pub fn py(&self) -> Python<'py> {
+        self.py
+    }
+
+    /// A name as a string, the same one as before if it is still kept.
+    pub fn name(&mut self, text: &str) -> Bound<'py, PyString> {
+        let (Some(first), Some(last)) = (text.as_bytes().first(), text.as_bytes().last()) else {
+            return unicode::short(self.py, text);
+        };
+        if text.len() > LONGEST {
+            return unicode::short(self.py, text);
+        }
+        let place = text.len().wrapping_mul(31) ^ usize::from(*first) ^ usize::from(*last).wrapping_mul(7);
+        let kept = &mut self.names[place % KEPT];
+        match kept {
+            Some(name) if name.to_str().is_ok_and(|name| name == text) => name.clone(),
+            _ => kept.insert(unicode::short(self.py, text)).clone(),
+        }
+    }
+
+    /// The object; `None` for a text that is not JSON or nests too deeply for the stack.
+    pub fn object(&mut self, json: &str) -> Option<Bound<'py, PyAny>> {
+        JsonCursor { objects: self, text: json, at: 0 }.value()
+    }
+}
+
+struct JsonCursor<'a, 'py> {
+    objects: &'a mut JsonObjects<'py>,
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a, 'py> JsonCursor<'a, 'py> {
+    fn value(&mut self) -> Option<Bound<'py, PyAny>> {
+        let py = self.objects.py;
+        match self.peek()? {
+            b'"' => self.string().map(|text| unicode::short(py, &text).into_any()),
+            b'{' => self.members(),
+            b'[' => self.items(),
+            b't' => self.word("true", PyBool::new(py, true).to_owned().into_any()),
+            b'f' => self.word("false", PyBool::new(py, false).to_owned().into_any()),
+            b'n' => self.word("null", py.None().into_bound(py)),
+            _ => self.number(),
+        }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let space = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        self.at += space;
+        Some(rest[space])
+    }
+
+    fn members(&mut self) -> Option<Bound<'py, PyAny>> {
+        let dict = PyDict::new(self.objects.py);
+        self.list(b'}', |cursor| {
+            let name = (cursor.peek()? == b'"').then(|| cursor.string())??;
+            let name = cursor.objects.name(&name);
+            (cursor.peek()? == b':').then(|| cursor.at += 1)?;
+            dict.set_item(name, cursor.value()?).ok()
+        })?;
+        Some(dict.into_any())
+    }
+
+    fn items(&mut self) -> Option<Bound<'py, PyAny>> {
+        let list = PyList::empty(self.objects.py);
+        self.list(b']', |cursor| list.append(cursor.value()?).ok())?;
+        Some(list.into_any())
+    }
+
+    /// Reads members that commas separate, from the opening bracket to the closing one.
+    fn list(&mut self, close: u8, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        if stack::remaining() < json::LEVEL {
+            return None;
+        }
+        self.at += 1;
+        if self.peek()? == close {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            member(self)?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                byte if byte == close => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// The string whose opening quote is here.
+    fn string(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.at;
+        let mut at = start + 1;
+        let mut is_plain = true;
+        loop {
+            at += memchr::memchr2(b'"', b'\\', self.text.as_bytes().get(at..)?)?;
+            if self.text.as_bytes()[at] == b'"' {
+                break;
+            }
+            is_plain = false;
+            at += 2;
+        }
+        self.at = at + 1;
+        match is_plain {
+            true => self.text.get(start + 1..at).map(Cow::Borrowed),
+            false => serde_json::from_str(self.text.get(start..=at)?).ok().map(Cow::Owned),
+        }
+    }
+
+    fn word(&mut self, word: &str, object: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        self.text.get(self.at..)?.starts_with(word).then(|| {
+            self.at += word.len();
+            object
+        })
+    }
+
+    fn number(&mut self) -> Option<Bound<'py, PyAny>> {
+        let rest = self.text.get(self.at..)?;
+        let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
+        let end = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+        self.at += end;
+        json::number(self.objects.py, &rest[..end]).ok().filter(|_| end > 0)
+    }
+}
