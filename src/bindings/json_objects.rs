@@ -18,7 +18,7 @@ const LONGEST: usize = 64;
 /// Makes the objects of one message.
 pub struct JsonObjects<'py> {
     py: Python<'py>,
-    names: [Option<Bound<'py, PyString>>; KEPT],
+    names: [Option<(Box<str>, Bound<'py, PyString>)>; KEPT],
 }
 
 impl<'py> JsonObjects<'py> {
@@ -41,8 +41,8 @@ impl<'py> JsonObjects<'py> {
         let place = text.len().wrapping_mul(31) ^ usize::from(*first) ^ usize::from(*last).wrapping_mul(7);
         let kept = &mut self.names[place % KEPT];
         match kept {
-            Some(name) if name.to_str().is_ok_and(|name| name == text) => name.clone(),
-            _ => kept.insert(unicode::short(self.py, text)).clone(),
+            Some((name, string)) if **name == *text => string.clone(),
+            _ => kept.insert((text.into(), unicode::short(self.py, text))).1.clone(),
         }
     }
 

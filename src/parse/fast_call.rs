@@ -32,7 +32,12 @@ pub(super) fn read(text: &str) -> Option<(Draft, usize)> {
     }
     let length = reader.at + 1;
     let name = name.filter(|name| !name.is_empty() && name.trim() == *name)?;
-    if id == Some("") || has_swallowed_brace(&text.as_bytes()[..length]) {
+    let has_brace = |text: &str| text.ends_with('{');
+    let is_torn = has_brace(name)
+        || id.is_some_and(has_brace)
+        || source.is_some_and(has_brace)
+        || arguments.is_some_and(|json| has_swallowed_brace(json.as_bytes()));
+    if id == Some("") || is_torn {
         return None;
     }
     let arguments = arguments.map(CallArguments::from_checked).transpose().ok()?.unwrap_or_default();

@@ -508,16 +508,17 @@ impl BufferState {
 
 /// `call_1` and so on. A text may have ten thousand of them, and formatting one takes longer than all else that is done for it.
 fn numbered(number: usize) -> String {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut left = number;
-    while left > 0 || first == digits.len() {
-        first -= 1;
-        digits[first] = left % 10;
-        left /= 10;
+    const PREFIX: &str = "call_";
+    let mut id = String::with_capacity(PREFIX.len() + 11);
+    id.push_str(PREFIX);
+    let mut place = 1;
+    while number / place >= 10 {
+        place *= 10;
     }
-    let mut id = String::with_capacity(16);
-    id.push_str("call_");
-    id.extend(digits[first..].iter().filter_map(|digit| char::from_digit(*digit as u32, 10)));
+    while place > 0 {
+        // One digit.
+        id.push(char::from(b'0' + (number / place % 10) as u8));
+        place /= 10;
+    }
     id
 }

@@ -37,6 +37,8 @@ repairs! {
     MissingName = "a missing name",
     WrappedArguments = "arguments in a wrapper",
     InnerQuotes = "quotes inside a string",
+    SurplusTag = "a surplus tag",
+    MissingStartTag = "a missing start tag",
 }
 
 impl SyntaxRepair {

@@ -199,10 +199,10 @@ impl<'a> PromptEntry<'a> {
 
     /// The branches of a union that have fields.
     fn branches(&self, shape: &SchemaShape<'a>) -> Vec<SchemaShape<'a>> {
-        let inner = shape.branches().iter().map(|branch| shape.below(self.root, branch));
+        let inner = shape.branches(self.root).into_iter();
         let has_more = |one: &SchemaShape<'a>| {
             let is_array = one.item().is_some() || !one.tuple_items().is_empty();
-            !one.repeats && !one.never && (one.has_properties() || is_array || !one.branches().is_empty())
+            !one.repeats && !one.never && (one.has_properties() || is_array || one.has_branches())
         };
         inner.filter(has_more).take(MAX_LINES).collect()
     }
@@ -290,8 +290,9 @@ fn short_type<'a>(root: &'a Value, shape: &SchemaShape<'a>, depth: usize) -> Str
         }
     }
     let mut names: Vec<String> = Vec::new();
-    let branches = shape.branches().iter().take(if depth < 3 { 4 } else { 0 });
-    let branches = branches.map(|one| short_type(root, &shape.below(root, one), depth + 1));
+    let branches = if depth < 3 { shape.branches(root) } else { Vec::new() };
+    let branches = branches.iter().filter(|one| !one.never).take(4);
+    let branches = branches.map(|one| short_type(root, one, depth + 1));
     let types = shape.types();
     let own = types.iter().map(|name| match (*name, shape.item().filter(|_| !shape.repeats)) {
         ("array", Some(item)) => match shape.below(root, item).types().as_slice() {

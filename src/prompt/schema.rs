@@ -6,6 +6,8 @@ use std::borrow::Cow;
 
 /// The number of schemas merged into one; more is an attack.
 const MAX_LAYERS: usize = 32;
+/// More ways to take a branch of each of several unions are not told apart: then only the first unions count.
+const MAX_ALTERNATIVES: usize = 16;
 
 /// A schema of the document. Each keyword comes from the first layer that has it.
 #[derive(Clone, Default)]
@@ -38,16 +40,19 @@ impl<'a> SchemaShape<'a> {
         let objects = self.layers.iter().filter_map(|layer| keyword(layer, "properties")?.as_object());
         let mut parts = objects.filter_map(|properties| keyword(properties, name));
         let mut shape = parts.next().map(|schema| self.below(root, schema)).unwrap_or_default();
-        for part in parts.map(|schema| self.below(root, schema)) {
-            let free = MAX_LAYERS.saturating_sub(shape.layers.len());
-            shape.layers.extend(part.layers.into_iter().take(free));
-            // A reference that two parts have in common is no cycle.
-            shape.trail.extend(part.trail);
-            shape.name = shape.name.or(part.name);
-            shape.repeats |= part.repeats;
-            shape.never |= part.never;
-        }
+        parts.for_each(|schema| shape.join(self.below(root, schema)));
         shape
+    }
+
+    /// Adds a schema that holds for the same value.
+    fn join(&mut self, part: Self) {
+        let free = MAX_LAYERS.saturating_sub(self.layers.len());
+        self.layers.extend(part.layers.into_iter().take(free));
+        // A reference that two parts have in common is no cycle.
+        self.trail.extend(part.trail);
+        self.name = self.name.or(part.name);
+        self.repeats |= part.repeats;
+        self.never |= part.never;
     }
 
     fn settle(&mut self, root: &'a Value, schema: &'a Value) {
@@ -133,10 +138,49 @@ impl<'a> SchemaShape<'a> {
         lists.flatten().any(|one| one.as_str() == Some(name))
     }
 
-    /// The branches of `anyOf` or `oneOf`.
-    pub fn branches(&self) -> &'a [Value] {
-        let union = self.get("anyOf").or_else(|| self.get("oneOf"));
-        union.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    /// The branches of each `anyOf` and `oneOf`. A value fits one of each.
+    pub fn unions(&self) -> impl Iterator<Item = &'a [Value]> {
+        let layers = self.layers.iter().flat_map(|layer| ["anyOf", "oneOf"].map(|key| keyword(layer, key)));
+        layers.filter_map(|union| union?.as_array()).map(Vec::as_slice).filter(|union| !union.is_empty())
+    }
+
+    pub fn has_branches(&self) -> bool {
+        self.unions().next().is_some()
+    }
+
+    /// The branches of its union. With several unions: all ways to take a branch of each.
+    pub fn branches(&self, root: &'a Value) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for (at, union) in self.unions().enumerate() {
+            let branches = union.iter().map(|branch| self.below(root, branch));
+            if at == 0 {
+                found.extend(branches);
+                continue;
+            }
+            if found.len() * union.len() > MAX_ALTERNATIVES {
+                break;
+            }
+            let branches: Vec<Self> = branches.collect();
+            let both = |one: &Self, other: &Self| {
+                let mut both = one.clone();
+                both.never |= !one.shares_type(other);
+                both.join(other.clone());
+                both
+            };
+            found = found.iter().flat_map(|one| branches.iter().map(|other| both(one, other))).collect();
+        }
+        found
+    }
+
+    /// False if no value has a type that both declare.
+    fn shares_type(&self, other: &Self) -> bool {
+        let (own, others) = (self.types(), other.types());
+        let fits = |one: &str, other: &str| {
+            one == other || matches!((one, other), ("integer", "number") | ("number", "integer"))
+        };
+        own.is_empty()
+            || others.is_empty()
+            || own.iter().any(|one| others.iter().any(|other| fits(one, other)))
     }
 
     /// The declared types, each once, or those that the other keywords imply.
@@ -263,6 +307,34 @@ mod tests {
         assert!(SchemaShape::of(&never, &never).never);
         let some = json!({"not": {"type": "null"}});
         assert!(!SchemaShape::of(&some, &some).never);
+    }
+
+    #[test]
+    fn several_unions_are_all_ways_to_take_a_branch_of_each() {
+        let required = |shape: &SchemaShape<'_>| -> Vec<String> {
+            let lists = shape.layers().filter_map(|layer| layer.get("required")?.as_array());
+            lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let root = json!({"allOf": [
+            {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            {"oneOf": [{"required": ["c"]}, {"required": ["d"]}]},
+        ]});
+        let branches = SchemaShape::of(&root, &root).branches(&root);
+        assert_eq!(
+            branches.iter().map(required).collect::<Vec<_>>(),
+            [["a", "c"], ["a", "d"], ["b", "c"], ["b", "d"]]
+        );
+        let root = json!({"allOf": [
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            {"anyOf": [{"type": "number"}, {"type": "boolean"}]},
+        ]});
+        let branches = SchemaShape::of(&root, &root).branches(&root);
+        let possible: Vec<_> = branches.iter().filter(|one| !one.never).map(|one| one.types()).collect();
+        assert_eq!(possible.len(), 1);
+        assert_eq!(&possible[0][..], ["integer"]);
+        let many = json!({"anyOf": vec![json!({}); 10]});
+        let root = json!({"allOf": [many, many]});
+        assert_eq!(SchemaShape::of(&root, &root).branches(&root).len(), 10);
     }
 
     #[test]

@@ -70,9 +70,8 @@ impl<'a> Types<'a> {
             out.push_str(self.lang.pick(" as above", "（同上）"));
             return;
         }
-        let branches = shape.branches();
         let types = shape.types();
-        if branches.is_empty() || types.as_slice() == ["object"] {
+        if !shape.has_branches() || types.as_slice() == ["object"] {
             match types.as_slice() {
                 [] if shape.get("enum").or_else(|| shape.get("const")).is_some() => return,
                 [] => {}
@@ -95,7 +94,7 @@ impl<'a> Types<'a> {
             return;
         }
         let mut words: Vec<String> = Vec::new();
-        let possible = branches.iter().map(|branch| shape.below(self.root, branch)).filter(|one| !one.never);
+        let possible = shape.branches(self.root).into_iter().filter(|one| !one.never);
         for branch in possible {
             let mut one = String::new();
             self.phrase(&mut one, &branch, depth + 1);

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 /// What these hold is data, not a schema.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
+/// What these hold are schemas by name. A name may be that of a keyword.
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// The schema with null among the types wherever it is nullable.
 pub fn with_nulls(schema: &Value) -> Cow<'_, Value> {
@@ -18,10 +20,14 @@ pub fn with_nulls(schema: &Value) -> Cow<'_, Value> {
 
 fn has_nullable(schema: &Value) -> bool {
     match schema {
-        Value::Object(map) => map
-            .iter()
-            .filter(|(key, _)| !DATA.contains(&key.as_str()))
-            .any(|(key, value)| (key == "nullable" && *value == Value::Bool(true)) || has_nullable(value)),
+        Value::Object(map) => {
+            map.get("nullable") == Some(&Value::Bool(true))
+                || map.iter().filter(|(key, _)| !DATA.contains(&key.as_str())).any(|(key, value)| match value
+                {
+                    Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().any(has_nullable),
+                    value => has_nullable(value),
+                })
+        }
         Value::Array(items) => items.iter().any(has_nullable),
         _ => false,
     }
@@ -30,8 +36,14 @@ fn has_nullable(schema: &Value) -> bool {
 fn add_nulls(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            let schemas = map.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str()));
-            schemas.for_each(|(_, value)| add_nulls(value));
+            for (key, value) in map.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str())) {
+                match value {
+                    Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                        named.values_mut().for_each(add_nulls)
+                    }
+                    value => add_nulls(value),
+                }
+            }
             if map.get("nullable") == Some(&Value::Bool(true)) {
                 allow_null(map);
             }
@@ -90,5 +102,18 @@ mod tests {
         }});
         assert_eq!(*with_nulls(&schema), expected);
         assert!(matches!(with_nulls(&json!({"properties": {"nullable": {}}})), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn names_of_properties_are_no_keywords() {
+        let schema = json!({"properties": {"nullable": true, "type": {"type": "string"}}});
+        assert!(matches!(with_nulls(&schema), Cow::Borrowed(_)));
+        let default =
+            json!({"properties": {"default": {"type": "string", "nullable": true}, "nullable": true}});
+        let expected = json!({"properties": {
+            "default": {"type": ["string", "null"], "nullable": true},
+            "nullable": true,
+        }});
+        assert_eq!(*with_nulls(&default), expected);
     }
 }

@@ -16,12 +16,40 @@ const MARKERS: &[Marker] = &[
     Marker::new("<｜DSML｜ calls>", v41),
     Marker::new("<｜DSML｜ tool_calls>", v41),
     Marker::new("<｜DSML｜ invoke", v41),
+    // The token `｜DSML｜` in spellings that models use for it.
+    Marker::new("<|DSML|", ascii_bars),
+    Marker::new("<‖DSML‖", one_double_bar),
+    Marker::new("<｜｜DSML｜｜", two_bars),
 ];
+
+/// The tags with another spelling of the token, and the function that reads them.
+macro_rules! spelling {
+    ($read:ident, $token:literal) => {
+        fn $read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+            const STYLE: TagStyle = TagStyle {
+                format: "deepseek_dsml_v4",
+                wraps: &[concat!("<", $token, "tool_calls>"), concat!("<", $token, "function_calls>")],
+                closes: &[concat!("</", $token, "tool_calls>"), concat!("</", $token, "function_calls>")],
+                call: concat!("<", $token, "invoke"),
+                call_end: concat!("</", $token, "invoke>"),
+                param: concat!("<", $token, "parameter"),
+                param_end: concat!("</", $token, "parameter>"),
+                ..PLAIN
+            };
+            Box::pin(invoke::read(cx, opening, &STYLE))
+        }
+    };
+}
+
+spelling!(ascii_bars, "|DSML|");
+spelling!(one_double_bar, "‖DSML‖");
+spelling!(two_bars, "｜｜DSML｜｜");
 
 const V32: TagStyle = TagStyle {
     format: "deepseek_dsml",
     wraps: &["<｜DSML｜function_calls>"],
-    closes: &["</｜DSML｜function_calls>"],
+    // Models leave the opening tag out, so the other version's may follow.
+    closes: &["</｜DSML｜function_calls>", "</｜DSML｜tool_calls>"],
     call: "<｜DSML｜invoke",
     call_end: "</｜DSML｜invoke>",
     param: "<｜DSML｜parameter",

@@ -10,7 +10,8 @@ use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
 use crate::parse::read::arg_pairs::{self, ArgTags};
-use crate::parse::repair::Repairs;
+use crate::parse::repair::{Repairs, SyntaxRepair};
+use crate::parse::schemas;
 
 const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<tool_call>", hermes::read)];
 
@@ -31,14 +32,47 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         match cx.input.literal(at, &[&tags.key, &tags.close]).await {
             Some(0) if to > from => {}
             Some(1) if to > from && !is_prose => {}
-            _ => return ReadOutcome::No,
+            _ => return without_key_tag(cx, from, tags).await,
         }
         let name = cx.input.slice(from, to);
         // The newer form has no line ends.
         let format = if at == to { "glm47" } else { "glm45" };
         let mut repairs = Repairs::default();
-        let (arguments, end) = arg_pairs::read(cx, at, &name, tags, &mut repairs).await;
+        let (arguments, end) = arg_pairs::read(cx, at, &name, None, tags, &mut repairs).await;
         cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
         ReadOutcome::Block(end)
     })
+}
+
+/// Models lose the tag before the first key, or write that of a call in its place. The names of known tools tell where the key
+/// begins.
+async fn without_key_tag(cx: &ReadContext, from: usize, tags: &ArgTags) -> ReadOutcome {
+    if cx.tools.is_empty() {
+        return ReadOutcome::No;
+    }
+    let ends = [tags.key_end.as_str(), &tags.key, &tags.value, &tags.close];
+    let Some((end, 0)) = cx.input.find(from, &ends).await else { return ReadOutcome::No };
+    let Some((name, key)) = cx.input.with(from, end, |head| split(head, tags, cx)) else {
+        return ReadOutcome::No;
+    };
+    let mut repairs = Repairs::default();
+    repairs.add(SyntaxRepair::MissingStartTag);
+    let (arguments, to) = arg_pairs::read(cx, end, &name, Some(&key), tags, &mut repairs).await;
+    cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], to, "glm47");
+    ReadOutcome::Block(to)
+}
+
+/// A known tool and one of its parameters, out of their names without the tag between them.
+fn split(head: &str, tags: &ArgTags, cx: &ReadContext) -> Option<(String, String)> {
+    let mut found: Option<(String, String)> = None;
+    cx.tools.each(&mut |tool, _| {
+        let Some(rest) = head.strip_prefix(tool) else { return };
+        let key = rest.trim_start();
+        let key = key.strip_prefix(tags.open.as_str()).unwrap_or(key).trim();
+        let is_longer = found.as_ref().is_none_or(|(name, _)| name.len() < tool.len());
+        if is_longer && schemas::parameter(&*cx.tools, tool, key).is_some() {
+            found = Some((tool.to_owned(), key.to_owned()));
+        }
+    });
+    found
 }

@@ -96,7 +96,7 @@ async fn read_call(cx: &ReadContext, after: usize, suffix: &str) -> Option<usize
     }
     let name = cx.input.slice(from, to);
     let mut repairs = Repairs::default();
-    let (arguments, end) = arg_pairs::read(cx, at, &name, &tags, &mut repairs).await;
+    let (arguments, end) = arg_pairs::read(cx, at, &name, None, &tags, &mut repairs).await;
     cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, "hunyuan");
     Some(end)
 }

@@ -29,11 +29,12 @@ impl ArgTags {
     }
 }
 
-/// The arguments, and the end of the call.
+/// The arguments, and the end of the call. If the `first` key was read already, its end tag comes next.
 pub async fn read(
     cx: &ReadContext,
     at: usize,
     tool: &str,
+    mut first: Option<&str>,
     tags: &ArgTags,
     repairs: &mut Repairs,
 ) -> (Result<Map<String, Value>, String>, usize) {
@@ -41,9 +42,18 @@ pub async fn read(
     let mut at = at;
     loop {
         at = skip_gap(cx, at).await;
-        let why = match cx.input.literal(at, &[tags.close.as_str(), tags.key.as_str()]).await {
-            Some(0) => return (Ok(map), at + tags.close.len()),
-            Some(_) => match pair(cx, at, tool, tags, repairs).await {
+        let found = match first.take() {
+            Some(key) => Some(value(cx, at, key.to_owned(), tool, tags, repairs).await),
+            None if cx.input.literal(at, &[tags.close.as_str()]).await.is_some() => {
+                return (Ok(map), at + tags.close.len());
+            }
+            None if cx.input.literal(at, &[tags.key.as_str()]).await.is_some() => {
+                Some(pair(cx, at, tool, tags, repairs).await)
+            }
+            None => None,
+        };
+        let why = match found {
+            Some(pair) => match pair {
                 ArgPair::Whole { key, value, after } => {
                     map.insert(key, value);
                     at = after;
@@ -118,16 +128,33 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
         return ArgPair::Cut;
     };
     let key = cx.input.slice(from, key_end).trim().to_owned();
-    let at = match index {
-        0 => skip_gap(cx, key_end + tags.key_end.len()).await,
-        1 => {
-            repairs.add(SyntaxRepair::MissingEndTag);
-            key_end
-        }
+    match index {
+        0 => {}
+        1 => repairs.add(SyntaxRepair::MissingEndTag),
         // The next call begins inside of the key: this one was cut off.
         4 => return ArgPair::Cut,
         _ => return ArgPair::NoValue { after: key_end },
-    };
+    }
+    value(cx, key_end, key, tool, tags, repairs).await
+}
+
+/// The value of a key whose end tags are at `at`.
+async fn value(
+    cx: &ReadContext,
+    mut at: usize,
+    key: String,
+    tool: &str,
+    tags: &ArgTags,
+    repairs: &mut Repairs,
+) -> ArgPair {
+    let mut ends = 0;
+    while cx.input.literal(at, &[tags.key_end.as_str()]).await.is_some() {
+        at = skip_gap(cx, at + tags.key_end.len()).await;
+        ends += 1;
+    }
+    if ends > 1 {
+        repairs.add(SyntaxRepair::SurplusTag);
+    }
     if cx.input.literal(at, &[tags.value.as_str()]).await.is_none() {
         return match cx.input.byte(at).await {
             Some(_) if cx.input.literal(at, &[tags.open.as_str()]).await.is_none() => {

@@ -286,9 +286,13 @@ impl<'a> Inlining<'a> {
                 out.insert("prefixItems".into(), Value::Array(below));
             }
         }
-        if !shape.branches().is_empty() {
-            let below = self.list(shape, shape.branches(), &format!("{path}/anyOf"), depth)?;
-            let below: Vec<Value> = below.into_iter().flatten().collect();
+        if shape.has_branches() {
+            let path = format!("{path}/anyOf");
+            shape.unions().flatten().try_for_each(|branch| expect_schema(branch, &path))?;
+            let mut below: Vec<Value> = Vec::new();
+            for branch in shape.branches(self.root) {
+                below.extend(self.schema(&branch, &path, depth + 1)?.map(Value::Object));
+            }
             if below.is_empty() {
                 return Ok(false);
             }

@@ -63,3 +63,46 @@ def test_cases(file: Path, detected: bool) -> None:
 
 def test_there_are_cases() -> None:
     assert len(FILES) == 45
+
+
+FAMILIES_2026 = [
+    "deepseek_dsml",
+    "deepseek_dsml_v4",
+    "deepseek_dsml_v41",
+    "dots",
+    "functionary_v32",
+    "gemma4",
+    "gigachat3",
+    "glm47",
+    "granite_20b_fc",
+    "harmony",
+    "hunyuan",
+    "inkling",
+    "kimi_k2",
+    "kimi_k3",
+    "lfm2",
+    "minicpm5",
+    "minimax_m3",
+    "muse",
+    "sarashina",
+]
+
+
+@pytest.mark.parametrize("format", FAMILIES_2026)
+def test_a_family_of_2026_has_cases_of_our_own(format: str) -> None:
+    """Sound and damaged ones; `test_cases` also streams them. Those of the development set have ids that begin with `d-`."""
+    (file,) = (file for file in FILES if file.stem == format)
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    own = [row for row in rows if not row["id"].startswith("d-")]
+    assert len(own) >= 12
+    assert {row["tag"] for row in own} > {"sound"}
+    assert len({row["id"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize(("format", "tag"), [("functionary_v32", "first_mark"), ("kimi_k2", "bare_counter")])
+def test_a_form_of_its_own_has_cases_of_our_own(format: str, tag: str) -> None:
+    (file,) = (file for file in FILES if file.stem == format)
+    tags = [json.loads(line)["tag"] for line in file.read_text("utf-8").splitlines()]
+    forms = [one for one in tags if one.startswith(tag)]
+    assert len(forms) >= 12
+    assert any(one.endswith("damaged") for one in forms)

@@ -447,6 +447,17 @@ def test_parts_of_a_schema_keep_their_enums() -> None:
     assert 'mode (string, one of "b", "c")' in hub_of(tool(schema)).system_prompt()
 
 
+def test_all_unions_under_all_of_count() -> None:
+    sizes = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    limits = {"anyOf": [{"type": "number", "minimum": 1}, {"type": "null"}]}
+    shown = shown_parameters({"properties": {"size": {"allOf": [sizes, limits]}}})
+    assert shown["anthropic"]["size"] == {"anyOf": [{"type": "integer", "minimum": 1}]}
+    keys = [{"anyOf": [{"required": [one]}, {"required": [other]}]} for one, other in ("ab", "cd")]
+    properties = dict.fromkeys("abcd", STRING)
+    ways = hub_of(tool({"type": "object", "properties": properties, "allOf": keys})).as_openai()
+    assert "a + c; a + d; b + c; b + d" in json.dumps(ways)
+
+
 def test_an_object_with_alternatives_keeps_its_properties() -> None:
     string = {"type": "string"}
     either = {"properties": {"a": string, "b": string}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
