@@ -55,14 +55,14 @@ def wrong_file(path: str, message: str) -> Diagnosis:
     elif "not valid JSON" in message:
         advice = "Correct the file at that place; comments and trailing commas are allowed."
     else:
-        advice = 'Write {"mcpServers": {"name": {"command": "…", "args": []}}}.'
+        advice = "Write an object `mcpServers` with an entry for each server: a name, and `command` or `url`."
     return Diagnosis(path).fail("file", message, advice)
 
 
 def wrong_entry(id: str, message: str) -> Diagnosis:
     """A server whose entry cannot be used."""
     if "$" in message and "set" in message:
-        advice = "Set the variable, or give it a default: ${NAME:-default}."
+        advice = "Set the variable, or give it a default with `:-` after its name."
     else:
         advice = "Correct the key that is named; 'command' starts a program, 'url' is an address."
     return Diagnosis(id).fail("file", message, advice)
