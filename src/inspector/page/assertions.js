@@ -33,7 +33,7 @@ function answerView(answer) {
     text: content.filter((part) => part && part.type === "text").map((part) => part.text).join("\n"),
     structured: result.structuredContent ?? null,
     content,
-    ms: answer.ms,
+    ms: Math.round(answer.ms * 10) / 10,
   };
 }
 

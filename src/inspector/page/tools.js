@@ -117,6 +117,7 @@ function answerNode(answer, assertions = "") {
   if (view.structured !== null) node.append(element("h3", { text: said("Structured") }), block(view.structured));
   if (assertions.trim()) {
     const failures = failedAssertions(assertions, answer);
+    if (failures.length) node.classList.add("wrong");
     node.append(element("h3", { text: failures.length ? said("Assertions that do not hold") : said("All assertions hold") }));
     for (const failure of failures) node.append(element("p", { className: "failed", text: failure }));
   }
@@ -138,7 +139,7 @@ class SavedPart {
     this.cards = savedCalls().map((saved) => {
       const place = element("div");
       const card = element("div", { className: "card" }, element("h2", { text: saved.name }),
-        facts([["tool", saved.tool], ["arguments", JSON.stringify(saved.arguments)], ["assertions", saved.assertions]]),
+        facts([["tool", saved.tool], ["arguments", JSON.stringify(saved.arguments)], ["assertions", saved.assertions.trim().split("\n").join("; ")]]),
         element("div", { className: "bar" },
           element("button", { text: said("run"), onclick: () => this.run(saved, place) }),
           element("button", { text: said("open"), onclick: () => this.edit(saved) }),

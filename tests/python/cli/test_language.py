@@ -36,12 +36,10 @@ def sentences() -> list[tuple[str, str]]:
                     node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 )
                 given = node.args if name in SPEAKING else []
-            elif isinstance(node, ast.Assign) and [getattr(to, "id", "") for to in node.targets] == [
-                "advice"
-            ]:
-                given = [node.value]
-            elif isinstance(node, ast.Return) and path.stem == "_diagnosis" and node.value is not None:
-                given = [node.value]
+            elif isinstance(node, ast.Assign):
+                given = [node.value] if ast.unparse(node.targets[0]) == "advice" else []
+            elif isinstance(node, ast.Return) and path.stem == "_diagnosis":
+                given = [] if node.value is None else [node.value]
             for one in given:
                 text = text_of(one)
                 if text is not None and " " in text:
