@@ -1,7 +1,7 @@
 """What OpenTelemetry adds to a call: nothing where it is not turned on (goal: ≤ 1 µs), and where it is (goal: ≤ 60 µs).
 
-CPU time of the whole process, because spans of MCP requests are exported on a thread. The providers are those of the SDK, with a
-processor that keeps nothing, so that the figure is ours and the SDK's and not that of an exporter.
+CPU time of the whole process, because spans of MCP requests are exported on a thread. The providers are those of the SDK,
+with a processor that keeps nothing, so that the figure is ours and the SDK's and not that of an exporter.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ def write(
     other: str | os.PathLike[str] | None = None,
     lang: str = "en",
 ) -> Path:
-    """Write the page of `page(run, other, lang=lang)` to a file, `run` with the ending `.html` if none is given; returns its path."""
+    """Write the page of `page(run, other, lang=lang)` to a file; returns its path.
+
+    The file is `run` with the ending `.html` if none is given.
+    """
     target = Path(run).with_suffix(".html") if to is None else Path(to)
     if any(target.absolute() == Path(given).absolute() for given in (run, other) if given is not None):
         raise ValueError(f"The page would replace '{target}'; give another file with -o.")

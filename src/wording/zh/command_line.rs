@@ -152,6 +152,23 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "请改正 'url' 的路径；多数服务器在 /mcp 或 /sse 回答。",
     ),
     (
+        "Correct 'url': write the address that the server redirects to.",
+        "请改正 'url'：写服务器重定向到的地址。",
+    ),
+    ("The server wants fewer requests: try again later.", "服务器要求减少请求：请稍后再试。"),
+    (
+        "Write http:// in 'url', or turn TLS on at the server.",
+        "请在 'url' 中写 http://，或在服务器上启用 TLS。",
+    ),
+    (
+        "Use the name that the certificate is for, and a certificate that this machine trusts.",
+        "请使用证书所属的名称，以及本机信任的证书。",
+    ),
+    (
+        "The server has no tools; use its prompts and resources, or remove its entry.",
+        "服务器没有工具；请使用它的提示和资源，或删除该项。",
+    ),
+    (
         "The server itself fails: look at its log, or try again later.",
         "服务器自身出错：请查看它的日志，或稍后再试。",
     ),

@@ -50,7 +50,7 @@ json.dump(ended, open(sys.argv[2], "w"))
 PYTHON = sys.executable
 GONE, DENIED = ("--config", "gone.json", "--store", ""), ("--config", "denied.json", "--store", "")
 NO_FILE = ("--config", "nowhere.json")
-# Command line (words with a blank are one word each) and its exit code. A command is in the table with each way to end that it has.
+# Command lines and their exit codes. A command is in the table with each way to end that it has.
 TABLE: list[tuple[tuple[str, ...], int]] = [
     (("list",), 0),
     (("list", "--nonsense"), 2),
