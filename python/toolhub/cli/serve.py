@@ -9,7 +9,6 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from ._exits import FAILED, OK, USAGE
-from ._language import language
 from ._output import put_json, say
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ def run(given: argparse.Namespace) -> int:
     logging.getLogger("toolhub.serving").setLevel(logging.INFO)
     try:
         # Tools may print while they are imported.
-        with contextlib.nullcontext() if given.http else _stdout_to_stderr():
-            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store, lang=language())
+        with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
+            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
             errors = [error for path in given.config for error in hub.load_mcp(path).errors]
     except (OSError, TypeError, ValueError, ToolError) as error:
         return _failed(error, USAGE)

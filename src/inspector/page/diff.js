@@ -11,13 +11,13 @@ class DiffPart {
     this.buttons = element("div", { className: "bar" });
     this.details = element("div", { className: "details" });
     this.table = new VirtualTable(
-      [["", "130px"], ["tool", "minmax(90px, 2fr)"], ["candidate", "minmax(70px, 1fr)"], ["first", "72px", "number"], ["second", "72px", "number"], ["where", "minmax(80px, 2fr)"]],
+      [["", "130px"], ["tool", "minmax(76px, 1.2fr)"], ["candidate", "minmax(64px, 1fr)"], ["first", "60px", "number"], ["second", "60px", "number"], ["where", "minmax(90px, 2fr)"]],
       (row) => this.cells(this.shown[row]),
       (row) => this.select(this.shown[row]),
     );
     this.table.node.classList.add("list");
     this.node = element("section", {},
-      element("div", { className: "dim", text: `${runs[0].name} → ${runs[1].name}` }), this.buttons,
+      this.buttons,
       element("div", { className: "split" }, this.table.node, this.details));
     this.apply();
   }

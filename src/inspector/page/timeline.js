@@ -45,7 +45,7 @@ class TimelinePart {
     this.place.style.display = "contents";
     this.details = element("div", { className: "details", id: "details" });
     this.table = new VirtualTable(
-      [["at", "72px", "number"], ["took", "72px", "number"], ["tool", "minmax(90px, 2fr)"], ["candidate", "minmax(70px, 1fr)"], ["", "84px"], ["outcome", "minmax(60px, 1fr)"]],
+      [["at", "60px", "number"], ["took", "60px", "number"], ["tool", "minmax(76px, 2fr)"], ["candidate", "minmax(64px, 1.2fr)"], ["", "80px"], ["outcome", "minmax(60px, 1fr)"]],
       (row) => this.cells(this.spanOf(row)),
       (row) => this.select(this.spanOf(row)),
     );

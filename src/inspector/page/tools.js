@@ -5,7 +5,7 @@ class ToolsPart {
     this.client = client;
     this.tell = tell;
     this.tools = [];
-    this.find = element("input", { className: "wide", type: "search", id: "find-tool", placeholder: "name or description; Enter opens a tool that is not listed", oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
+    this.find = element("input", { className: "wide", type: "search", id: "find-tool", placeholder: said("name or description; Enter opens a tool that is not listed"), oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
     this.names = element("div", { className: "names", id: "tool-names" });
     this.work = element("div", { className: "work", id: "tool-work" });
     this.node = element("section", {},
@@ -56,7 +56,7 @@ class ToolsPart {
     this.running = null;
     this.callButton = element("button", { className: "main", id: "call", text: said("call"), onclick: () => (this.running ? this.running.abort() : this.call()) });
     this.asserts = element("textarea", { rows: 3, id: "assertions", placeholder: "ok\ntext contains \"paid\"\nms < 500", value: saved?.assertions ?? "" });
-    this.name = element("input", { type: "text", id: "saved-name", placeholder: "name of the saved call", value: saved?.name ?? "" });
+    this.name = element("input", { type: "text", id: "saved-name", placeholder: said("name of the saved call"), value: saved?.name ?? "" });
     const notes = tool.annotations ?? {};
     const effects = notes.readOnlyHint === true ? said("only reads") : notes.destructiveHint === false ? said("may add") : said("may have effects");
     empty(this.work).append(

@@ -53,6 +53,8 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("failed", "失败"),
     ("cancelled", "已取消"),
     ("came late", "来迟"),
+    ("late", "来迟"),
+    ("counted", "合并"),
     ("running", "运行中"),
     ("{} of {}", "{0} / {1}"),
     ("whole time", "全部时间"),
@@ -88,6 +90,8 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("Nothing to show.", "没有可显示的内容。"),
     ("This call is not in this run.", "此次运行中没有这个调用。"),
     // Tools and forms
+    ("name or description; Enter opens a tool that is not listed", "名称或描述；按 Enter 打开未列出的工具"),
+    ("name of the saved call", "保存的名称"),
     ("No tool fits.", "没有合适的工具。"),
     ("There is no tool '{}'.", "没有工具 '{0}'。"),
     ("only reads", "只读"),
