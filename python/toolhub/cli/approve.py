@@ -75,7 +75,8 @@ def _ledger(given: "argparse.Namespace") -> int:
 def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[Any], str]") -> int:
     if given.json:
         put_json({given.command: [row.to_dict() for row in rows]})
-    for row in [] if given.json else rows:
+        return OK
+    for row in rows:
         put(clean(line(row)))
     return OK
 
