@@ -49,5 +49,5 @@ def run(given: "argparse.Namespace") -> int:
                 [(clean(p["server"]), clean(p["tool"]), p["state"]) for p in pins],
             )
         else:
-            say('no tool is pinned; set "pin": true under `toolhub` of a server')
+            say("no tool is pinned; set `pin` to true under `toolhub` of a server")
         return code or (FAILED if any(pin["state"] != "accepted" for pin in pins) else OK)

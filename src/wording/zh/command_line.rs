@@ -54,8 +54,8 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("connected to {}; it wanted no login", "已连接 {0}；它不需要登录"),
     ("no tool '{}' of '{}' is pinned", "'{1}' 的工具 '{0}' 没有被固定"),
     (
-        "no tool is pinned; set \"pin\": true under `toolhub` of a server",
-        "没有固定的工具；请在服务器的 `toolhub` 下设置 \"pin\": true",
+        "no tool is pinned; set `pin` to true under `toolhub` of a server",
+        "没有固定的工具；请在服务器的 `toolhub` 下将 `pin` 设为 true",
     ),
     ("changed definitions accepted: {}", "已接受的改变的定义数：{0}"),
     // Approvals and recordings
