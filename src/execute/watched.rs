@@ -1,6 +1,6 @@
 //! An attempt that somebody looks at while it runs.
 
-use super::drive::Answer;
+use crate::error::HubError;
 use crate::registry::Candidate;
 use crate::tool::{AttemptWatch, CallContext};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl WatchedAttempt {
         }))
     }
 
-    pub fn end(mut self, answer: &Answer, context: &CallContext) {
+    pub fn end<T>(mut self, answer: &Result<T, HubError>, context: &CallContext) {
         let Some((watch, number)) = self.0.take() else { return };
         let was_stopped = context.cancel.is_cancelled();
         match answer {
