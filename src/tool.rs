@@ -24,6 +24,15 @@ pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 /// Called on whatever thread.
 pub type OnTask = Arc<dyn Fn() + Send + Sync>;
 
+/// Hears of the attempts of a call, on whatever thread.
+pub trait AttemptWatch: Send + Sync {
+    /// A candidate has passed the limits and is called. Returns the number that `ended` gets.
+    fn began(&self, candidate: &str) -> u64;
+
+    /// `outcome` is `ok`, `stopped` or the kind of an error. One that is late answered when the call was decided.
+    fn ended(&self, attempt: u64, outcome: &'static str, is_late: bool);
+}
+
 /// What a caller gives to the tools of its call in addition to the arguments.
 #[derive(Clone, Default)]
 pub struct CallContextExtras {
@@ -40,6 +49,8 @@ pub struct CallContextExtras {
     pub on_task: Option<OnTask>,
     /// The output keeps the text of a server's result, so that it can be passed on unchanged.
     pub keep_raw: bool,
+    /// `None`: nobody looks at the attempts.
+    pub watch: Option<Arc<dyn AttemptWatch>>,
 }
 
 /// What a call carries in addition to its arguments.

@@ -51,7 +51,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats", "kill_point"]),
     ("tape", &["canonical", "model", "error", "secret"]),
-    ("inspector", &["canonical", "tape"]),
+    ("inspector", &["canonical", "error", "model", "sync", "tape", "tool", "wording"]),
     ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
     ("parse", &["model", "error"]),
     ("route", &["model", "error", "text"]),

@@ -30,6 +30,7 @@ SUITES = {
     "serving_memory": "serving_memory",
     "replay": "replay",
     "ledger": "ledger",
+    "tracing": "tracing",
 }
 
 

@@ -1320,7 +1320,7 @@ def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = Non
     The same, weighed with what has worked.
     """
 
-def recorded_page(run: str | PathLike[str], other: str | PathLike[str] | None = None) -> str:
+def recorded_page(run: str | PathLike[str], other: str | PathLike[str] | None = None, lang: str = "en") -> str:
     """
     The page of a recorded run, or of two that are compared; `ValueError` if a file is wrong.
     """

@@ -11,8 +11,10 @@ from . import _core
 __all__ = ["page", "write"]
 
 
-def page(run: str | os.PathLike[str], other: str | os.PathLike[str] | None = None) -> str:
-    """The page of a cassette or an audit log as HTML; with `other`, both are compared.
+def page(
+    run: str | os.PathLike[str], other: str | os.PathLike[str] | None = None, *, lang: str = "en"
+) -> str:
+    """The page of a cassette or an audit log as HTML; with `other`, both are compared. `lang` is "en" or "zh".
 
     `ValueError` if a file is missing or wrong, with the number of the line.
 
@@ -31,7 +33,7 @@ def page(run: str | os.PathLike[str], other: str | os.PathLike[str] | None = Non
     >>> html.startswith("<!doctype html>"), '"double"' in html
     (True, True)
     """
-    return _core.recorded_page(run, other)
+    return _core.recorded_page(run, other, lang)
 
 
 def write(
@@ -39,10 +41,14 @@ def write(
     to: str | os.PathLike[str] | None = None,
     *,
     other: str | os.PathLike[str] | None = None,
+    lang: str = "en",
 ) -> Path:
-    """Write the page of `page(run, other)` to a file, `run` with the ending `.html` if none is given; returns its path."""
+    """Write the page of `page(run, other, lang=lang)` to a file; returns its path.
+
+    The file is `run` with the ending `.html` if none is given.
+    """
     target = Path(run).with_suffix(".html") if to is None else Path(to)
     if any(target.absolute() == Path(given).absolute() for given in (run, other) if given is not None):
         raise ValueError(f"The page would replace '{target}'; give another file with -o.")
-    target.write_text(page(run, other), "utf-8")
+    target.write_text(page(run, other, lang=lang), "utf-8")
     return target

@@ -40,6 +40,8 @@ _log = logging.getLogger("toolhub")
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _GATHERED = 0.05
 """Seconds for which spans are gathered before they are exported."""
+# The attribute of the span of a call, and where `_meta` of its result has it.
+_OF_RESULT = (("gen_ai.tool.call.id", "call_id"), ("toolhub.source", "source"), ("toolhub.server", "server"))
 _HISTOGRAMS = {
     "client": ("mcp.client.operation.duration", "The duration of the MCP request as observed on the sender."),
     "server": (
@@ -99,13 +101,16 @@ class Tracing:
         meter_provider: "MeterProvider | None",
     ) -> None:
         try:
-            from opentelemetry import metrics
+            from opentelemetry import context, metrics
             from opentelemetry import trace as api
             from opentelemetry.baggage.propagation import W3CBaggagePropagator
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
             raise ImportError("tracing needs OpenTelemetry: pip install 'agent-toolhub[otel]'") from error
         self._api = api
+        self._context = context
+        self._nowhere = context.Context()
+        self._kinds = {"client": api.SpanKind.CLIENT, "server": api.SpanKind.SERVER}
         self._hub = hub
         self._provider = tracer_provider
         self._tracer = api.get_tracer(_NAME, tracer_provider=tracer_provider)
@@ -178,8 +183,8 @@ class Tracing:
         attributes: dict[str, Any],
         is_error: bool,
     ) -> None:
-        api = self._api
-        context = api.set_span_in_context(api.INVALID_SPAN)
+        # Most of the time is that of the SDK; what is ours makes no object twice.
+        api, context = self._api, self._nowhere
         if parent_id is not None:
             parent = api.SpanContext(
                 trace_id,
@@ -190,15 +195,18 @@ class Tracing:
             )
             context = api.set_span_in_context(api.NonRecordingSpan(parent), context)
         self._ids.trace_id, self._ids.span_id = trace_id, span_id
-        kind = api.SpanKind.SERVER if side == "server" else api.SpanKind.CLIENT
-        tracer = self._exporting_tracer()
-        span = tracer.start_span(name, context=context, kind=kind, attributes=attributes, start_time=begun)
+        tracer = self._exported or self._exporting_tracer()
+        span = tracer.start_span(
+            name, context=context, kind=self._kinds[side], attributes=attributes, start_time=begun
+        )
         if is_error:
             span.set_status(api.Status(api.StatusCode.ERROR))
         span.end(ended)
-        histogram = self._histograms[side]
-        histogram.record(
-            (ended - begun) / 1e9, self._metric_attributes(attributes), api.set_span_in_context(span)
+        # With the span, of which the SDK may keep an example.
+        self._histograms[side].record(
+            (ended - begun) / 1e9,
+            self._metric_attributes(attributes),
+            api.set_span_in_context(span, self._nowhere),
         )
 
     def _exporting_tracer(self) -> Any:
@@ -235,18 +243,16 @@ class _GivenIds:
 class TracedCall:
     """The span `execute_tool NAME` of one call, current while it runs."""
 
-    __slots__ = ("_args", "_execution_id", "_span", "_token", "_tool", "_tracing", "around")
+    __slots__ = ("_args", "_execution_id", "_learnt", "_span", "_token", "_tool", "_tracing", "around")
 
     def __init__(self, tracing: Tracing, tool: str, args: Any, around: "Around") -> None:
         self._tracing, self._tool, self._args, self.around = tracing, tool, args, around
         self._execution_id: str | None = None
 
     def __enter__(self) -> Self:
-        from opentelemetry import context
-
-        api = self._tracing._api
+        tracing = self._tracing
         tool = _core.event_name(self._tool)
-        self._span: Span = self._tracing._tracer.start_span(
+        self._span: Span = tracing._tracer.start_span(
             f"execute_tool {tool}",
             attributes={
                 "gen_ai.operation.name": "execute_tool",
@@ -254,10 +260,11 @@ class TracedCall:
                 "gen_ai.tool.type": "function",
             },
         )
-        current = api.set_span_in_context(self._span)
-        self._token = context.attach(current)
+        self._learnt: dict[str, str] = {}
+        current = tracing._api.set_span_in_context(self._span)
+        self._token = tracing._context.attach(current)
         carrier: dict[str, Any] = {}
-        for propagator in self._tracing._propagators:
+        for propagator in tracing._propagators:
             propagator.inject(carrier, current)
         # What the caller has put into `_meta` itself is meant to go out as it is.
         progress, meta, watch, llm, passed_on = self.around
@@ -277,10 +284,10 @@ class TracedCall:
     def ended(self, result: "ToolResult") -> "ToolResult":
         """The call has a result."""
         meta: Mapping[str, Any] = result.get("_meta") or {}
-        named = {"gen_ai.tool.call.id": "call_id", "toolhub.source": "source", "toolhub.server": "server"}
-        for attribute, key in named.items():
-            if isinstance(meta.get(key), str):
-                self._span.set_attribute(attribute, meta[key])
+        for attribute, key in _OF_RESULT:
+            value = meta.get(key)
+            if isinstance(value, str):
+                self._learnt[attribute] = value
         if not result.success:
             kind = "tool_error" if result.kind is None else result.kind.value
             self._failed(kind, str(result.error))
@@ -288,7 +295,7 @@ class TracedCall:
 
     def _failed(self, kind: str, error: str) -> None:
         api = self._tracing._api
-        self._span.set_attribute("error.type", kind)
+        self._learnt["error.type"] = kind
         # Without the values of the arguments, which it may quote.
         about = _core.event_error(error, {} if self._args is None else self._args, kind)
         self._span.set_status(api.Status(api.StatusCode.ERROR, about))
@@ -296,13 +303,13 @@ class TracedCall:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from asyncio import CancelledError
-
-        from opentelemetry import context
-
         if error is not None:
+            from asyncio import CancelledError
+
             is_cancelled = isinstance(error, CancelledError | GeneratorExit)
             self._failed("cancelled" if is_cancelled else type(error).__name__, "")
-        context.detach(self._token)
-        self._span.set_attribute("toolhub.execution.id", self._execution_id or new_execution_id())
+        self._tracing._context.detach(self._token)
+        self._learnt["toolhub.execution.id"] = self._execution_id or new_execution_id()
+        # All at once: each call of the SDK takes a lock and checks.
+        self._span.set_attributes(self._learnt)
         self._span.end()

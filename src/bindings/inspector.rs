@@ -1,13 +1,15 @@
 //! The page of recorded runs.
 
 use crate::inspector;
+use crate::model::Lang;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
 /// The page of a recorded run, or of two that are compared; `ValueError` if a file is wrong.
 #[pyfunction]
-#[pyo3(signature = (run, other=None))]
-pub fn recorded_page(py: Python<'_>, run: PathBuf, other: Option<PathBuf>) -> PyResult<String> {
-    py.detach(|| inspector::recorded_page(&run, other.as_deref())).map_err(PyValueError::new_err)
+#[pyo3(signature = (run, other=None, lang="en"))]
+pub fn recorded_page(py: Python<'_>, run: PathBuf, other: Option<PathBuf>, lang: &str) -> PyResult<String> {
+    let lang = Lang::parse(lang).unwrap_or_default();
+    py.detach(|| inspector::recorded_page(&run, other.as_deref(), lang)).map_err(PyValueError::new_err)
 }

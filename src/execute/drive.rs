@@ -3,6 +3,7 @@
 use super::executor::{Executor, advance};
 use super::run::{Action, Run};
 use super::taped::TapedCall;
+use super::watched::WatchedAttempt;
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
@@ -290,11 +291,13 @@ async fn attempt(
     let weak = Arc::downgrade(&permits);
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
-    let output = taped.call(&candidate, &args, &context).await?;
-    match output.meaning() {
+    let watched = WatchedAttempt::begin(&candidate, &context);
+    let answer = taped.call(&candidate, &args, &context).await.and_then(|output| match output.meaning() {
         Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
         Meaning::Value | Meaning::OwnResult => Ok(output),
-    }
+    });
+    watched.end(&answer, &context);
+    answer
 }
 
 /// The slots of an attempt. When the attempt is over and its tool goes on without it, the tool keeps the slot of its own

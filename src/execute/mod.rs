@@ -11,6 +11,7 @@ mod drive;
 mod executor;
 mod run;
 mod taped;
+mod watched;
 
 pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
 pub use executor::{Executor, advance};

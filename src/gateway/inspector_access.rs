@@ -1,12 +1,13 @@
 //! Who may look into a served hub.
 //!
 //! The page itself has no data. It is given where a stranger cannot reach it: on this machine, or where credentials are asked for.
-//! What belongs to the operator (servers, approvals) needs a key that is made at the start and told to the operator alone: a client,
-//! or a tool that can fetch addresses, must not approve its own calls. The servers, which are no secret for somebody who may call
-//! everything, are also shown on this machine where no credentials are asked for.
+//! What belongs to the operator (servers, calls, approvals) needs a key that is made at the start and told to the operator alone: a client,
+//! or a tool that can fetch addresses, must not approve its own calls. The servers and the last calls, which are no secret for
+//! somebody who may call everything, are also shown on this machine where no credentials are asked for.
 
 use crate::error::{ErrorKind, HubError};
 use crate::inspector::{ServedPage, served_page};
+use crate::model::Lang;
 use crate::net::unmapped;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -59,7 +60,7 @@ impl InspectorAccess {
         given.is_some_and(|given| given.as_ref() == hash(self.key.as_bytes()).as_ref())
     }
 
-    pub fn page(&self, name: &str, mcp: &str) -> &ServedPage {
-        self.page.get_or_init(|| served_page(name, mcp))
+    pub fn page(&self, name: &str, mcp: &str, lang: Lang) -> &ServedPage {
+        self.page.get_or_init(|| served_page(name, mcp, lang))
     }
 }

@@ -18,6 +18,7 @@ use super::view::{View, Views};
 use super::view_indexes::ViewIndexes;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
+use crate::inspector::LiveTimeline;
 use crate::plan::{CallResult, SharedResults};
 use crate::principal::Principal;
 use arc_swap::ArcSwap;
@@ -73,6 +74,8 @@ pub struct Gateway {
     pub view_indexes: ViewIndexes,
     pub admission: Admission,
     pub inspector: InspectorAccess,
+    /// The last calls, for the inspector.
+    pub live: Arc<LiveTimeline>,
     pub drain: Drain,
     /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
     pub calls: Drain,
@@ -119,6 +122,7 @@ impl Gateway {
             view_indexes: ViewIndexes::default(),
             admission,
             inspector: InspectorAccess::new()?,
+            live: Arc::default(),
             drain: Drain::default(),
             calls: Drain::default(),
             metrics: Metrics::default(),
@@ -193,6 +197,11 @@ impl Gateway {
         self.drain.begin();
         self.stop.cancel();
         self.settle();
+    }
+
+    /// Whether the inspector can be reached: on this machine, or where callers need credentials.
+    pub fn has_inspector(&self) -> bool {
+        self.inspector.is_local() || self.authenticator.load().is_closed()
     }
 
     /// What is running now.

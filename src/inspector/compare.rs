@@ -25,7 +25,7 @@ pub struct SpanPair {
     change: SpanChange,
     /// Where they differ first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
+    pub(super) note: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

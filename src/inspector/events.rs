@@ -6,6 +6,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::path::Path;
 
+/// The outcome of a span that has not ended.
+pub const RUNNING: &str = "running";
+
 /// A run that was recorded, or an audit log.
 #[derive(Debug)]
 pub struct RunFile {
@@ -21,7 +24,7 @@ pub struct RunFile {
 }
 
 /// Something that took some time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SpanEvent {
     /// The type of its line.
     pub kind: String,
@@ -55,6 +58,8 @@ pub struct LineView<'a> {
     method: Option<String>,
     prompt: Option<String>,
     uri: Option<String>,
+    approval: Option<String>,
+    decision: Option<String>,
     status: Option<u64>,
     count: Option<u64>,
     at: Option<f64>,
@@ -193,6 +198,7 @@ impl LineView<'_> {
             "describe" => (format!("describe {}", text(&self.tool)), gateway()),
             "resource" => (text(&self.uri), gateway()),
             "prompt" => (text(&self.prompt), gateway()),
+            "approval" => (format!("{} {}", text(&self.decision), text(&self.approval)), gateway()),
             "refusal" => {
                 let (status, count) = (self.status.unwrap_or_default(), self.count.unwrap_or(1));
                 (format!("{status} × {count}"), "refused".to_owned())

@@ -9,29 +9,37 @@
 //!
 //! The page (`page/`) is plain JavaScript that shows what it is given; it decides nothing about calls. The timeline is written as
 //! columns, so that a browser reads 100,000 spans in a moment. The lines themselves come last in the file, and are read when
-//! somebody looks at one. A served hub gives the same page without a timeline; what it shows comes from the gateway.
+//! somebody looks at one. A served hub gives the same page without data; what it shows comes from the gateway. Its calls are in
+//! `live`, which gives the last ones as a timeline, also those that run.
 //!
 //! A page loads nothing from elsewhere: its policy (CSP) allows the one script by its hash. Text of tools and servers gets into
 //! it as JSON only, in which no tag can begin, and from there as text, never as HTML.
 
 mod compare;
 mod events;
+mod live;
 mod page;
 mod timeline;
 
+pub use live::{LiveCall, LiveTimeline};
 pub use page::{ServedPage, served_page};
 
+use crate::model::Lang;
+use crate::wording::in_chinese;
 use compare::compare;
 use events::RunFile;
 use std::path::Path;
 use timeline::Timeline;
 
 /// The page of a recorded run, or of two that are compared. The error is a sentence.
-pub fn recorded_page(run: &Path, other: Option<&Path>) -> Result<String, String> {
+pub fn recorded_page(run: &Path, other: Option<&Path>, lang: Lang) -> Result<String, String> {
     let run = RunFile::read(run)?;
     let other = other.map(RunFile::read).transpose()?;
-    let pairs = other.as_ref().map(|other| compare(&run, other));
+    let mut pairs = other.as_ref().map(|other| compare(&run, other));
+    for pair in pairs.iter_mut().flatten().filter(|_| lang == Lang::Zh) {
+        pair.note = pair.note.take().map(|note| in_chinese(&note).into_owned());
+    }
     let files: Vec<&RunFile> = std::iter::once(&run).chain(&other).collect();
     let timelines: Vec<Timeline<'_>> = files.iter().map(|file| Timeline::of(file)).collect();
-    Ok(page::recorded(&timelines, pairs.as_deref(), &files))
+    Ok(page::recorded(&timelines, pairs.as_deref(), &files, lang))
 }

@@ -3,10 +3,13 @@
 use super::compare::SpanPair;
 use super::events::RunFile;
 use super::timeline::Timeline;
+use crate::model::Lang;
+use crate::wording::page_in_chinese;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 const STYLE: &str = include_str!("page/style.css");
@@ -24,6 +27,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/mcp.js"),
     include_str!("page/tools.js"),
     include_str!("page/operator.js"),
+    include_str!("page/live.js"),
     include_str!("page/start.js"),
     "})();\n"
 );
@@ -35,11 +39,11 @@ pub struct ServedPage {
 }
 
 /// A page that reads what it shows from the gateway it comes from; `mcp` is the path of its MCP endpoint.
-pub fn served_page(name: &str, mcp: &str) -> ServedPage {
+pub fn served_page(name: &str, mcp: &str, lang: Lang) -> ServedPage {
     let policy = policy("'self'");
-    let data = json!({"served": {"name": name, "mcp": mcp}});
+    let data = json!({"served": {"name": name, "mcp": mcp}, "words": words(lang)});
     ServedPage {
-        html: html(&policy, &data.to_string(), ""),
+        html: html(&policy, &data.to_string(), "", lang),
         policy: format!("{policy}; frame-ancestors 'none'"),
     }
 }
@@ -48,13 +52,25 @@ pub fn served_page(name: &str, mcp: &str) -> ServedPage {
 struct RecordedData<'a> {
     runs: &'a [Timeline<'a>],
     pairs: Option<&'a [SpanPair]>,
+    words: Option<BTreeMap<&'static str, &'static str>>,
+}
+
+/// The words of the page in another language than English, by the English ones.
+fn words(lang: Lang) -> Option<BTreeMap<&'static str, &'static str>> {
+    (lang == Lang::Zh).then(|| page_in_chinese().collect())
 }
 
 /// A page with everything inside.
-pub fn recorded(timelines: &[Timeline<'_>], pairs: Option<&[SpanPair]>, files: &[&RunFile]) -> String {
+pub fn recorded(
+    timelines: &[Timeline<'_>],
+    pairs: Option<&[SpanPair]>,
+    files: &[&RunFile],
+    lang: Lang,
+) -> String {
     let lines: String = files.iter().enumerate().map(|(at, file)| lines_block(at, file)).collect();
-    let data = serde_json::to_string(&RecordedData { runs: timelines, pairs }).unwrap_or_default();
-    html(&policy("'none'"), &data, &lines)
+    let data = RecordedData { runs: timelines, pairs, words: words(lang) };
+    let data = serde_json::to_string(&data).unwrap_or_default();
+    html(&policy("'none'"), &data, &lines, lang)
 }
 
 fn lines_block(at: usize, file: &RunFile) -> String {
@@ -62,10 +78,10 @@ fn lines_block(at: usize, file: &RunFile) -> String {
     format!("<script type=\"application/x-ndjson\" id=\"lines-{at}\">{lines}</script>\n")
 }
 
-fn html(policy: &str, data: &str, after: &str) -> String {
-    let data = embedded(data);
+fn html(policy: &str, data: &str, after: &str, lang: Lang) -> String {
+    let (data, lang) = (embedded(data), lang.name());
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!doctype html>\n<html lang=\"{lang}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
@@ -104,7 +120,7 @@ mod tests {
     /// What was promised, without data.
     #[test]
     fn the_page_is_small_and_asks_for_nothing() {
-        let page = served_page("toolhub", "/mcp").html;
+        let page = served_page("toolhub", "/mcp", Lang::Zh).html;
         assert!(page.len() <= 150_000, "{} bytes", page.len());
         for foreign in ["http://", "https://", "//cdn", "@import", "url(", "innerHTML", "insertAdjacentHTML"]
         {
@@ -117,7 +133,7 @@ mod tests {
         #[test]
         fn no_text_ends_the_data(text in "(</script|<!--|<script|\\]\\]>|-->|\\u{2028}|\\PC){0,12}") {
             let data = json!({ text.clone(): [text.clone()] });
-            let page = html("", &data.to_string(), "");
+            let page = html("", &data.to_string(), "", Lang::En);
             let (_, rest) = page.split_once("id=\"data\">").unwrap();
             let (block, _) = rest.split_once("</script>").unwrap();
             prop_assert!(!block.contains('<'));

@@ -1,6 +1,6 @@
 //! Spans in lanes and rows, as columns.
 
-use super::events::{RunFile, SpanEvent};
+use super::events::{RUNNING, RunFile, SpanEvent};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -56,6 +56,8 @@ pub enum SpanRole {
     Cancelled,
     /// Answered when the call was decided.
     Late,
+    /// Has not ended.
+    Running,
 }
 
 impl Serialize for SpanRole {
@@ -148,6 +150,7 @@ fn roles(spans: &[SpanEvent]) -> Vec<SpanRole> {
     let role = |(at, span): (usize, &SpanEvent)| {
         let call = span.call.and_then(|call| known.get(&(span.name.as_str(), call)));
         match (&*span.outcome, call) {
+            (RUNNING, _) => SpanRole::Running,
             ("stopped" | "cancelled", _) => SpanRole::Cancelled,
             ("ok", _) if span.is_late => SpanRole::Late,
             ("ok", Some((2.., first))) if *first == Some(at) => SpanRole::Won,

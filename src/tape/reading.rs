@@ -225,6 +225,8 @@ impl<'a> LineFields<'a> {
 
     fn answer(&self) -> Result<TapedAnswer, String> {
         match self.text("outcome")? {
+            // It answered when the call was decided, so a replay must not let it win.
+            "ok" if self.event.get("late") == Some(&Value::Bool(true)) => Ok(TapedAnswer::Stopped),
             "ok" => {
                 let result = self
                     .event

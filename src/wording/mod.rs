@@ -31,6 +31,11 @@ pub fn notice_in_chinese(notice: &str) -> Cow<'_, str> {
     after_place.map_or(whole, Cow::Owned)
 }
 
+/// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
+pub fn page_in_chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
+    zh::page().copied()
+}
+
 fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
     if depth == 0 {
         return sentence.into();
@@ -148,7 +153,7 @@ mod tests {
                 let path = entry.unwrap().path();
                 if path.is_dir() && !path.ends_with("wording") {
                     read(&path, all);
-                } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "py") {
+                } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "py" || kind == "js") {
                     all.push_str(&std::fs::read_to_string(path).unwrap());
                 }
             }
@@ -173,6 +178,7 @@ mod tests {
         };
         let missing: Vec<&str> = zh::templates()
             .chain(zh::notices())
+            .chain(zh::page())
             .flat_map(|(english, _)| english.split(['{', '}']).step_by(2))
             .flat_map(|literal| literal.split(['.', '(', ')', '?', ',', ';']))
             .map(|part| part.trim_matches([' ', '\'', ':', ';']))
@@ -279,7 +285,7 @@ mod tests {
 
     #[test]
     fn both_sides_have_the_same_placeholders() {
-        for (english, chinese) in zh::templates().chain(zh::notices()) {
+        for (english, chinese) in zh::templates().chain(zh::notices()).chain(zh::page()) {
             let count = english.matches('{').count();
             assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
             assert_eq!(chinese.matches('{').count(), count, "{english}");

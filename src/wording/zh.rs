@@ -3,11 +3,13 @@
 
 mod agents;
 mod cassettes;
+mod command_line;
 mod configuration;
 mod displays;
 mod explanations;
 mod folders;
 mod gateway;
+mod inspector;
 mod ledger;
 mod login;
 mod models;
@@ -25,6 +27,7 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
         login::LOGIN,
         models::MODELS,
         gateway::GATEWAY,
+        inspector::INSPECTOR,
         offers::OFFERS,
         agents::AGENTS,
         cassettes::CASSETTES,
@@ -36,7 +39,19 @@ pub(super) fn templates() -> impl Iterator<Item = &'static (&'static str, &'stat
 
 /// Templates for notices, which begin with the place they are about. They are too general for other texts.
 pub(super) fn notices() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    [configuration::CONFIGURATION, folders::FOLDERS, displays::DISPLAYS].into_iter().flatten()
+    let own = [
+        command_line::COMMAND_LINE,
+        configuration::CONFIGURATION,
+        folders::FOLDERS,
+        displays::DISPLAYS,
+        command_line::PLACES,
+    ];
+    own.into_iter().flatten()
+}
+
+/// The words of the inspector's page.
+pub(super) fn page() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    inspector::PAGE.iter()
 }
 
 /// What may follow any sentence about a server. The sentence before it is shorter by that, so it comes first.

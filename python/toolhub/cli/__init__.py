@@ -4,6 +4,7 @@
                                                      ├ _sources   --config, --tools, --skills, --store
                                                      ├ _catalog   the tools: from the store alone, or from a hub
                                                      ├ _output    text, tables and JSON; what a terminal gets
+                                                     ├ _language  sentences in the language of the user
                                                      └ _shapes    JSON Schema as types of a signature
 
 `list`, `search`, `show` and the completion of names read the store through the core, without an event loop. Everything
@@ -35,7 +36,9 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         sys.stdout.flush()
         return code
     except Failure as failure:
-        _say(f"toolhub: {failure}")
+        from ._language import said
+
+        _say(f"toolhub: {said(str(failure))}")
         return failure.code
     except KeyboardInterrupt:
         _say("")

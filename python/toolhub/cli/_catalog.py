@@ -205,8 +205,9 @@ def require_server(rows: "list[dict[str, Any]]", id: str) -> None:
     """Raise unless there is a server of this id."""
     ids = [row["id"] for row in rows]
     if id not in ids:
-        known = f"; there are {', '.join(ids)}" if ids else "; there is none in the configuration"
-        raise Failure(f"there is no server {id!r}{known}", NOT_FOUND)
+        if not ids:
+            raise Failure(f"there is no server '{id}'; there is none in the configuration", NOT_FOUND)
+        raise Failure(f"there is no server '{id}'; there are {', '.join(ids)}", NOT_FOUND)
 
 
 def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.ToolInfo":
@@ -217,9 +218,9 @@ def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.Too
         found = next((one for one in catalog.tools(server) if one.name == tool), None) if server else None
     if found is None:
         near = [hit.name for hit in catalog.search(name, 3)]
-        raise Failure(
-            f"there is no tool {name!r}" + (f"; near are {', '.join(near)}" if near else ""), NOT_FOUND
-        )
+        if not near:
+            raise Failure(f"there is no tool '{name}'", NOT_FOUND)
+        raise Failure(f"there is no tool '{name}'; near are {', '.join(near)}", NOT_FOUND)
     return found
 
 

@@ -60,7 +60,10 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> "NoReturn":
-        self.exit(2, f"toolhub: {message}; '{self.prog} --help' shows the usage\n")
+        from ._language import said
+
+        sentence = said(f"{message}; '{self.prog} --help' shows the usage")
+        self.exit(2, f"toolhub: {sentence}\n")
 
 
 def module_of(command: str) -> "Any":

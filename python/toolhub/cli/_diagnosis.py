@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 STEPS = ("file", "command", "start", "era", "auth", "list", "schemas", "names", "descriptions")
 
+# The code of JSON-RPC for a method that a server does not have.
+_METHOD_NOT_FOUND = -32601
 # What the APIs of models accept as the name of a function.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -55,14 +57,14 @@ def wrong_file(path: str, message: str) -> Diagnosis:
     elif "not valid JSON" in message:
         advice = "Correct the file at that place; comments and trailing commas are allowed."
     else:
-        advice = 'Write {"mcpServers": {"name": {"command": "…", "args": []}}}.'
+        advice = "Write an object `mcpServers` with an entry for each server: a name, and `command` or `url`."
     return Diagnosis(path).fail("file", message, advice)
 
 
 def wrong_entry(id: str, message: str) -> Diagnosis:
     """A server whose entry cannot be used."""
     if "$" in message and "set" in message:
-        advice = "Set the variable, or give it a default: ${NAME:-default}."
+        advice = "Set the variable, or give it a default with `:-` after its name."
     else:
         advice = "Correct the key that is named; 'command' starts a program, 'url' is an address."
     return Diagnosis(id).fail("file", message, advice)
@@ -96,16 +98,24 @@ def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
             "start", message, "Run the command by hand to see why it ends; check 'args' and 'env'."
         )
     if kind == "http":
-        status = error.status or 0
-        advice = (
-            "Correct the path of 'url'; most servers answer at /mcp or /sse."
-            if status in (404, 405, 410)
-            else "The server itself fails: look at its log, or try again later."
-        )
-        return diagnosis.fail("start", message, advice)
-    return diagnosis.fail(
-        "start", message, "Check host, port and scheme of 'url', and whether the server runs."
-    )
+        return diagnosis.fail("start", message, _status_advice(error.status or 0))
+    if "no TLS at this address" in message:
+        advice = "Write http:// in 'url', or turn TLS on at the server."
+    elif "TLS certificate" in message:
+        advice = "Use the name that the certificate is for, and a certificate that this machine trusts."
+    else:
+        advice = "Check host, port and scheme of 'url', and whether the server runs."
+    return diagnosis.fail("start", message, advice)
+
+
+def _status_advice(status: int) -> str:
+    if status in (404, 405, 410):
+        return "Correct the path of 'url'; most servers answer at /mcp or /sse."
+    if 300 <= status < 400:
+        return "Correct 'url': write the address that the server redirects to."
+    if status == 429:
+        return "The server wants fewer requests: try again later."
+    return "The server itself fails: look at its log, or try again later."
 
 
 def _auth_advice(error: "ToolError") -> str:
@@ -117,7 +127,11 @@ def _auth_advice(error: "ToolError") -> str:
 def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
     """A server that is connected and does not say what tools it has."""
     message = "the server has not listed its tools" if error is None else str(error)
-    return Diagnosis(id).fail("list", message, "The server fails to list its tools: look at its log.")
+    if error is not None and error.code == _METHOD_NOT_FOUND:
+        advice = "The server has no tools; use its prompts and resources, or remove its entry."
+    else:
+        advice = "The server fails to list its tools: look at its log."
+    return Diagnosis(id).fail("list", message, advice)
 
 
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from ._language import said
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -83,7 +85,7 @@ def put_json(value: "Any") -> None:
 
 def say(line: str) -> None:
     """A line about the result: a problem, or what was done."""
-    sys.stderr.write(f"toolhub: {line}\n")
+    sys.stderr.write(f"toolhub: {said(line)}\n")
     sys.stderr.flush()
 
 

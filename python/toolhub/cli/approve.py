@@ -18,9 +18,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     command = parser.get_default("command")
     if command in ("approve", "deny"):
         parser.add_argument("id", metavar="ID", help="the id of the approval, see 'toolhub pending'")
-        add_json_argument(parser)
-    else:
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_json_argument(parser)
     if command == "deny":
         parser.add_argument("--reason", help="what the call is answered with")
     if command == "ledger":
@@ -47,11 +45,12 @@ def _decide(given: "argparse.Namespace") -> int:
         return []
 
     _with_store(given, decide)
-    done = "denied" if denies else "approved"
     if given.json:
-        put_json({"id": given.id, "state": done})
+        put_json({"id": given.id, "state": "denied" if denies else "approved"})
+    elif denies:
+        say(f"denied {given.id}")
     else:
-        say(f"{done} {given.id}")
+        say(f"approved {given.id}")
     return OK
 
 
@@ -74,10 +73,11 @@ def _ledger(given: "argparse.Namespace") -> int:
 
 
 def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[Any], str]") -> int:
-    import json
-
+    if given.json:
+        put_json({given.command: [row.to_dict() for row in rows]})
+        return OK
     for row in rows:
-        put(json.dumps(row.to_dict(), ensure_ascii=False) if given.json else clean(line(row)))
+        put(clean(line(row)))
     return OK
 
 

@@ -107,9 +107,9 @@ def read_arguments(words: list[str]) -> "dict[str, Any]":
     given: set[str] = set()
     for word in words:
         if word.startswith("@"):
-            arguments |= _object(read_text(word[1:]), f"'{word}'")
+            arguments |= _object(read_text(word[1:]), f"'{word[1:]}'")
         elif word.lstrip().startswith("{"):
-            arguments |= _object(word, "the argument")
+            arguments |= _object(word, "the command line")
         else:
             key, value = _pair(word)
             if key in given:
@@ -140,9 +140,9 @@ def _object(text: str, what: str) -> "dict[str, Any]":
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise Failure(f"{what} is no JSON: {error}", USAGE) from None
+        raise Failure(f"the arguments in {what} are no JSON: {error}", USAGE) from None
     if not isinstance(value, dict):
-        raise Failure(f"{what} must be a JSON object, got {type(value).__name__}", USAGE)
+        raise Failure(f"the arguments in {what} must be a JSON object, got {type(value).__name__}", USAGE)
     return members(value)
 
 
@@ -154,9 +154,9 @@ def read_text(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except OSError as error:
-        raise Failure(f"'{path}' cannot be read: {error.strerror}", USAGE) from None
+        raise Failure(f"the file '{path}' cannot be read: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
-        raise Failure(f"'{path}' is no text in UTF-8", USAGE) from None
+        raise Failure(f"the file '{path}' is no text in UTF-8", USAGE) from None
 
 
 def _shown(report: "dict[str, Any]") -> str:

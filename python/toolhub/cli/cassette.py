@@ -1,6 +1,6 @@
 """`toolhub cassette`: what a cassette has recorded."""
 
-from ._exits import FAILED, Failure
+from ._exits import USAGE, Failure
 from ._output import add_json_argument, clean, put, put_json
 
 TYPE_CHECKING = False
@@ -26,5 +26,5 @@ def run(given: "argparse.Namespace") -> int:
             for line in lines_of(given.file):
                 put(clean(line))
     except CassetteError as error:
-        raise Failure(error, FAILED) from None
+        raise Failure(error, USAGE) from None
     return 0

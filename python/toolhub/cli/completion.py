@@ -1,6 +1,6 @@
 """`toolhub completion`: the completion script for a shell. The scripts ask `toolhub __complete`, which reads the store."""
 
-from ._output import put
+from ._output import add_json_argument, put, put_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,9 +55,13 @@ complete -c toolhub -a '(__toolhub_complete)'
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
+    add_json_argument(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
     """Print the script."""
-    put(_SCRIPTS[given.shell].rstrip("\n"))
+    if given.json:
+        put_json({"shell": given.shell, "script": _SCRIPTS[given.shell]})
+    else:
+        put(_SCRIPTS[given.shell].rstrip("\n"))
     return 0

@@ -46,7 +46,9 @@ def run(given: "argparse.Namespace") -> int:
                 with open(given.output, "w", encoding="utf-8") as file:
                     file.write(text)
             except OSError as error:
-                raise Failure(f"'{given.output}' cannot be written: {error.strerror}", USAGE) from None
+                raise Failure(
+                    f"the file '{given.output}' cannot be written: {error.strerror}", USAGE
+                ) from None
         if given.json:
             put_json({"format": given.format, "tools": [tool.name for tool in tools], "text": text})
         elif given.output is None:

@@ -52,7 +52,7 @@ def run(given: "argparse.Namespace") -> int:
                 say(f"'{id}' is in several files; the one of {path} is left out")
             taken.setdefault(id, entry)
     if missing := [id for id in given.only or () if id not in taken]:
-        raise Failure(f"no file has a server {missing[0]!r}", NOT_FOUND)
+        raise Failure(f"no file has a server '{missing[0]}'", NOT_FOUND)
     if not taken:
         raise Failure("no server was found", USAGE if problems else NOT_FOUND)
     return _write(given, target, taken)
@@ -145,8 +145,10 @@ def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]") ->
         put(clean(f"{id}  {_shown(new[id])}"))
     for id in kept:
         say(f"'{id}' is in {target} with another entry and stays; --replace replaces it")
-    verb = "would be written" if given.dry_run else "written"
-    say(f"{len(new)} server{'' if len(new) == 1 else 's'} {verb} to {target}")
+    if given.dry_run:
+        say(f"servers that would be written to {target}: {len(new)}")
+    else:
+        say(f"servers written to {target}: {len(new)}")
     return OK
 
 
@@ -166,4 +168,4 @@ def _save(target: str, text: str) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise Failure(f"'{target}' cannot be written: {error.strerror}", USAGE) from None
+        raise Failure(f"the file '{target}' cannot be written: {error.strerror}", USAGE) from None

@@ -34,11 +34,11 @@ def run(given: "argparse.Namespace") -> int:
                 raise Failure(report.failed[server], code or FAILED)
             accepted = hub.accept_pin(server, tool or None)
             if tool and not any(pin["server"] == server and pin["tool"] == tool for pin in hub.pins()):
-                raise Failure(f"no tool {tool!r} of {server!r} is pinned", NOT_FOUND)
+                raise Failure(f"no tool '{tool}' of '{server}' is pinned", NOT_FOUND)
             if given.json:
                 put_json({"accepted": accepted})
             else:
-                say(f"accepted {accepted} changed definition{'' if accepted == 1 else 's'}")
+                say(f"changed definitions accepted: {accepted}")
             return OK
         pins = [pin for pin in hub.pins() if not given.changed or pin["state"] != "accepted"]
         if given.json:
@@ -49,5 +49,5 @@ def run(given: "argparse.Namespace") -> int:
                 [(clean(p["server"]), clean(p["tool"]), p["state"]) for p in pins],
             )
         else:
-            say('no tool is pinned; set "pin": true under `toolhub` of a server')
+            say("no tool is pinned; set `pin` to true under `toolhub` of a server")
         return code or (FAILED if any(pin["state"] != "accepted" for pin in pins) else OK)

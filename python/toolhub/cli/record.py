@@ -1,10 +1,11 @@
 """`toolhub record -- command`: runs a program whose hubs record their calls, and those of models, to a cassette."""
 
 import os
+import sys
 
 from .. import _core
 from ._exits import FAILED, USAGE, Failure
-from ._output import say
+from ._output import put_json, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,14 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         "cassette has what was recorded so far. The exit code is that of the command."
     )
     parser.add_argument("--output", "-o", default="cassette.ndjson", metavar="FILE", help="(cassette.ndjson)")
+    add_run_arguments(parser)
+
+
+def add_run_arguments(parser: "argparse.ArgumentParser") -> None:
+    """The command to run, and `--json`."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object; what the command prints goes to stderr"
+    )
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
 
 
@@ -26,7 +35,7 @@ def run(given: "argparse.Namespace") -> int:
     from ..testing._environment import RECORD
 
     path = os.path.abspath(given.output)
-    code = run_with(given.words, RECORD, path)
+    code = run_with(given, RECORD, path)
     if not os.path.exists(path):
         raise Failure(
             f"nothing in the command has imported toolhub, so there is no {given.output}", code or FAILED
@@ -35,7 +44,13 @@ def run(given: "argparse.Namespace") -> int:
         events = _core.finish_cassette(path)
     except ValueError as error:
         raise Failure(error, code or FAILED) from None
-    if events is not None:
+    if given.json:
+        from ..testing.showing import events_of
+
+        put_json(
+            {"file": given.output, "exit": code, "events": len(events_of(path)), "ended": events is None}
+        )
+    elif events is not None:
         say(
             f"The command ended before its recording did (exit code {code}). {given.output} has what had ended until then "
             f"(events: {events}), and can be replayed."
@@ -43,13 +58,15 @@ def run(given: "argparse.Namespace") -> int:
     return code
 
 
-def run_with(words: list[str], variable: str, value: str) -> int:
-    """Run a command with one more variable in its environment; its exit code."""
+def run_with(given: "argparse.Namespace", variable: str, value: str) -> int:
+    """Run the command with one more variable in its environment; its exit code. With `--json`, stdout is for the object."""
     import subprocess
 
+    environment = {**os.environ, variable: value}
+    stdout = sys.stderr if given.json else None
     try:
-        code = subprocess.run(words, env={**os.environ, variable: value}, check=False).returncode
+        code = subprocess.run(given.words, env=environment, stdout=stdout, check=False).returncode
     except OSError as error:
-        raise Failure(f"'{words[0]}' cannot be started: {error.strerror}", USAGE) from None
+        raise Failure(f"the command '{given.words[0]}' cannot be started: {error.strerror}", USAGE) from None
     # As a shell tells that a signal has ended it.
     return code if code >= 0 else 128 - code

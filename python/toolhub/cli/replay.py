@@ -4,8 +4,8 @@ import json
 import os
 
 from ._exits import FAILED, USAGE, Failure
-from ._output import say
-from .record import run_with
+from ._output import put_json, say
+from .record import add_run_arguments, run_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     )
     parser.add_argument("file", metavar="FILE", help="the cassette")
     parser.add_argument("--mode", choices=("strict", "lenient", "timed"), default="strict", help="(strict)")
-    parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --")
+    add_run_arguments(parser)
 
 
 def run(given: "argparse.Namespace") -> int:
@@ -37,7 +37,7 @@ def run(given: "argparse.Namespace") -> int:
         raise Failure(error, USAGE) from None
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        code = run_with(given.words, REPLAY, json.dumps([os.path.abspath(given.file), given.mode, report]))
+        code = run_with(given, REPLAY, json.dumps([os.path.abspath(given.file), given.mode, report]))
         try:
             with open(report, encoding="utf-8") as file:
                 differs = json.load(file)
@@ -46,6 +46,8 @@ def run(given: "argparse.Namespace") -> int:
                 "nothing in the command has imported toolhub, so nothing was replayed", code or FAILED
             ) from None
     sentences = [*differs["missed"], *differs["unused"]]
-    for sentence in sentences:
+    if given.json:
+        put_json({"file": given.file, "exit": code, **differs})
+    for sentence in [] if given.json else sentences:
         say(sentence)
     return code or (FAILED if sentences else 0)

@@ -2,12 +2,18 @@
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_FAILED, _WRONG_USAGE = 1, 2
+from ._exits import FAILED, OK, USAGE
+from ._output import put_json, say
+
+if TYPE_CHECKING:
+    from ..hub import ToolHub
+    from ..serving import Serving
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--audit", metavar="FILE", help="a file that gets a line for each call")
     parser.add_argument("--grace", type=float, help="seconds for running calls at the end (10)")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the addresses as one JSON object; on stdio, where stdout is for the client, to stderr",
+    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -60,27 +71,47 @@ def run(given: argparse.Namespace) -> int:
     logging.getLogger("toolhub.serving").setLevel(logging.INFO)
     try:
         # Tools may print while they are imported.
-        with contextlib.nullcontext() if given.http else _stdout_to_stderr():
+        with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
             hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
             errors = [error for path in given.config for error in hub.load_mcp(path).errors]
     except (OSError, TypeError, ValueError, ToolError) as error:
-        return _failed(error, _WRONG_USAGE)
+        return _failed(error, USAGE)
     with hub:
         if errors:
-            return _WRONG_USAGE  # they are logged
+            return USAGE  # they are logged
+        if given.json and not given.http:
+            sys.stderr.write(json.dumps({"transport": "stdio", "tools": len(hub)}) + "\n")
+            sys.stderr.flush()
         try:
             hub._serve_configured(
                 "http" if given.http else "stdio",
                 lambda: _serve_options(given),
-                lambda serving: _say(f"toolhub: serving {len(hub)} tools at {serving.url}"),
+                lambda serving: _ready(given, hub, serving),
             )
         except (TypeError, ValueError) as error:
-            return _failed(error, _WRONG_USAGE)
+            return _failed(error, USAGE)
         except ToolError as error:
-            return _failed(error, _FAILED)
+            return _failed(error, FAILED)
         except KeyboardInterrupt:
-            return 0
-    return 0
+            return OK
+    return OK
+
+
+def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving") -> None:
+    if given.json:
+        put_json(
+            {
+                "transport": "http",
+                "tools": len(hub),
+                "url": serving.url,
+                "inspect_url": None
+                if serving._gateway.exposure(serving.host, serving.port)
+                else serving.inspect_url,
+            }
+        )
+        sys.stdout.flush()
+    else:
+        say(f"serving {len(hub)} tools at {serving.url}")
 
 
 _OPTIONS = (
@@ -98,20 +129,15 @@ def _serve_options(given: argparse.Namespace) -> dict[str, Any]:
         options |= serve_section(path) or {}
     for key in ("ready", "transport", "authenticate"):
         if key in options:
-            raise ValueError(f"`serve` in a configuration file cannot have {key!r}")
+            raise ValueError(f"`serve` in a configuration file cannot have '{key}'")
     if token := os.environ.get("TOOLHUB_TOKEN"):
         options["token"] = token
     return options | {key: value for key in _OPTIONS if (value := getattr(given, key)) is not None}
 
 
 def _failed(error: Exception | str, code: int) -> int:
-    _say(f"toolhub: {error}")
+    say(str(error))
     return code
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 @contextlib.contextmanager

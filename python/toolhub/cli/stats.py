@@ -38,7 +38,7 @@ def run(given: "argparse.Namespace") -> int:
             ]
             put_table(("TOOL", "FROM", "CALLS", "FAILED", "P50 MS", "P95 MS"), shown)
         elif given.tool is not None and given.tool not in hub:
-            raise Failure(f"there is no tool {given.tool!r}, and no call of it is known", NOT_FOUND)
+            raise Failure(f"there is no tool '{given.tool}', and no call of it is known", NOT_FOUND)
         else:
             say("no calls are known")
         return 0

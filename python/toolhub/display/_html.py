@@ -18,6 +18,9 @@ MOST_CHARACTERS = 4_000
 MOST_ROWS = 50
 """Longer tables are cut."""
 
+_LONG = 40
+"""Characters of a cell that must not become a narrow column."""
+
 _STYLE = """<style>
 .toolhub.toolhub{font:13px/1.5 system-ui,sans-serif;color:inherit;max-width:64em;text-align:left}
 .toolhub.toolhub table{border-collapse:collapse;margin:.3em 0;color:inherit;font-size:inherit}
@@ -29,6 +32,8 @@ border-bottom:1px solid rgba(128,128,128,.3);max-width:40em;overflow-wrap:break-
 .toolhub.toolhub pre{margin:.3em 0;padding:.4em .7em;white-space:pre-wrap;word-break:normal;overflow-wrap:break-word;
 max-height:30em;overflow-y:auto;background:rgba(128,128,128,.1);border-radius:4px}
 .toolhub.toolhub img{max-width:100%;max-height:30em;background:none}
+.toolhub.toolhub .wide{overflow-x:auto}
+.toolhub.toolhub .long{min-width:14em}
 .toolhub.toolhub .whole{white-space:nowrap}
 .toolhub.toolhub .quiet{opacity:.75}
 .toolhub.toolhub .good{color:#2e8b57;color:color-mix(in srgb,#1f9d55 70%,currentColor)}
@@ -84,14 +89,19 @@ def table(
     given = list(rows)
     lines = [_row("th", head)] if head else []
     lines += [_row("td", row) for row in given]
-    text = f"<table>{''.join(lines)}</table>"
+    # Where there is little room, a table is scrolled and long texts keep a width that can be read.
+    text = f'<div class="wide"><table>{"".join(lines)}</table></div>'
     if total is not None and total > len(given):
         text += marked("div", said(f"{total:,} rows; the first {len(given):,} are shown.", lang), "quiet")
     return Html(text)
 
 
 def _row(tag: str, cells: Sequence[Any]) -> str:
-    return f"<tr>{''.join(marked(tag, '' if cell is None else cell) for cell in cells)}</tr>"
+    def kind(cell: Any) -> str:
+        return "long" if isinstance(cell, str) and not isinstance(cell, Html) and len(cell) > _LONG else ""
+
+    shown = (marked(tag, "" if cell is None else cell, kind(cell)) for cell in cells)
+    return f"<tr>{''.join(shown)}</tr>"
 
 
 def bar(kind: str, begin: float, length: float) -> Html:

@@ -4,6 +4,7 @@ use super::Execution;
 use super::checked::CheckedArguments;
 use super::in_place::InPlaceCoroutine;
 use super::state::{AttemptState, Phase, leftover};
+use super::taped::record_late;
 use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{cancellations, is_coroutine};
 use crate::bindings::blocks::Blocks;
@@ -293,14 +294,18 @@ impl Execution {
                 let now = Instant::now();
                 let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
                 if counts {
-                    state.attempts[slot].value = Some(value);
+                    state.attempts[slot].value = Some(value.clone_ref(py));
                     state.attempts[slot].is_own_result = meaning == Meaning::OwnResult;
                 }
                 if counts && state.plan.as_ref().is_some_and(|plan| plan.run.is_finished()) {
                     state.ended_at = Some(now);
                 }
+                let too_late = if counts { None } else { state.attempts[slot].taping.take() };
                 drop(state);
                 drop(permits);
+                if let Some(taping) = too_late {
+                    record_late(*taping, value.bind(py));
+                }
             }
         }
     }

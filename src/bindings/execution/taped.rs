@@ -10,7 +10,7 @@ use crate::execute::{Answer, Fate};
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
 use crate::shape::content::ImageNotes;
-use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer};
+use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::sync::Arc;
@@ -103,6 +103,13 @@ pub fn record(py: Python<'_>, finished: &mut FinishedExecution) {
             taping.end_at(&answer_of(py, attempt, plan, slot), ended);
         }
     }
+}
+
+/// Writes down an attempt that answered when its call was decided.
+pub fn record_late(mut taping: Taping, value: &Bound<'_, PyAny>) {
+    taping.came_late();
+    let value = json::from_python(value).unwrap_or(Value::Null);
+    taping.end(&TapedAnswer::output(ToolOutput::new(value)));
 }
 
 fn answer_of(py: Python<'_>, attempt: &Attempt, plan: &PlannedRun, slot: usize) -> TapedAnswer {

@@ -2,20 +2,30 @@
 //! endpoint, as those of any client.
 
 use super::reply::{HttpReply, ReplyBody};
+use crate::error::{ErrorKind, HubError};
+use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
+use crate::model::Lang;
+use crate::wording::in_chinese;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
+
+/// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
+const OPERATOR: &str = "operator";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectRoute {
     Page,
     Servers,
+    Calls,
     Approvals,
 }
 
@@ -33,6 +43,7 @@ pub fn route(gateway: &Gateway, path: &str) -> Option<InspectRoute> {
     let found = match rest {
         "" => InspectRoute::Page,
         "/servers" => InspectRoute::Servers,
+        "/calls" => InspectRoute::Calls,
         "/approvals" => InspectRoute::Approvals,
         _ => return None,
     };
@@ -46,25 +57,26 @@ pub fn route(gateway: &Gateway, path: &str) -> Option<InspectRoute> {
 /// Refuses a request that may not be answered.
 pub fn check(gateway: &Gateway, route: InspectRoute, parts: &Parts) -> Result<(), HttpReply> {
     let (is_local, is_closed) = (gateway.inspector.is_local(), gateway.authenticator.load().is_closed());
-    if !is_local && !is_closed {
+    if !gateway.has_inspector() {
         return Err(HttpReply::empty(StatusCode::NOT_FOUND));
     }
     let is_free = match route {
         InspectRoute::Page => true,
-        InspectRoute::Servers => is_local && !is_closed,
+        InspectRoute::Servers | InspectRoute::Calls => is_local && !is_closed,
         InspectRoute::Approvals => false,
     };
     if is_free || gateway.inspector.shows_key(&parts.headers) {
         return Ok(());
     }
     let text = "This needs the key of the inspector: open the address that was shown when the server started";
-    Err(HttpReply::refused(StatusCode::FORBIDDEN, &RpcError::invalid_request(text)))
+    Err(refused(gateway, StatusCode::FORBIDDEN, text))
 }
 
 pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, body: &Bytes) -> HttpReply {
     match (route, &parts.method) {
         (InspectRoute::Page, &Method::GET) => page(gateway),
         (InspectRoute::Servers, &Method::GET) => data(&json!({"servers": gateway.upstreams.server_states()})),
+        (InspectRoute::Calls, &Method::GET) => calls(gateway, parts),
         (InspectRoute::Approvals, &Method::GET) => pending(gateway).await,
         (InspectRoute::Approvals, &Method::POST) => decide(gateway, body).await,
         (InspectRoute::Approvals, _) => not_allowed("GET, POST"),
@@ -73,7 +85,7 @@ pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, b
 }
 
 fn page(gateway: &Gateway) -> HttpReply {
-    let page = gateway.inspector.page(&gateway.options.name, &gateway.options.path);
+    let page = gateway.inspector.page(&gateway.options.name, &gateway.options.path, gateway.hub.options.lang);
     let body = ReplyBody::Whole(Bytes::from(page.html.clone()));
     let reply = HttpReply { status: StatusCode::OK, headers: Vec::new(), body, is_standing: false };
     let policy = HeaderValue::try_from(&page.policy)
@@ -89,6 +101,13 @@ fn data(value: &Value) -> HttpReply {
     private(HttpReply::json(StatusCode::OK, value.to_string()))
 }
 
+/// The last calls; with `?after=N` only if something has changed since the answer that had this number.
+fn calls(gateway: &Gateway, parts: &Parts) -> HttpReply {
+    let query = parts.uri.query().unwrap_or_default();
+    let after = query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok());
+    private(HttpReply::json(StatusCode::OK, gateway.live.changes(after)))
+}
+
 /// Not to be kept by caches, and to be taken for what it says.
 fn private(reply: HttpReply) -> HttpReply {
     const NO_SNIFF: HeaderName = header::X_CONTENT_TYPE_OPTIONS;
@@ -102,33 +121,71 @@ async fn pending(gateway: &Gateway) -> HttpReply {
     gateway.hub.ledger().pending(None, Box::new(move |rows| drop(sender.send(rows))));
     match receiver.await {
         Ok(Ok(rows)) => data(&json!({"pending": rows})),
-        Ok(Err(why)) => unusable(&why),
-        Err(_) => unusable("it is closed"),
+        Ok(Err(why)) => unusable(gateway, &why),
+        Err(_) => unusable(gateway, "it is closed"),
     }
 }
 
 async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
     let Ok(decision) = serde_json::from_slice::<ApprovalDecision>(body) else {
         let text = "Expected a JSON object with `id` (text) and `approve` (true or false)";
-        return HttpReply::refused(StatusCode::BAD_REQUEST, &RpcError::invalid_request(text));
+        return refused(gateway, StatusCode::BAD_REQUEST, text);
     };
     let (sender, receiver) = oneshot::channel();
     let done = Box::new(move |decided| drop(sender.send(decided)));
-    gateway.hub.ledger().decide(decision.id, None, (decision.approve, decision.reason), done);
-    match receiver.await {
+    let begun = (Instant::now(), SystemTime::now());
+    gateway.hub.ledger().decide(decision.id.clone(), None, (decision.approve, decision.reason.clone()), done);
+    let decided = receiver.await;
+    let failure = match &decided {
+        Ok(Ok(true)) => None,
+        Ok(Ok(false)) => Some(ErrorKind::NotFound),
+        Ok(Err(_)) | Err(_) => Some(ErrorKind::Limit),
+    };
+    // What is not in the log must not look as if it were.
+    if let Err(error) = write_down(gateway, &decision, begun, failure) {
+        return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
+    }
+    match decided {
         Ok(Ok(true)) => data(&json!({"decided": true})),
         Ok(Ok(false)) => {
             let text = "No call with this id waits; it was decided about, or it has expired";
-            HttpReply::refused(StatusCode::NOT_FOUND, &RpcError::invalid_request(text))
+            refused(gateway, StatusCode::NOT_FOUND, text)
         }
-        Ok(Err(why)) => unusable(&why),
-        Err(_) => unusable("it is closed"),
+        Ok(Err(why)) => unusable(gateway, &why),
+        Err(_) => unusable(gateway, "it is closed"),
     }
 }
 
-fn unusable(why: &str) -> HttpReply {
-    let error = RpcError::invalid_request(format!("The ledger in the store cannot be used ({why})"));
-    HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &error)
+/// The decision in the audit log.
+fn write_down(
+    gateway: &Gateway,
+    decision: &ApprovalDecision,
+    (begun, time): (Instant, SystemTime),
+    failure: Option<ErrorKind>,
+) -> Result<(), HubError> {
+    let Some(audit) = &gateway.options.audit else { return Ok(()) };
+    audit.write(&AuditRecord {
+        time,
+        principal: OPERATOR,
+        view: "",
+        event: AuditEvent::Approval { id: &decision.id, is_approved: decision.approve },
+        outcome: failure.map_or(AuditOutcome::Ok, |kind| AuditOutcome::Error(kind.name())),
+        duration: begun.elapsed(),
+    })
+}
+
+fn unusable(gateway: &Gateway, why: &str) -> HttpReply {
+    let text = format!("The ledger in the store cannot be used ({why})");
+    refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &text)
+}
+
+/// A person reads it, so it is in the language of the hub.
+fn refused(gateway: &Gateway, status: StatusCode, text: &str) -> HttpReply {
+    let text = match gateway.hub.options.lang {
+        Lang::En => Cow::Borrowed(text),
+        Lang::Zh => in_chinese(text),
+    };
+    HttpReply::refused(status, &RpcError::invalid_request(text.into_owned()))
 }
 
 fn not_allowed(allowed: &'static str) -> HttpReply {

@@ -52,7 +52,7 @@ pub async fn call(
     let refuse = |error| refused(gateway, caller, &called, given.as_value(), error);
     let run = async move |context: RunningContext| {
         let RunningContext { gateway, caller, extras, cancel } = context;
-        let called = perform(&gateway, &caller, &name, args, &extras, &cancel).await;
+        let called = perform(&gateway, &caller, &name, args, extras, &cancel).await;
         let is_failure = called.outcome.is_err();
         FinishedRequest { answer: answer(&gateway, &caller, &name, called), is_failure }
     };

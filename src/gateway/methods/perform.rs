@@ -7,7 +7,7 @@ use crate::gateway::operate::{AuditEvent, Operation};
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
-use crate::tool::CallContextExtras;
+use crate::tool::{AttemptWatch, CallContextExtras};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub async fn perform(
     caller: &Caller,
     name: &str,
     args: Arc<Arguments>,
-    extras: &CallContextExtras,
+    mut extras: CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
     // Counted to its last line in the audit log, so that a drain waits for it.
@@ -35,13 +35,15 @@ pub async fn perform(
     let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value() };
     let record = AuditedRequest::new(gateway, caller, event);
     let begun = record.begun();
+    let live = gateway.has_inspector().then(|| gateway.live.call(name, &caller.principal.id));
+    extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
     let mut plans = 0;
     let (is_seen, called) = loop {
         let found = find(gateway, caller, name, cancel).await;
         let is_seen = found.is_ok();
         let found = if plans == 0 { found.and_then(|()| spend(gateway, caller)) } else { found };
         let called = match found {
-            Ok(()) => run(gateway, caller, name, args.clone(), extras, cancel).await,
+            Ok(()) => run(gateway, caller, name, args.clone(), &extras, cancel).await,
             Err(error) => CallResult::refused(error),
         };
         plans += 1;
@@ -50,6 +52,9 @@ pub async fn perform(
         }
     };
     let failure = called.outcome.as_ref().err().map(|error| error.kind.name());
+    if let Some(live) = live {
+        live.ended(called.provider.as_deref(), failure.unwrap_or("ok"));
+    }
     // What is not in the log must not look as if it were.
     if let Err(error) = record.write_call(called.provider.as_deref(), failure) {
         return CallResult::refused(error);

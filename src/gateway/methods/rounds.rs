@@ -194,7 +194,16 @@ fn extras(
         meta.insert(TRACE_PARENT.to_owned(), Value::String(span.written()));
     }
     let principal = Some(caller.principal.clone());
-    CallContextExtras { principal, progress, meta, ask: Some(ask), log, on_task: None, keep_raw: true }
+    CallContextExtras {
+        principal,
+        progress,
+        meta,
+        ask: Some(ask),
+        log,
+        on_task: None,
+        keep_raw: true,
+        watch: None,
+    }
 }
 
 /// The request that waits for the answers that this message brings.

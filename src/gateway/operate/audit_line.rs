@@ -34,6 +34,8 @@ pub enum AuditEvent<'a> {
     Resource { uri: &'a str },
     /// A prompt that was filled in.
     Prompt { prompt: &'a str, arguments: &'a Value },
+    /// A decision of the operator about a call that waits.
+    Approval { id: &'a str, is_approved: bool },
     /// Requests that were refused unread, with the status of the answer.
     Refusal { status: u16, count: u64 },
 }
@@ -59,6 +61,7 @@ enum EventFields<'a> {
     Describe { tool: Cow<'a, str> },
     Resource { uri: String },
     Prompt { prompt: Cow<'a, str>, arguments: String },
+    Approval { approval: Cow<'a, str>, decision: &'static str },
     Refusal { status: u16, count: u64 },
 }
 
@@ -73,6 +76,10 @@ impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
             AuditEvent::Resource { uri } => EventFields::Resource { uri: shown_uri(uri) },
             AuditEvent::Prompt { prompt, arguments } => {
                 EventFields::Prompt { prompt: clip(prompt), arguments: json_digest(arguments) }
+            }
+            AuditEvent::Approval { id, is_approved } => {
+                let decision = if is_approved { "approve" } else { "deny" };
+                EventFields::Approval { approval: clip(id), decision }
             }
             AuditEvent::Refusal { status, count } => EventFields::Refusal { status, count },
         }
@@ -168,6 +175,7 @@ mod tests {
             (AuditEvent::Describe { tool: "read" }, "describe", "tool"),
             (AuditEvent::Resource { uri: "note://one" }, "resource", "uri"),
             (AuditEvent::Prompt { prompt: "ask", arguments: &arguments }, "prompt", "prompt"),
+            (AuditEvent::Approval { id: "x", is_approved: true }, "approval", "decision"),
             (AuditEvent::Refusal { status: 401, count: 3 }, "refusal", "status"),
         ] {
             let (text, line) = line(event, AuditOutcome::Ok);

@@ -19,7 +19,7 @@ function saveCalls(calls) {
   try {
     localStorage.setItem(SAVED, JSON.stringify(calls));
   } catch (error) {
-    notice(`The browser cannot save calls: ${error.message}`);
+    notice(said("The browser cannot save calls: {}", error.message));
   }
 }
 
@@ -33,7 +33,7 @@ function answerView(answer) {
     text: content.filter((part) => part && part.type === "text").map((part) => part.text).join("\n"),
     structured: result.structuredContent ?? null,
     content,
-    ms: answer.ms,
+    ms: Math.round(answer.ms * 10) / 10,
   };
 }
 
@@ -60,23 +60,23 @@ function failedAssertions(text, answer) {
   const failures = [];
   for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
     if (line === "ok") {
-      if (!view.ok) failures.push(`expected success, got ${view.error ?? `an error: ${view.text}`}`);
+      if (!view.ok) failures.push(said("expected success, got {}", view.error ?? view.text));
       continue;
     }
     if (line === "error") {
-      if (view.ok) failures.push("expected an error, and the call succeeded");
+      if (view.ok) failures.push(said("expected an error, and the call succeeded"));
       continue;
     }
     const parts = /^(\S+)\s+(=|!=|<|>|contains)\s+(.+)$/.exec(line);
     if (!parts) {
-      failures.push(`'${line}' is no assertion; write ok, error, or: place = value (also !=, <, >, contains)`);
+      failures.push(said("'{}' is no assertion; write ok, error, or: place = value (also !=, <, >, contains)", line));
       continue;
     }
     const [, path, sign, right] = parts;
     let wanted = right;
     try { wanted = JSON.parse(right); } catch { /* a bare word is text */ }
     const seen = valueAt(view, path);
-    if (!OPERATORS[sign](seen, wanted)) failures.push(`${line}: it is ${seen === undefined ? "not there" : JSON.stringify(seen)}`);
+    if (!OPERATORS[sign](seen, wanted)) failures.push(said("{}: it is {}", line, seen === undefined ? said("not there") : JSON.stringify(seen)));
   }
   return failures;
 }

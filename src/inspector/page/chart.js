@@ -41,6 +41,18 @@ class Chart {
     this.to = this.end;
   }
 
+  // Another state of the same run; the time that is looked at stays.
+  update(run, on) {
+    const later = this.run.begun - run.begun;
+    const { from, to } = this;
+    this.run = run;
+    this.on = on;
+    this.place();
+    this.whole();
+    this.from = Math.max(0, from + later);
+    this.to = Math.min(this.end, Math.max(to + later, this.from + 0.001));
+  }
+
   listen() {
     const { canvas } = this;
     this.node.addEventListener("scroll", () => this.request());

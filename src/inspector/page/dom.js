@@ -2,6 +2,16 @@
 
 const byId = (id) => document.getElementById(id);
 
+// What the page was given.
+const data = JSON.parse(byId("data").textContent);
+
+// A sentence in the language of the page. `{}` stands for the values.
+function said(english, ...values) {
+  const words = data.words && Object.hasOwn(data.words, english) ? data.words[english] : english;
+  let next = 0;
+  return words.replace(/\{(\d?)\}/g, (_, at) => { next += 1; return String(values[at === "" ? next - 1 : at]); });
+}
+
 // An element: `set` has properties (`className`, `onclick`, …), attributes with a dash or `role`, and `text`.
 function element(tag, set = {}, ...children) {
   const made = document.createElement(tag);
@@ -40,7 +50,7 @@ function facts(pairs) {
   const list = element("dl");
   for (const [name, value] of pairs) {
     if (value === null || value === undefined || value === "") continue;
-    list.append(element("dt", { text: name }));
+    list.append(element("dt", { text: said(name) }));
     list.append(value instanceof Node ? element("dd", {}, value) : element("dd", { text: String(value) }));
   }
   return list;
@@ -60,7 +70,7 @@ class VirtualTable {
     const head = element("div", { className: "head", role: "row" });
     head.style.gridTemplateColumns = this.template;
     for (const [title, , className] of columns) {
-      head.append(element("span", { text: title, className: className ?? "", role: "columnheader" }));
+      head.append(element("span", { text: said(title), className: className ?? "", role: "columnheader" }));
     }
     this.body = element("div");
     this.body.style.position = "relative";
@@ -71,10 +81,15 @@ class VirtualTable {
   }
 
   show(count) {
+    this.node.scrollTop = 0;
+    this.change(count);
+  }
+
+  // Other rows, at the place that is looked at.
+  change(count) {
     this.count = count;
     this.on = -1;
     this.body.style.height = `${count * ROW}px`;
-    this.node.scrollTop = 0;
     this.draw();
   }
 

@@ -1,6 +1,6 @@
 // The filter: words that all have to hold, such as `tool:read status:error >500ms -lane:cache`.
 
-const ROLES = ["ok", "won", "counted", "failed", "cancelled", "late"];
+const ROLES = ["ok", "won", "counted", "failed", "cancelled", "late", "running"];
 const UNITS = { us: 0.001, ms: 1, s: 1000, m: 60000, min: 60000, "": 1 };
 
 // A pattern with `*`, or a part of the text; small and capital letters are the same.
@@ -44,7 +44,7 @@ function wordTest(word, run) {
   const colon = word.indexOf(":");
   const key = colon > 0 ? word.slice(0, colon) : "tool";
   const value = colon > 0 ? word.slice(colon + 1) : word;
-  if (!value) throw new Error(`'${word}' needs a value after the colon`);
+  if (!value) throw new Error(said("'{}' needs a value after the colon", word));
   const column = (name, list) => {
     const fits = fitting(list, matcher(value));
     const places = run.spans[name];
@@ -56,7 +56,7 @@ function wordTest(word, run) {
     case "type": return column("kind", run.kinds);
     case "caller": case "principal": return column("caller", run.callers);
     case "status": case "role": case "outcome": return statusTest(value.toLowerCase(), run);
-    default: throw new Error(`'${key}:' is not known; use tool:, server:, status:, type:, caller: or a time such as >500ms`);
+    default: throw new Error(said("'{}:' is not known; use tool:, server:, status:, type:, caller: or a time such as >500ms", key));
   }
 }
 

@@ -106,9 +106,9 @@ function numberField(type) {
     read: () => {
       const text = input.value.trim();
       const number = Number(text);
-      if (text === "" || !Number.isFinite(number)) throw new FieldError(text === "" ? "a number is missing" : `'${text}' is not a number`);
-      if (type === "integer" && !Number.isInteger(number)) throw new FieldError(`'${text}' is not a whole number`);
-      if (Number.isInteger(number) && !Number.isSafeInteger(number)) throw new FieldError("this number is too large for a browser");
+      if (text === "" || !Number.isFinite(number)) throw new FieldError(text === "" ? said("a number is missing") : said("'{}' is not a number", text));
+      if (type === "integer" && !Number.isInteger(number)) throw new FieldError(said("'{}' is not a whole number", text));
+      if (Number.isInteger(number) && !Number.isSafeInteger(number)) throw new FieldError(said("this number is too large for a browser"));
       return number;
     },
     write: (value) => { input.value = String(value); },
@@ -136,7 +136,7 @@ function jsonField() {
       try {
         return JSON.parse(input.value);
       } catch (error) {
-        throw new FieldError(`this is not JSON: ${error.message}`);
+        throw new FieldError(said("this is not JSON: {}", error.message));
       }
     },
     write: (value) => { input.value = JSON.stringify(value); },
@@ -206,11 +206,11 @@ function arrayField(schema, root, depth) {
     const field = fieldFor(schemaAt(items.length), root, depth + 1);
     if (value !== NOTHING) field.write(value);
     const entry = { field, wrong: element("span", { className: "wrong" }) };
-    entry.node = element("div", { className: "item" }, element("div", {}, field.node, entry.wrong), element("button", { type: "button", text: "remove", onclick: () => { items = items.filter((one) => one !== entry); entry.node.remove(); } }));
+    entry.node = element("div", { className: "item" }, element("div", {}, field.node, entry.wrong), element("button", { type: "button", text: said("remove"), onclick: () => { items = items.filter((one) => one !== entry); entry.node.remove(); } }));
     items.push(entry);
     list.append(entry.node);
   }
-  const more = element("button", { type: "button", text: "add", onclick: () => { if (hasMore()) add(); } });
+  const more = element("button", { type: "button", text: said("add"), onclick: () => { if (hasMore()) add(); } });
   for (let at = 0; at < Math.min(Math.max(schema.minItems ?? 0, fixed.length), 10); at += 1) add();
   return {
     node: element("fieldset", {}, list, more),
@@ -231,7 +231,7 @@ function readMarked(field, wrong) {
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
     wrong.textContent = error.message;
-    throw new FieldError("some fields are wrong");
+    throw new FieldError(said("some fields are wrong"));
   }
 }
 
@@ -246,7 +246,7 @@ function propertyField(name, schema, root, isRequired, depth) {
   const set = (isOn) => { box.checked = isOn; if (isOn) ensure(); place.hidden = !isOn; };
   set(isRequired || shown.default !== undefined);
   const node = element("div", { className: "field" },
-    element("label", {}, isRequired ? null : box, name, element("span", { className: "hint", text: `${isRequired ? "required " : ""}${hintOf(shown)}` })),
+    element("label", {}, isRequired ? null : box, name, element("span", { className: "hint", text: `${isRequired ? `${said("required")} ` : ""}${hintOf(shown)}` })),
     shown.description ? element("div", { className: "hint", text: shown.description }) : null, place, wrong);
   node.dataset.name = name;
   return {
@@ -275,11 +275,11 @@ function objectField(schema, root, depth) {
     if (value !== NOTHING) field.write(value);
     const wrong = element("span", { className: "wrong" });
     const entry = { name, field, wrong };
-    entry.node = element("div", { className: "item" }, element("div", {}, name, field.node, wrong), element("button", { type: "button", text: "remove", onclick: () => { extra = extra.filter((one) => one !== entry); entry.node.remove(); } }));
+    entry.node = element("div", { className: "item" }, element("div", {}, name, field.node, wrong), element("button", { type: "button", text: said("remove"), onclick: () => { extra = extra.filter((one) => one !== entry); entry.node.remove(); } }));
     extra.push(entry);
     list.append(entry.node);
   }
-  if (takesMore) node.append(list, element("button", { type: "button", text: "add a member", onclick: () => add() }));
+  if (takesMore) node.append(list, element("button", { type: "button", text: said("add a member"), onclick: () => add() }));
   return {
     node,
     read: () => {
@@ -289,7 +289,7 @@ function objectField(schema, root, depth) {
       const attempt = (work) => { try { work(); } catch (error) { if (!(error instanceof FieldError)) throw error; isWrong = true; } };
       for (const [key, field] of known) attempt(() => take(key, field.read()));
       for (const entry of extra) attempt(() => take(entry.name.value, readMarked(entry.field, entry.wrong)));
-      if (isWrong) throw new FieldError("some fields are wrong");
+      if (isWrong) throw new FieldError(said("some fields are wrong"));
       return read;
     },
     write: (value) => {
@@ -310,7 +310,7 @@ class ArgumentForm {
     this.text = element("textarea", { rows: 8, hidden: true });
     this.isJson = element("input", { type: "checkbox", onchange: () => this.turn() });
     this.wrong = element("p", { className: "wrong failed" });
-    this.node = element("div", {}, element("label", { className: "dim" }, this.isJson, " as JSON"), this.field.node, this.text, this.wrong);
+    this.node = element("div", {}, element("label", { className: "dim" }, this.isJson, " ", said("as JSON")), this.field.node, this.text, this.wrong);
   }
 
   turn() {
@@ -321,7 +321,7 @@ class ArgumentForm {
       this.wrong.textContent = "";
     } catch (error) {
       if (toJson) this.text.value = "{}";
-      else { this.isJson.checked = true; this.wrong.textContent = `this is not JSON: ${error.message}`; return; }
+      else { this.isJson.checked = true; this.wrong.textContent = said("this is not JSON: {}", error.message); return; }
     }
     this.field.node.hidden = toJson;
     this.text.hidden = !toJson;
@@ -332,7 +332,7 @@ class ArgumentForm {
     this.wrong.textContent = "";
     try {
       const value = this.isJson.checked ? JSON.parse(this.text.value) : this.field.read();
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new FieldError("arguments are a JSON object");
+      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new FieldError(said("arguments are a JSON object"));
       return value;
     } catch (error) {
       this.wrong.textContent = error.message;

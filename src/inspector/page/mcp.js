@@ -50,7 +50,7 @@ class McpClient {
       const { result, error } = JSON.parse(text);
       return { result, error, status: reply.status, ms: took() };
     } catch {
-      return { error: { code: reply.status, message: `the server answered with status ${reply.status}` }, status: reply.status, ms: took() };
+      return { error: { code: reply.status, message: said("the server answered with status {}", reply.status) }, status: reply.status, ms: took() };
     }
   }
 
@@ -59,7 +59,7 @@ class McpClient {
     let rest = "";
     for (;;) {
       const { value, done } = await reader.read();
-      if (done) return { error: { code: 0, message: "the connection ended before the answer" } };
+      if (done) return { error: { code: 0, message: said("the connection ended before the answer") } };
       rest += value;
       const events = rest.split(/\r?\n\r?\n/);
       rest = events.pop();
@@ -78,7 +78,7 @@ class McpClient {
     let cursor;
     do {
       const { result, error, status } = await this.ask("tools/list", cursor === undefined ? {} : { cursor });
-      if (error || !result) throw Object.assign(new Error(error?.message ?? "the server gave no list"), { status });
+      if (error || !result) throw Object.assign(new Error(error?.message ?? said("the server gave no list")), { status });
       found.push(...(Array.isArray(result.tools) ? result.tools : []));
       cursor = result.nextCursor;
     } while (cursor !== undefined && cursor !== null);
@@ -93,6 +93,6 @@ async function askInspector(access, path, body = undefined) {
   const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit" });
   let answer = {};
   try { answer = JSON.parse(await reply.text()); } catch { /* the status says it */ }
-  if (!reply.ok) throw Object.assign(new Error(answer.error?.message ?? answer.error ?? `status ${reply.status}`), { status: reply.status });
+  if (!reply.ok) throw Object.assign(new Error(answer.error?.message ?? answer.error ?? said("the server answered with status {}", reply.status)), { status: reply.status });
   return answer;
 }

@@ -1,15 +1,13 @@
 // What the page was given decides which parts it has.
 
-const data = JSON.parse(byId("data").textContent);
-
 function startRecorded() {
   const runs = data.runs.map(readRun);
   byId("about").textContent = runs.map((run) => run.name).join(" → ");
   const timeline = new TimelinePart(runs);
-  addTab("timeline", "Timeline", timeline.node, () => timeline.chart?.request());
+  addTab("timeline", said("Timeline"), timeline.node, () => timeline.chart?.request());
   if (data.pairs) {
     const diff = new DiffPart(runs, data.pairs);
-    addTab("diff", "Difference", diff.node, () => diff.table.draw());
+    addTab("diff", said("Difference"), diff.node, () => diff.table.draw());
   }
   openTab("timeline");
   timeline.open(0);
@@ -30,10 +28,12 @@ function startServed() {
   tools.saved = () => saved.show();
   const servers = new ServersPart(access);
   const approvals = new ApprovalsPart(access);
-  addTab("tools", "Tools", tools.node);
-  addTab("saved", "Saved calls", saved.node, () => saved.show());
-  addTab("servers", "Servers", servers.node, () => servers.load());
-  addTab("approvals", "Approvals", approvals.node, () => approvals.load());
+  const live = new LivePart(access);
+  addTab("tools", said("Tools"), tools.node);
+  addTab("calls", said("Calls"), live.node, () => live.follow());
+  addTab("saved", said("Saved calls"), saved.node, () => saved.show());
+  addTab("servers", said("Servers"), servers.node, () => servers.load());
+  addTab("approvals", said("Approvals"), approvals.node, () => approvals.load());
   openTab("tools");
   tools.load();
 }

@@ -1,6 +1,6 @@
 // The timeline of recorded runs: filter, lanes, table, details.
 
-const roleMark = (role) => element("span", { className: `role ${ROLES[role]}`, text: ROLES[role] });
+const roleMark = (role) => element("span", { className: `role ${ROLES[role]}`, text: said(ROLES[role]) });
 
 // The columns as typed arrays.
 function readRun(given) {
@@ -32,21 +32,22 @@ class TimelinePart {
     this.choice.setAttribute("aria-label", "Run");
     for (const run of runs) this.choice.append(element("option", { text: run.name }));
     this.choice.hidden = runs.length < 2;
-    this.whole = element("button", { text: "whole time", title: "or double-click in the lanes; drag to look closer, Ctrl and the wheel to zoom", onclick: () => { this.chart.whole(); this.chart.request(); } });
+    this.whole = element("button", { text: said("whole time"), title: "or double-click in the lanes; drag to look closer, Ctrl and the wheel to zoom", onclick: () => { this.chart.whole(); this.chart.request(); } });
     const legend = element("div", { className: "legend" });
     for (const [at, role] of ROLES.entries()) {
+      if (role === "running" && data.runs) continue;
       const mark = element("i");
       mark.style.background = `var(--${role})`;
-      const words = ["ok", "won", "ok, counted with others", "failed", "cancelled", "came late"];
-      legend.append(element("span", {}, mark, words[at]));
+      const words = ["ok", "won", "ok, counted with others", "failed", "cancelled", "came late", "running"];
+      legend.append(element("span", {}, mark, said(words[at])));
     }
     this.place = element("div");
     this.place.style.display = "contents";
     this.details = element("div", { className: "details", id: "details" });
     this.table = new VirtualTable(
-      [["at", "72px", "number"], ["took", "72px", "number"], ["tool", "minmax(90px, 2fr)"], ["candidate", "minmax(70px, 1fr)"], ["", "84px"], ["outcome", "minmax(60px, 1fr)"]],
-      (row) => this.cells(this.shown[row]),
-      (row) => this.select(this.shown[row]),
+      [["at", "60px", "number"], ["took", "60px", "number"], ["tool", "minmax(76px, 2fr)"], ["candidate", "minmax(64px, 1.2fr)"], ["", "80px"], ["outcome", "minmax(60px, 1fr)"]],
+      (row) => this.cells(this.spanOf(row)),
+      (row) => this.select(this.spanOf(row)),
     );
     this.table.node.classList.add("list");
     this.node = element("section", {},
@@ -62,7 +63,7 @@ class TimelinePart {
     empty(this.place).append(this.chart.node);
     this.choice.selectedIndex = file;
     this.hint();
-    notice(this.run.notices.join("\n"));
+    notice(this.run.notices.map((one) => said(one)).join("\n"));
     this.apply();
   }
 
@@ -71,14 +72,14 @@ class TimelinePart {
     empty(this.details).append(
       element("h2", { text: this.run.name }),
       facts([["began", this.run.begun ? new Date(this.run.begun).toISOString() : ""], ["spans", spans.at.length], ["lanes", lanes.length], ["whole time", duration(this.chart.end / 1.01)]]),
-      element("p", { className: "dim", text: "Choose a span in the lanes or in the table to see what was called and what came back." }));
+      element("p", { className: "dim", text: said("Choose a span in the lanes or in the table to see what was called and what came back.") }));
   }
 
   apply() {
     try {
       this.shown = filtered(this.run, this.filter.value);
       this.filter.setCustomValidity("");
-      this.count.textContent = `${this.shown.length} of ${this.run.spans.at.length}`;
+      this.count.textContent = said("{} of {}", this.shown.length, this.run.spans.at.length);
       this.count.className = "dim";
     } catch (error) {
       this.filter.setCustomValidity(error.message);
@@ -87,8 +88,16 @@ class TimelinePart {
       return;
     }
     this.chart.show(this.shown);
-    this.table.show(this.shown.length);
+    this.list();
   }
+
+  spanOf(row) { return this.shown[row]; }
+
+  rowOf(at) { return this.shown.indexOf(at); }
+
+  list() { this.table.show(this.shown.length); }
+
+  scrollTo(row) { this.table.node.scrollTop = Math.max(0, row * ROW - this.table.node.clientHeight / 2); }
 
   cells(at) {
     const { run } = this;
@@ -98,10 +107,10 @@ class TimelinePart {
 
   select(at) {
     this.chart.select(at);
-    const row = this.shown.indexOf(at);
+    const row = this.rowOf(at);
     if (row >= 0 && this.table.on !== row) {
       this.table.on = row;
-      this.table.node.scrollTop = Math.max(0, row * ROW - this.table.node.clientHeight / 2);
+      this.scrollTo(row);
       this.table.draw();
     }
     empty(this.details).append(...spanDetails(this.run, this.file, at, (other) => this.select(other)));
@@ -116,19 +125,19 @@ function spanDetails(run, file, at, pick) {
     element("h2", { text: run.names[spans.name[at]] }),
     facts([
       ["part", roleMark(spans.role[at])], ["outcome", run.outcomes[spans.outcome[at]]], ["candidate", run.lanes[spans.lane[at]].label],
-      ["type", run.kinds[spans.kind[at]]], ["began", `${duration(spans.at[at])} after the beginning`], ["took", duration(spans.ms[at])],
-      ["caller", line.principal], ["view", line.view]]),
+      ["type", run.kinds[spans.kind[at]]], ["began", said("{} after the beginning", duration(spans.at[at]))], ["took", duration(spans.ms[at])],
+      ["caller", run.callers[spans.caller[at]]], ["view", line.view]]),
   ];
   const others = [];
   for (let other = 0; other < spans.call.length; other += 1) if (spans.call[other] === spans.call[at] && other !== at) others.push(other);
   if (others.length && pick) {
-    parts.push(element("h3", { text: "Other candidates of this call" }));
+    parts.push(element("h3", { text: said("Other candidates of this call") }));
     for (const other of others) {
       parts.push(element("button", { onclick: () => pick(other) }, run.lanes[spans.lane[other]].label, " ", roleMark(spans.role[other]), ` ${duration(spans.ms[other])}`));
     }
   }
   for (const [title, value] of [["Arguments", line.arguments], ["Result", line.result], ["Error", line.error], ["Progress", line.progress], ["Tools", line.tools]]) {
-    if (value !== undefined) parts.push(element("h3", { text: title }), block(value));
+    if (value !== undefined) parts.push(element("h3", { text: said(title) }), block(value));
   }
   return parts;
 }

@@ -5,11 +5,11 @@ class ToolsPart {
     this.client = client;
     this.tell = tell;
     this.tools = [];
-    this.find = element("input", { className: "wide", type: "search", id: "find-tool", placeholder: "name or description; Enter opens a tool that is not listed", oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
+    this.find = element("input", { className: "wide", type: "search", id: "find-tool", placeholder: said("name or description; Enter opens a tool that is not listed"), oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
     this.names = element("div", { className: "names", id: "tool-names" });
     this.work = element("div", { className: "work", id: "tool-work" });
     this.node = element("section", {},
-      element("div", { className: "bar" }, this.find, element("button", { text: "reload", onclick: () => this.load() })),
+      element("div", { className: "bar" }, this.find, element("button", { text: said("reload"), onclick: () => this.load() })),
       element("div", { className: "split" }, this.names, this.work));
   }
 
@@ -32,7 +32,7 @@ class ToolsPart {
       if (wanted && !tool.name.toLowerCase().includes(wanted) && !about.toLowerCase().includes(wanted)) continue;
       this.names.append(element("button", { onclick: () => this.show(tool), "aria-current": String(tool === this.open) }, tool.name, element("small", { text: about })));
     }
-    if (!this.names.childElementCount) this.names.append(element("p", { className: "dim", text: " No tool fits." }));
+    if (!this.names.childElementCount) this.names.append(element("p", { className: "dim", text: said("No tool fits.") }));
   }
 
   // A hub with many tools lists a few, and describes the others.
@@ -42,7 +42,7 @@ class ToolsPart {
     if (known) { this.show(known); return; }
     const { result, error } = await this.client.ask("tools/describe", { name });
     const tool = result?.tool ?? result;
-    if (error || !tool?.name) { notice(error?.message ?? `There is no tool '${name}'.`); return; }
+    if (error || !tool?.name) { notice(error?.message ?? said("There is no tool '{}'.", name)); return; }
     this.tools.push(tool);
     this.show(tool);
   }
@@ -54,36 +54,36 @@ class ToolsPart {
     if (saved) this.form.write(saved.arguments);
     this.answer = element("div", { id: "answer" });
     this.running = null;
-    this.callButton = element("button", { className: "main", id: "call", text: "call", onclick: () => (this.running ? this.running.abort() : this.call()) });
+    this.callButton = element("button", { className: "main", id: "call", text: said("call"), onclick: () => (this.running ? this.running.abort() : this.call()) });
     this.asserts = element("textarea", { rows: 3, id: "assertions", placeholder: "ok\ntext contains \"paid\"\nms < 500", value: saved?.assertions ?? "" });
-    this.name = element("input", { type: "text", id: "saved-name", placeholder: "name of the saved call", value: saved?.name ?? "" });
+    this.name = element("input", { type: "text", id: "saved-name", placeholder: said("name of the saved call"), value: saved?.name ?? "" });
     const notes = tool.annotations ?? {};
-    const effects = notes.readOnlyHint === true ? "only reads" : notes.destructiveHint === false ? "may add" : "may have effects";
+    const effects = notes.readOnlyHint === true ? said("only reads") : notes.destructiveHint === false ? said("may add") : said("may have effects");
     empty(this.work).append(
       element("h2", { text: tool.title ? `${tool.title} (${tool.name})` : tool.name }),
       element("p", { text: tool.description ?? "" }), element("p", { className: "dim", text: effects }),
       this.form.node, element("div", { className: "bar" }, this.callButton), this.answer,
-      element("h3", { text: "Save this call, with what its answer has to be" }), this.asserts,
-      element("div", { className: "bar" }, this.name, element("button", { text: "save", id: "save", onclick: () => this.save() })),
-      element("h3", { text: "Schema" }), block(tool.inputSchema));
+      element("h3", { text: said("Save this call, with what its answer has to be") }), this.asserts,
+      element("div", { className: "bar" }, this.name, element("button", { text: said("save"), id: "save", onclick: () => this.save() })),
+      element("h3", { text: said("Schema") }), block(tool.inputSchema));
   }
 
   async call() {
     const given = this.form.read();
     if (given === null) return null;
     this.running = new AbortController();
-    this.callButton.textContent = "cancel";
-    empty(this.answer).append(element("p", { className: "dim", text: "running …" }));
+    this.callButton.textContent = said("cancel");
+    empty(this.answer).append(element("p", { className: "dim", text: said("running …") }));
     const told = element("div", { className: "dim" });
     this.answer.append(told);
     let answer;
     try {
       answer = await this.client.ask("tools/call", { name: this.open.name, arguments: given }, (message) => { told.textContent = `${message.method}: ${pretty(message.params)}`; }, this.running.signal);
     } catch (error) {
-      answer = { error: { message: error.name === "AbortError" ? "cancelled" : error.message }, ms: 0 };
+      answer = { error: { message: error.name === "AbortError" ? said("cancelled") : error.message }, ms: 0 };
     }
     this.running = null;
-    this.callButton.textContent = "call";
+    this.callButton.textContent = said("call");
     empty(this.answer).append(answerNode(answer, this.asserts.value));
     return answer;
   }
@@ -103,7 +103,7 @@ class ToolsPart {
 function answerNode(answer, assertions = "") {
   const view = answerView(answer);
   const node = element("div", { className: view.ok ? "result" : "result wrong" });
-  node.append(element("p", { text: `${view.ok ? "ok" : "error"} · ${duration(answer.ms)}` }));
+  node.append(element("p", { text: `${view.ok ? said("ok") : said("error")} · ${duration(answer.ms)}` }));
   if (answer.error) node.append(block(answer.error));
   for (const part of view.content) {
     const isPicture = part?.type === "image" && /^image\/(png|jpeg|gif|webp)$/.test(part.mimeType ?? "");
@@ -114,10 +114,11 @@ function answerNode(answer, assertions = "") {
       node.append(picture);
     } else node.append(block(part));
   }
-  if (view.structured !== null) node.append(element("h3", { text: "Structured" }), block(view.structured));
+  if (view.structured !== null) node.append(element("h3", { text: said("Structured") }), block(view.structured));
   if (assertions.trim()) {
     const failures = failedAssertions(assertions, answer);
-    node.append(element("h3", { text: failures.length ? "Assertions that do not hold" : "All assertions hold" }));
+    if (failures.length) node.classList.add("wrong");
+    node.append(element("h3", { text: failures.length ? said("Assertions that do not hold") : said("All assertions hold") }));
     for (const failure of failures) node.append(element("p", { className: "failed", text: failure }));
   }
   return node;
@@ -129,7 +130,7 @@ class SavedPart {
     this.list = element("div", { className: "cards", id: "saved" });
     this.summary = element("span", { className: "dim", id: "saved-summary" });
     this.node = element("section", {},
-      element("div", { className: "bar" }, element("button", { className: "main", id: "run-all", text: "run all", onclick: () => this.runAll() }), this.summary),
+      element("div", { className: "bar" }, element("button", { className: "main", id: "run-all", text: said("run all"), onclick: () => this.runAll() }), this.summary),
       this.list);
   }
 
@@ -138,16 +139,16 @@ class SavedPart {
     this.cards = savedCalls().map((saved) => {
       const place = element("div");
       const card = element("div", { className: "card" }, element("h2", { text: saved.name }),
-        facts([["tool", saved.tool], ["arguments", JSON.stringify(saved.arguments)], ["assertions", saved.assertions]]),
+        facts([["tool", saved.tool], ["arguments", JSON.stringify(saved.arguments)], ["assertions", saved.assertions.trim().split("\n").join("; ")]]),
         element("div", { className: "bar" },
-          element("button", { text: "run", onclick: () => this.run(saved, place) }),
-          element("button", { text: "open", onclick: () => this.edit(saved) }),
-          element("button", { text: "remove", onclick: () => { saveCalls(savedCalls().filter((one) => one.name !== saved.name)); this.show(); } })),
+          element("button", { text: said("run"), onclick: () => this.run(saved, place) }),
+          element("button", { text: said("open"), onclick: () => this.edit(saved) }),
+          element("button", { text: said("remove"), onclick: () => { saveCalls(savedCalls().filter((one) => one.name !== saved.name)); this.show(); } })),
         place);
       this.list.append(card);
       return [saved, place];
     });
-    this.summary.textContent = this.cards.length ? "" : "No call is saved. Save one below its form.";
+    this.summary.textContent = this.cards.length ? "" : said("No call is saved. Save one below its form.");
   }
 
   async edit(saved) {
@@ -157,7 +158,7 @@ class SavedPart {
   }
 
   async run(saved, place) {
-    empty(place).append(element("p", { className: "dim", text: "running …" }));
+    empty(place).append(element("p", { className: "dim", text: said("running …") }));
     let answer;
     try {
       answer = await this.parts.client.ask("tools/call", { name: saved.tool, arguments: saved.arguments });
@@ -171,6 +172,6 @@ class SavedPart {
   async runAll() {
     let passed = 0;
     for (const [saved, place] of this.cards) if (await this.run(saved, place)) passed += 1;
-    this.summary.textContent = `${passed} of ${this.cards.length} passed`;
+    this.summary.textContent = said("{} of {} passed", passed, this.cards.length);
   }
 }

@@ -57,6 +57,7 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
          make the call again.",
         "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3}` 批准，然后再次调用。",
     ),
+    ("No call waits for approval '{}'.", "没有调用在等待批准 '{0}'。"),
     ("its approval cannot be asked for ({})", "无法请求批准（{0}）"),
     ("There is nothing to approve.", "没有需要批准的内容。"),
     ("It was settled as failed.", "已被裁定为失败。"),

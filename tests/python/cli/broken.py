@@ -36,9 +36,13 @@ def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
+if way == "chatty":
+    print("Starting the server\n", flush=True)
 for line in sys.stdin:
     request = json.loads(line)
     method = request.get("method")
+    if way == "chatty":
+        print("DEBUG got", method, flush=True)
     if "id" not in request:
         continue
     if method == "initialize" and way == "refuses_greeting":
@@ -52,7 +56,9 @@ for line in sys.stdin:
         )
     elif method == "tools/list" and way == "list_fails":
         say(id=request["id"], error={"code": -32603, "message": "the database is down"})
-    elif method == "tools/list":
+    elif method == "tools/list" and way == "dies_at_list":
+        sys.exit("the database is locked")
+    elif method == "tools/list" and way != "no_tools":
         say(id=request["id"], result={"tools": TOOLS.get(way, [GOOD])})
     else:
         say(id=request["id"], error={"code": -32601, "message": "Method not found"})

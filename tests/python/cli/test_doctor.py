@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.cli import User, new_user, shop
+from support.programs import require
 
 BROKEN = str(Path(__file__).with_name("broken.py"))
 
@@ -48,6 +49,16 @@ STEPS = {
     "no_variable": "file",
     "nothing_to_start": "file",
     "wrong_key": "file",
+    "no_interpreter": "command",
+    "syntax_error": "start",
+    "no_script": "start",
+    "no_node_module": "start",
+    "port_taken": "start",
+    "plain_http": "start",
+    "redirects": "start",
+    "limited": "start",
+    "dies_at_list": "list",
+    "no_tools": "list",
 }
 
 
@@ -58,6 +69,7 @@ class Answering(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(int(self.path.strip("/")))
         self.send_header("Content-Type", "text/html")
+        self.send_header("Location", "https://elsewhere.invalid/")
         self.send_header("Content-Length", "15")
         self.end_headers()
         self.wfile.write(b"<html>no</html>")
@@ -78,7 +90,14 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
-def entries(address: str) -> dict[str, Any]:
+TWICE = "import socket; a = socket.create_server(('127.0.0.1', 0)); socket.create_server(a.getsockname())"
+
+
+def entries(address: str, folder: Path) -> dict[str, Any]:
+    (folder / "server.py").write_text("def main(:\n")
+    (folder / "server.mjs").write_text('import { Server } from "no-such-package/server";\n')
+    (folder / "script").write_text("#!/no/such/interpreter\n")
+    (folder / "script").chmod(0o755)
     broken: dict[str, Any] = {way: {"command": sys.executable, "args": [BROKEN, way]} for way in STEPS}
     for way in ("silent", "noise"):  # they never answer, whatever the limit
         broken[way]["toolhub"] = {"startup_timeout": 2}
@@ -97,6 +116,17 @@ def entries(address: str) -> dict[str, Any]:
         "no_variable": {"command": "x", "env": {"KEY": "${NO_SUCH_VARIABLE}"}},
         "nothing_to_start": {"args": ["--help"]},
         "wrong_key": {"command": 5},
+        "no_interpreter": {"command": str(folder / "script")},
+        "syntax_error": {"command": sys.executable, "args": [str(folder / "server.py")]},
+        "no_script": {"command": sys.executable, "args": ["/no/such/server.py"]},
+        "no_node_module": {
+            "command": require("node", package="nodejs"),
+            "args": [str(folder / "server.mjs")],
+        },
+        "port_taken": {"command": sys.executable, "args": ["-c", TWICE]},
+        "plain_http": {"url": f"{address.replace('http:', 'https:')}/mcp"},
+        "redirects": {"url": f"{address}/302"},
+        "limited": {"url": f"{address}/429"},
     }
 
 
@@ -104,7 +134,11 @@ def entries(address: str) -> dict[str, Any]:
 def findings(address: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What one run says about all of them, beside a server that works."""
     user = new_user(tmp_path_factory.mktemp("doctor") / "home")
-    user.configure({**entries(address), "healthy": shop(), "off": {"command": "x", "disabled": True}})
+    broken = entries(address, user.home)
+    # It prints what is no message, before the first one and between others; that is no reason to fail.
+    chatty = {"command": sys.executable, "args": [BROKEN, "chatty"]}
+    others = {"healthy": shop(), "chatty": chatty, "off": {"command": "x", "disabled": True}}
+    user.configure({**broken, **others})
     done = user.run("doctor", "--json", "--timeout", "45")
     assert done.returncode == 2, done.stderr  # the first problem is one of the file
     assert "hunter2" not in done.stdout + done.stderr
@@ -123,7 +157,8 @@ def test_a_server_that_works_passes_all_steps(findings: dict[str, dict[str, Any]
     assert findings["healthy"]["ok"]
     assert len(findings["healthy"]["passed"]) == 9
     assert "off" not in findings, "a server that is turned off is not examined"
-    assert set(findings) == {*STEPS, "healthy"}
+    assert set(findings) == {*STEPS, "healthy", "chatty"}
+    assert findings["chatty"]["ok"]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +172,31 @@ def test_a_server_that_works_passes_all_steps(findings: dict[str, dict[str, Any]
         ("list_fails", "the database is down"),
         ("no_variable", "NO_SUCH_VARIABLE"),
         ("odd_name", "look at it!"),
+        ("no_interpreter", "the interpreter that its first line names"),
+        ("syntax_error", "SyntaxError"),
+        ("no_node_module", "no-such-package"),
+        ("port_taken", "Address already in use"),
+        ("plain_http", "there is no TLS at this address"),
+        ("redirects", "https://elsewhere.invalid"),
+        ("dies_at_list", "the database is locked"),
     ],
 )
 def test_the_message_names_the_culprit(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
     assert words in findings[way]["message"]
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("plain_http", "http://"),
+        ("redirects", "redirects to"),
+        ("limited", "try again later"),
+        ("no_tools", "has no tools"),
+        ("no_page", "/mcp or /sse"),
+    ],
+)
+def test_the_advice_fits(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
+    assert words in findings[way]["advice"]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +220,7 @@ def test_files_that_are_wrong_as_a_whole(text: str | None, words: str, user: Use
 
 @pytest.mark.parametrize(("way", "code"), [("no_program", 3), ("forbidden", 4), ("no_description", 1)])
 def test_the_exit_code_tells_the_kind_of_the_problem(way: str, code: int, address: str, user: User) -> None:
-    user.configure({way: entries(address)[way]})
+    user.configure({way: entries(address, user.home)[way]})
     done = user.run("doctor")
     assert done.returncode == code
     assert f"FAILED  {STEPS[way]}: " in done.stdout

@@ -441,6 +441,25 @@ def test_the_command_takes_secrets_from_its_configuration(tmp_path: Path) -> Non
         assert (run.returncode, words in run.stderr) == (2, True), run.stderr
 
 
+def test_the_command_tells_its_addresses_as_json() -> None:
+    command = [sys.executable, "-m", "toolhub", "serve", "--json"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.PIPE, "text": True}
+    program: subprocess.Popen[str] = subprocess.Popen([*command, "--http", "--port", "0"], **options)
+    try:
+        assert program.stdout is not None
+        told = json.loads(program.stdout.readline())
+        assert (told["transport"], told["tools"]) == ("http", 0)
+        assert post(told["url"], "tools/list")[1]["result"]["tools"] == []
+        assert told["inspect_url"].startswith(told["url"].removesuffix("/mcp") + "/inspect#key=")
+    finally:
+        program.kill()
+        program.communicate()
+    # Stdout is for the client there.
+    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert json.loads(done.stderr.splitlines()[0]) == {"transport": "stdio", "tools": 0}
+
+
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     for arguments, words in [
         ([], "COMMAND"),

@@ -135,6 +135,41 @@ def test_a_race_shows_who_won_and_was_cancelled(
     assert "stopped" in page.text("#details")
 
 
+def test_an_answer_that_comes_late_is_recorded_as_late(
+    tmp_path: Path, run: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> None:
+    async def stubborn(q: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "too late"  # it was stopped, and answers all the same
+        return q
+
+    async def quick(q: str) -> str:
+        return f"quick {q}"
+
+    def hub() -> ToolHub:
+        hub = ToolHub()
+        hub.register(stubborn, name="find", source="tools", read_only=True)
+        hub.register(quick, name="find", source="mcps", server="quick", read_only=True)
+        return hub
+
+    async def race() -> None:
+        async with hub() as own:
+            result = await own.execute("find", {"q": "x"}, strategy="first")
+            assert result.result == "quick x"
+
+    with testing.record(tmp_path / "run.ndjson"):
+        run(race())
+    by_source = {line["candidate"]: line for line in calls_of(tmp_path / "run.ndjson")}
+    late = by_source["tools"]
+    assert (late["outcome"], late["late"], late["result"]["value"]) == ("ok", True, "too late")
+    assert "late" not in by_source["mcps:quick"]
+    # A replay gives the answer that won, not the one that came late.
+    with testing.replay(tmp_path / "run.ndjson"):
+        run(race())
+
+
 def test_a_candidate_that_failed_ends_before_the_next_begins(
     tmp_path: Path, run: Callable[[Coroutine[Any, Any, Any]], Any]
 ) -> None:

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from support.browser import Page
-from support.gateway import send
+from support.gateway import send, serving
 from toolhub import ToolHub
-from toolhub.serving import Serving
 
 Visit = Callable[..., Page]
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1>"
-
-
-@contextmanager
-def serving(hub: ToolHub, **options: Any) -> Generator[Serving]:
-    """The hub over HTTP, on a thread, because the test waits for the browser."""
-    started: list[Serving] = []
-    ready = threading.Event()
-
-    def begun(own: Serving) -> None:
-        started.append(own)
-        ready.set()
-
-    thread = threading.Thread(target=lambda: hub.serve("http", port=0, ready=begun, **options))
-    thread.start()
-    assert ready.wait(30)
-    try:
-        yield started[0]
-    finally:
-        started[0].stop()
-        thread.join(30)
-        hub.close()
 
 
 # name, schema, what a user does in the form (JavaScript; `field(name)` finds one), the arguments that must come of it

@@ -46,7 +46,7 @@ def test_a_call_waits_and_goes_on_in_another_process(tmp_path: Path) -> None:
         assert row.shown == 'send_mail {"to":"ann"}'
     cli = [sys.executable, "-m", "toolhub"]
     shown = subprocess.run([*cli, "pending", "--store", path, "--json"], capture_output=True, check=True)
-    assert json.loads(shown.stdout)["id"] == waiting.paused
+    assert [row["id"] for row in json.loads(shown.stdout)["pending"]] == [waiting.paused]
     subprocess.run([*cli, "approve", waiting.paused, "--store", path], check=True, capture_output=True)
     again = subprocess.run(
         [*cli, "approve", waiting.paused, "--store", path], capture_output=True, check=False

@@ -7,8 +7,9 @@ import contextlib
 import http.client
 import json
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,27 @@ async def served(hub: ToolHub, **options: Any) -> AsyncGenerator[Serving]:
     finally:
         serving.stop()
         await task
+
+
+@contextmanager
+def serving(hub: ToolHub, **options: Any) -> Generator[Serving]:
+    """The hub over HTTP, on a thread, because the test waits for the browser."""
+    started: list[Serving] = []
+    ready = threading.Event()
+
+    def begun(own: Serving) -> None:
+        started.append(own)
+        ready.set()
+
+    thread = threading.Thread(target=lambda: hub.serve("http", port=0, ready=begun, **options))
+    thread.start()
+    assert ready.wait(30)
+    try:
+        yield started[0]
+    finally:
+        started[0].stop()
+        thread.join(30)
+        hub.close()
 
 
 @dataclass

@@ -13,7 +13,16 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
     if is(io::ErrorKind::UnexpectedEof) {
         return "the server closed it".to_owned();
     }
-    sources(error).last().map_or_else(|| "the HTTP library gave no reason".to_owned(), ToString::to_string)
+    let innermost = sources(error).last().map(ToString::to_string);
+    match innermost.as_deref() {
+        None => "the HTTP library gave no reason".to_owned(),
+        // The words of rustls.
+        Some(text) if text.contains("InvalidContentType") => "there is no TLS at this address".to_owned(),
+        Some(text) => match text.strip_prefix("invalid peer certificate: ") {
+            Some(why) => format!("its TLS certificate is not trusted: {why}"),
+            None => text.to_owned(),
+        },
+    }
 }
 
 /// Whether the bytes of the body made no sense. The system has names for lost connections; these kinds are for chunks and

@@ -8,7 +8,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::wire::clean;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
@@ -107,12 +107,24 @@ impl Program {
         }
     }
 
+    /// Whether the command is the path of a file. Such a file that is "not found" lacks its interpreter.
+    fn is_script(&self) -> bool {
+        let path = Path::new(&self.command);
+        let path = self.cwd.as_ref().map_or_else(|| path.to_owned(), |cwd| cwd.join(path));
+        self.command.contains('/') && path.is_file()
+    }
+
     fn not_started(&self, error: &io::Error) -> HubError {
         let command = clean(&self.command, 200);
         let missing_folder = self.cwd.as_ref().filter(|cwd| !cwd.is_dir());
         let text = match (missing_folder, error.kind()) {
             (Some(cwd), _) => {
                 format!("cannot start '{command}': the folder '{}' does not exist", cwd.display())
+            }
+            (_, io::ErrorKind::NotFound) if self.is_script() => {
+                format!(
+                    "cannot start '{command}': the file is there, but not the interpreter that its first line names"
+                )
             }
             (_, io::ErrorKind::NotFound) => {
                 format!(

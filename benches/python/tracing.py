@@ -1,0 +1,126 @@
+"""What OpenTelemetry adds to a call: nothing where it is not turned on (goal: ≤ 1 µs), and where it is (goal: ≤ 60 µs).
+
+CPU time of the whole process, because spans of MCP requests are exported on a thread. The providers are those of the SDK,
+with a processor that keeps nothing, so that the figure is ours and the SDK's and not that of an exporter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+from harness import Row
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+
+from toolhub import ToolHub, otel
+
+CALLS = 500
+GOALS = {"off": 1.0, "on": 60.0}
+
+SERVER = r"""
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    method = request.get("method")
+    if "id" not in request:
+        continue
+    if method == "initialize":
+        info = {"name": "bench", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        result = {"tools": [{"name": "remote", "inputSchema": schema, "annotations": {"readOnlyHint": True}}]}
+    else:
+        text = str(request["params"]["arguments"]["n"])
+        result = {"content": [{"type": "text", "text": text}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+class Counting(SpanProcessor):
+    """Proves that spans came, and keeps none."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self.count += 1
+
+
+def make_hub() -> ToolHub:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    async def native(n: int) -> str:
+        return str(n)
+
+    hub.add_server("bench", command=sys.executable, args=["-c", SERVER])
+    hub.connect_sync()
+    return hub
+
+
+async def cpu_micros(hub: ToolHub, tool: str, flush: Callable[[], None]) -> float:
+    """The CPU time of one call, with what it leaves to be exported."""
+    gc.collect()
+    gc.disable()
+    begun = time.process_time()
+    for n in range(CALLS):
+        result = await hub.execute(tool, {"n": n})
+        if result["result"] != str(n):
+            raise AssertionError(f"a wrong answer: {result}")
+    flush()
+    taken = time.process_time() - begun
+    gc.enable()
+    return taken / CALLS * 1e6
+
+
+def run(rounds: int) -> list[Row]:
+    counting = Counting()
+    tracers = TracerProvider()
+    tracers.add_span_processor(counting)
+    meters = MeterProvider(metric_readers=[InMemoryMetricReader()])
+    samples: dict[tuple[str, str], list[float]] = {}
+    # `never` has not imported OpenTelemetry's bridge for its hub; `off` was traced and is no more.
+    hubs = {"never": make_hub(), "off": make_hub(), "on": make_hub()}
+    otel.trace(hubs["off"], tracers, meters)()
+    tracing = otel.trace(hubs["on"], tracers, meters)
+    try:
+        for _ in range(max(5, rounds)):
+            for tool in ("native", "remote"):
+                for name, hub in hubs.items():
+                    flush = tracing.flush if name == "on" else lambda: None
+                    samples.setdefault((tool, name), []).append(asyncio.run(cpu_micros(hub, tool, flush)))
+    finally:
+        tracing()
+        for hub in hubs.values():
+            hub.close()
+    calls = max(5, rounds) * CALLS
+    if counting.count < 3 * calls:
+        raise AssertionError(f"{counting.count} spans of {calls} native calls and as many to a server")
+    return _report({key: statistics.median(values) for key, values in samples.items()})
+
+
+def _report(medians: dict[tuple[str, str], float]) -> list[Row]:
+    print("\nOpenTelemetry, CPU time a call, one after another")
+    rows: list[Row] = []
+    for (tool, name), value in medians.items():
+        added = value - medians[tool, "never"]
+        goal = GOALS.get(name)
+        mark = (
+            ""
+            if goal is None
+            else f"  {added:+7.1f} µs (goal: ≤ {goal:g})  {'✓' if added <= goal else '✗ missed'}"
+        )
+        print(f"  {tool + ', ' + name:42} {value:12.2f} µs{mark}")
+        rows.append(Row("OpenTelemetry", f"{tool}, {name}", value, value / medians[tool, "never"]))
+    return rows
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]) if len(sys.argv) > 1 else 7)

@@ -1,0 +1,204 @@
+//! What the command `toolhub` says: problems, what was done, and the advice of `doctor`.
+
+/// A place in quotes and what is wrong there, a form that many notices have.
+pub(super) const PLACES: &[(&str, &str)] = &[("'{}': {~}", "'{0}'：{1}")];
+
+pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
+    // Usage
+    ("{~}; '{} --help' shows the usage", "{0}；用 '{1} --help' 查看用法"),
+    ("there is no command '{}', the nearest is '{}'", "没有命令 '{0}'，最接近的是 '{1}'"),
+    ("there is no command '{}'", "没有命令 '{0}'"),
+    (
+        "an argument is key=text, key:=json, @file or a JSON object, got '{}'",
+        "参数应为 key=文本、key:=json、@文件 或 JSON 对象，实际为 '{0}'",
+    ),
+    ("'{}=' wants JSON, got '{}': {}", "'{0}=' 需要 JSON，实际为 '{1}'：{2}"),
+    ("-k must be 0 or more, got {}", "-k 应不小于 0，实际为 {0}"),
+    ("the arguments in {~} must be a JSON object, got {}", "{0} 中的参数应为 JSON 对象，实际为 {1}"),
+    ("the arguments in {~} are no JSON: {}", "{0} 中的参数不是 JSON：{1}"),
+    ("the command line", "命令行"),
+    ("`serve` in a configuration file cannot have '{}'", "配置文件中的 `serve` 不能有 '{0}'"),
+    // Files
+    ("there is no store at '{}'; name one with --store", "'{0}' 处没有存储；请用 --store 指定"),
+    ("the file '{}' is no JSON: {}", "文件 '{0}' 不是 JSON：{1}"),
+    ("the file '{}' cannot be read: {}", "无法读取文件 '{0}'：{1}"),
+    ("the file '{}' cannot be written: {}", "无法写入文件 '{0}'：{1}"),
+    ("the file '{}' is no text in UTF-8", "文件 '{0}' 不是 UTF-8 文本"),
+    ("is not valid TOML: {}.", "不是有效的 TOML：{0}。"),
+    ("is not valid YAML: {}", "不是有效的 YAML：{0}"),
+    ("its servers are not written as {} writes them: {}.", "其中的服务器不是 {0} 的写法：{1}。"),
+    (
+        "there is no configuration; name a file with --config, or run 'toolhub import'",
+        "没有配置；请用 --config 指定文件，或运行 'toolhub import'",
+    ),
+    // Servers and tools
+    (
+        "there is no server; name a file with --config, or run 'toolhub import'",
+        "没有服务器；请用 --config 指定文件，或运行 'toolhub import'",
+    ),
+    ("there is no server '{}'; there is none in the configuration", "没有服务器 '{0}'；配置中没有任何服务器"),
+    ("there is no server '{}'; there are {}", "没有服务器 '{0}'；现有 {1}"),
+    ("there is no tool '{}', and no call of it is known", "没有工具 '{0}'，也没有对它的调用记录"),
+    ("there is no tool '{}'; near are {}", "没有工具 '{0}'；相近的有 {1}"),
+    ("there is no tool '{}'", "没有工具 '{0}'"),
+    ("there is no tool to export", "没有可导出的工具"),
+    ("the tools of '{}' are missing: {~}", "缺少 '{0}' 的工具：{1}"),
+    ("run 'toolhub login {}' first", "请先运行 'toolhub login {0}'"),
+    ("no tool fits '{}'", "没有适合 '{0}' 的工具"),
+    ("no calls are known", "没有调用记录"),
+    ("'{}' is left out: {}", "略去 '{0}'：{1}"),
+    ("{} tools written to {}", "已将 {0} 个工具写入 {1}"),
+    ("serving {} tools at {}", "正在 {1} 提供 {0} 个工具"),
+    ("sign in at {}", "请在 {0} 登录"),
+    ("signed in at {}", "已登录 {0}"),
+    ("connected to {}; it wanted no login", "已连接 {0}；它不需要登录"),
+    ("no tool '{}' of '{}' is pinned", "'{1}' 的工具 '{0}' 没有被固定"),
+    (
+        "no tool is pinned; set `pin` to true under `toolhub` of a server",
+        "没有固定的工具；请在服务器的 `toolhub` 下将 `pin` 设为 true",
+    ),
+    ("changed definitions accepted: {}", "已接受的改变的定义数：{0}"),
+    // Approvals and recordings
+    ("approved {}", "已批准 {0}"),
+    ("denied {}", "已拒绝 {0}"),
+    ("the command '{}' cannot be started: {}", "无法启动命令 '{0}'：{1}"),
+    (
+        "The command ended before its recording did (exit code {}). {} has what had ended until then (events: {}), and can be \
+         replayed.",
+        "命令在录制结束之前结束（退出代码 {0}）。{1} 中有此前已结束的内容（事件数：{2}），可以回放。",
+    ),
+    (
+        "nothing in the command has imported toolhub, so nothing was replayed",
+        "该命令没有导入 toolhub，因此没有回放任何内容",
+    ),
+    (
+        "nothing in the command has imported toolhub, so there is no {}",
+        "该命令没有导入 toolhub，因此没有 {0}",
+    ),
+    // Import
+    ("there is no home folder to write to; name a file with --to", "没有可写入的主目录；请用 --to 指定文件"),
+    ("'{}' is in several files; the one of {} is left out", "'{0}' 在多个文件中；略去 {1} 中的"),
+    ("no file has a server '{}'", "没有文件含有服务器 '{0}'"),
+    ("no server was found", "没有找到服务器"),
+    ("'{}' is neither a file nor a known client ({})", "'{0}' 既不是文件，也不是已知的客户端（{1}）"),
+    (
+        "nothing was written; 'toolhub import --all' takes them all, 'toolhub import CLIENT' those of one client",
+        "没有写入任何内容；'toolhub import --all' 导入全部，'toolhub import CLIENT' 导入一个客户端的",
+    ),
+    ("no configuration of a known client was found", "没有找到已知客户端的配置"),
+    (
+        "'{}' is not changed, because it cannot be read as plain JSON: {}",
+        "'{0}' 没有改变，因为它不能作为普通 JSON 读取：{1}",
+    ),
+    (
+        "'{}' is not changed, because its servers are not under `mcpServers`",
+        "'{0}' 没有改变，因为其中的服务器不在 `mcpServers` 下",
+    ),
+    (
+        "'{}' is in {} with another entry and stays; --replace replaces it",
+        "'{0}' 在 {1} 中有另一项，予以保留；--replace 会替换它",
+    ),
+    ("servers that would be written to {}: {}", "将写入 {0} 的服务器数：{1}"),
+    ("servers written to {}: {}", "已写入 {0} 的服务器数：{1}"),
+    // Doctor: what is wrong
+    ("the server has not listed its tools", "服务器没有列出它的工具"),
+    ("the list of tools is empty", "工具列表为空"),
+    ("'{}': its schema must be of type object, not {}", "'{0}'：其模式的类型应为 object，而不是 {1}"),
+    (
+        "'{}' is no name for the APIs of models, which take 1 to 64 letters, digits, _ and -",
+        "'{0}' 不能用作模型 API 中的名称，后者只接受 1 到 64 个字母、数字、_ 和 -",
+    ),
+    ("'{}' has no description", "'{0}' 没有描述"),
+    ("the description of '{}' only repeats its name", "'{0}' 的描述只是重复了名称"),
+    // Doctor: what to do
+    (
+        "Check the path; 'toolhub import' writes a file from those of other clients.",
+        "请检查路径；'toolhub import' 可由其他客户端的文件写出一个。",
+    ),
+    (
+        "Correct the file at that place; comments and trailing commas are allowed.",
+        "请改正文件中的该处；允许注释和末尾的逗号。",
+    ),
+    (
+        "Write an object `mcpServers` with an entry for each server: a name, and `command` or `url`.",
+        "请写对象 `mcpServers`，每个服务器一项：名称，以及 `command` 或 `url`。",
+    ),
+    (
+        "Set the variable, or give it a default with `:-` after its name.",
+        "请设置该变量，或在名称后用 `:-` 给出默认值。",
+    ),
+    (
+        "Correct the key that is named; 'command' starts a program, 'url' is an address.",
+        "请改正所指的键；'command' 启动程序，'url' 是地址。",
+    ),
+    (
+        "Check that this is an MCP server, and update it: it speaks no version of the protocol that we do.",
+        "请确认这是 MCP 服务器并更新它：它不支持我们支持的任何协议版本。",
+    ),
+    (
+        "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path.",
+        "请安装该程序，或改正 'command' 或 'cwd'；不在 PATH 上的程序需要完整路径。",
+    ),
+    (
+        "Run the command by hand: it must wait for input and print nothing but MCP messages.",
+        "请手动运行该命令：它必须等待输入，且只打印 MCP 消息。",
+    ),
+    (
+        "Run the command by hand to see why it ends; check 'args' and 'env'.",
+        "请手动运行该命令，查看它为何结束；请检查 'args' 和 'env'。",
+    ),
+    (
+        "Correct the path of 'url'; most servers answer at /mcp or /sse.",
+        "请改正 'url' 的路径；多数服务器在 /mcp 或 /sse 回答。",
+    ),
+    (
+        "Correct 'url': write the address that the server redirects to.",
+        "请改正 'url'：写服务器重定向到的地址。",
+    ),
+    ("The server wants fewer requests: try again later.", "服务器要求减少请求：请稍后再试。"),
+    (
+        "Write http:// in 'url', or turn TLS on at the server.",
+        "请在 'url' 中写 http://，或在服务器上启用 TLS。",
+    ),
+    (
+        "Use the name that the certificate is for, and a certificate that this machine trusts.",
+        "请使用证书所属的名称，以及本机信任的证书。",
+    ),
+    (
+        "The server has no tools; use its prompts and resources, or remove its entry.",
+        "服务器没有工具；请使用它的提示和资源，或删除该项。",
+    ),
+    (
+        "The server itself fails: look at its log, or try again later.",
+        "服务器自身出错：请查看它的日志，或稍后再试。",
+    ),
+    (
+        "Check host, port and scheme of 'url', and whether the server runs.",
+        "请检查 'url' 的主机、端口和协议，以及服务器是否在运行。",
+    ),
+    (
+        "The credentials are known but not allowed to do this: ask for the right, or use other ones.",
+        "凭据有效，但无权这样做：请申请权限，或换用其他凭据。",
+    ),
+    (
+        "Run 'toolhub login SERVER', or correct 'auth' or 'headers' of its entry.",
+        "请运行 'toolhub login SERVER'，或改正该项的 'auth' 或 'headers'。",
+    ),
+    ("The server fails to list its tools: look at its log.", "服务器无法列出工具：请查看它的日志。"),
+    (
+        "Check the server's own settings, and 'include' and 'exclude' of its entry.",
+        "请检查服务器自身的设置，以及该项的 'include' 和 'exclude'。",
+    ),
+    (
+        "Report it to the author of the server; a model gets this schema, and calls may fail.",
+        "请报告给服务器的作者；模型会得到这个模式，调用可能失败。",
+    ),
+    (
+        "Rename the tool, or set 'prefix' or 'exclude' under 'toolhub' of the entry.",
+        "请给工具改名，或在该项的 'toolhub' 下设置 'prefix' 或 'exclude'。",
+    ),
+    (
+        "A model chooses by the description: ask the author for one, or 'exclude' the tool.",
+        "模型按描述选择工具：请向作者索要描述，或 'exclude' 该工具。",
+    ),
+];
