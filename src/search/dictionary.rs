@@ -1,8 +1,9 @@
 //! The words in the index: each form as written, and the term (stem) it belongs to.
 
 use super::lexicon::Lexicon;
+use super::stop::is_stop;
 use super::words::{Word, WordKind};
-use crate::text::StrongStemmer;
+use crate::text::{StrongStemmer, is_wide};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -59,6 +60,13 @@ impl Dictionary {
     /// The term of a word that occurs in exactly this form.
     pub fn known_form(&self, word: &str) -> Option<Term> {
         self.forms.find(word).map(|form| self.stemmed[form as usize])
+    }
+
+    /// Whether a term says something: it is no grammar, and not a single character of a longer word.
+    pub fn is_content(&self, term: Term) -> bool {
+        let text = self.stems.text(term);
+        let is_character = text.chars().count() == 1 && text.starts_with(is_wide);
+        !is_character && !is_stop(text)
     }
 
     /// Whether any tool is described in a script without spaces.

@@ -43,6 +43,9 @@ pub struct Document {
     changed_at: u64,
     pub terms: Box<[Weighed]>,
     in_name: u16,
+    /// See [`Analysed`](super::text::Analysed).
+    in_lead: u16,
+    named_in_lead: u16,
     pub promise: Promise,
     pub verb: Option<Term>,
 }
@@ -50,6 +53,16 @@ pub struct Document {
 impl Document {
     pub fn name_terms(&self) -> impl Iterator<Item = Term> {
         self.terms[..usize::from(self.in_name)].iter().map(|weighed| weighed.number())
+    }
+
+    /// The terms of the first sentence, without grammar.
+    pub fn lead_terms(&self) -> impl Iterator<Item = Term> {
+        let is_lead = |at: usize| {
+            let bit = 1_u16.checked_shl(at as u32).unwrap_or(0);
+            at >= usize::from(self.in_name) || self.named_in_lead & bit != 0
+        };
+        let terms = self.terms[..usize::from(self.in_lead)].iter().enumerate();
+        terms.filter(move |(at, _)| is_lead(*at)).map(|(_, weighed)| weighed.number())
     }
 }
 
@@ -176,6 +189,8 @@ impl Index {
                 .map(|(term, worth)| Weighed::new(*term, *worth))
                 .collect(),
             in_name: analysed.in_name as u16,
+            in_lead: u16::try_from(analysed.in_lead).unwrap_or(u16::MAX),
+            named_in_lead: analysed.named_in_lead,
             promise: analysed.promise,
             verb: analysed.verb,
         };

@@ -32,6 +32,8 @@ pub struct Query {
     pub sentences: usize,
     /// What each of them asks for.
     pub wishes: Vec<Wish>,
+    /// The number of words in each of them, without grammar and quotations.
+    pub lengths: Vec<u32>,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -43,6 +45,8 @@ pub struct WantedWord {
     pub weight: f32,
     /// Below `Query::sentences`.
     pub sentence: u32,
+    /// One of `Query::lengths`, or another form of one.
+    pub is_asked: bool,
 }
 
 fn filter_bit(term: Term) -> (usize, u64) {
@@ -57,6 +61,9 @@ impl Query {
             terms: Vec::new(),
             mentioned: Vec::new(),
             sequence: Vec::new(),
+            asked: Vec::new(),
+            other_forms: Vec::new(),
+            unknown: Vec::new(),
             previous: None,
             typos: 0,
         };
@@ -73,7 +80,14 @@ impl Query {
                 Place::Verb => VERB,
                 Place::Anywhere => 1.0,
             };
+            let is_content = !stop
+                && !word.quoted
+                && matches!(word.kind, WordKind::Word | WordKind::Number | WordKind::Pair);
+            let before = reading.mentioned.len();
             reading.word(&word.text, word.kind, weight, word.clause);
+            if is_content {
+                reading.ask(before, word.clause);
+            }
             reading.joined(&word.text, word.kind, word.position, word.clause);
             if !stop && !word.quoted {
                 reading.short_and_long(&word.text, word.kind, weight, word.clause);
@@ -107,6 +121,12 @@ struct QueryReading<'i> {
     terms: Vec<WantedWord>,
     mentioned: Vec<Term>,
     sequence: Vec<Term>,
+    /// The terms of words that are neither grammar nor quoted.
+    asked: Vec<Term>,
+    /// Short and long forms of these.
+    other_forms: Vec<Term>,
+    /// The clauses of such words that no tool has.
+    unknown: Vec<u32>,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -130,6 +150,14 @@ impl QueryReading<'_> {
                 self.mention(term, weight * TYPO, sentence);
             }
         }
+    }
+
+    /// Takes what was mentioned since `before` as asked for.
+    fn ask(&mut self, before: usize, clause: u32) {
+        if self.mentioned.len() == before {
+            self.unknown.push(clause);
+        }
+        self.asked.extend_from_slice(&self.mentioned[before..]);
     }
 
     /// `app service` also matches `appservice`.
@@ -162,6 +190,7 @@ impl QueryReading<'_> {
         for form in other_forms(&dictionary.stem(text, kind)) {
             if let Some(term) = dictionary.find_stem(form).filter(|term| self.is_used(*term)) {
                 self.mentioned.push(term);
+                self.other_forms.push(term);
                 self.add_term(term, weight * ABBREVIATION, sentence);
             }
         }
@@ -214,20 +243,24 @@ impl QueryReading<'_> {
     /// Adds a term to look for, from the text or derived from it. Terms that no tool has are ignored.
     fn add_term(&mut self, term: Term, weight: f32, sentence: u32) {
         if self.is_used(term) {
-            self.terms.push(WantedWord { term, weight, sentence });
+            self.terms.push(WantedWord { term, weight, sentence, is_asked: false });
         }
     }
 
     /// A repeated term counts once, with its highest weight.
     fn finish(self, wishes: &[Wish]) -> Query {
-        let (mut terms, mut mentioned) = (self.terms, self.mentioned);
-        let mut asked = Vec::new();
+        let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
+        let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
+        asked.sort_unstable();
+        asked.dedup();
         mentioned.sort_unstable();
         mentioned.dedup();
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
             wanted.weight *= self.index.rarity(wanted.term);
+            wanted.is_asked =
+                asked.binary_search(&wanted.term).is_ok() || self.other_forms.contains(&wanted.term);
         }
         if terms.len() > TERMS {
             terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
@@ -236,7 +269,11 @@ impl QueryReading<'_> {
         terms.sort_by_key(|wanted| wanted.sentence);
         let mut sentences = 0;
         for sentence in terms.chunk_by_mut(|a, b| a.sentence == b.sentence) {
-            asked.push(wishes.get(sentence[0].sentence as usize).copied().unwrap_or_default());
+            let clause = sentence[0].sentence;
+            asked_for.push(wishes.get(clause as usize).copied().unwrap_or_default());
+            let known = sentence.iter().filter(|wanted| asked.binary_search(&wanted.term).is_ok()).count();
+            let unknown = self.unknown.iter().filter(|other| **other == clause).count();
+            lengths.push((known + unknown) as u32);
             sentence.iter_mut().for_each(|wanted| wanted.sentence = sentences);
             sentences += 1;
         }
@@ -251,7 +288,8 @@ impl QueryReading<'_> {
             mentioned,
             sequence: self.sequence,
             sentences: sentences as usize,
-            wishes: asked,
+            wishes: asked_for,
+            lengths,
             filter,
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! The first pass adds up term scores (BM25F; fields were weighed when a tool was indexed). The second pass reranks the best
 //! few hundred: a tool gains when its whole name is asked for, when it fits one clause of the query well, and when it does
-//! what the clause asks for; it loses when it does the opposite. Last, each wish of the query gets a place near the top.
+//! what the clause asks for; it loses when it does the opposite. Then words are counted, whatever their field and rarity: how
+//! many of a clause the tool has, and how many of its first sentence the query has. Last, each wish of the query gets a place near the top.
 
 use super::action::VerbKind;
 use super::clauses::Wish;
@@ -10,7 +11,8 @@ use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::weights::{
-    AGREEING, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION, SENTENCE,
+    AGREEING, LEAD_COVERED, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION, SENTENCE,
+    SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -104,14 +106,19 @@ fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
 
 fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
-    let (by_sentence, matched) = parts(index, query, found);
+    let Parts { by_sentence, matched, asked } = parts(index, query, found);
     for (one, parts) in found.iter_mut().zip(by_sentence.chunks(query.sentences)) {
         one.score = parts.iter().sum();
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     let shares = sentence_shares(query, &by_sentence, top);
+    let asked_of = |at: usize| &asked[at * query.sentences..][..query.sentences];
+    let mut bonuses = Vec::with_capacity(found.len());
     for (at, ((one, matched), share)) in found.iter_mut().zip(matched).zip(shares).enumerate() {
-        let Some(document) = index.document(one.slot) else { continue };
+        let Some(document) = index.document(one.slot) else {
+            bonuses.push(0.0);
+            continue;
+        };
         let wish = wish(query, &by_sentence[at * query.sentences..][..query.sentences]);
         let agrees = wish.action.zip(document.promise.action).map(|(asked, done)| asked == done);
         let covered = covered(index, query, document, document.verb.filter(|_| agrees == Some(true)));
@@ -123,7 +130,29 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             Some(false) | None => 1.0,
         };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
+        bonuses.push(agreement.min(1.0) * word_bonus(index, query, document, asked_of(at)));
     }
+    let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
+    found.iter_mut().zip(bonuses).for_each(|(one, bonus)| one.score += top * bonus);
+}
+
+/// The bonus for the number of words that query and tool share. `asked` are those of each clause.
+fn word_bonus(index: &Index, query: &Query, document: &Document, asked: &[f32]) -> f32 {
+    let shares =
+        asked.iter().zip(&query.lengths).map(|(found, all)| found / (*all as f32).max(SHORTEST_CLAUSE));
+    let found = shares.fold(0.0, f32::max).min(1.0);
+    if found == 0.0 {
+        return 0.0;
+    }
+    let is_asked = |term: &Term| query.find(*term).is_some_and(|wanted| wanted.is_asked);
+    let said: f32 = document.lead_terms().filter(is_asked).map(|term| index.rarity(term)).sum();
+    // Most first sentences share nothing with the query, and rarity takes a logarithm.
+    let covered = if said > 0.0 {
+        said / document.lead_terms().map(|term| index.rarity(term)).sum::<f32>()
+    } else {
+        0.0
+    };
+    WORDS_FOUND * found + LEAD_COVERED * covered
 }
 
 /// Whether a query for several things meets a tool that lists, or one for a single thing a tool that gets it.
@@ -139,7 +168,7 @@ fn give_places(index: &Index, query: &Query, found: &mut [Finalist]) {
         return;
     }
     let last = own.len() * 5 / 2;
-    let (by_sentence, _) = parts(index, query, found);
+    let by_sentence = parts(index, query, found).by_sentence;
     let mut late: Vec<usize> = Vec::new();
     for wish in own {
         let score = |at: &usize| by_sentence[at * query.sentences + wish];
@@ -167,20 +196,33 @@ fn is_named(query: &Query, document: &Document) -> bool {
     name.len() > 1 && query.sequence.windows(name.len()).any(|part| *part == name[..])
 }
 
-/// For each finalist: its score in each sentence of the query, and the matched weight of the query.
-fn parts(index: &Index, query: &Query, found: &[Finalist]) -> (Vec<f32>, Vec<f32>) {
-    let (mut by_sentence, mut matched) = (vec![0.0; found.len() * query.sentences], vec![0.0; found.len()]);
+/// What each finalist has of the query.
+struct Parts {
+    /// For each finalist and each sentence of the query: the score.
+    by_sentence: Vec<f32>,
+    /// For each finalist: the matched weight of the query.
+    matched: Vec<f32>,
+    /// For each finalist and each sentence: the number of words, without grammar.
+    asked: Vec<f32>,
+}
+
+fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
+    let cells = found.len() * query.sentences;
+    let (mut by_sentence, mut asked) = (vec![0.0; cells], vec![0.0; cells]);
+    let mut matched = vec![0.0; found.len()];
     for (at, one) in found.iter().enumerate() {
-        let scores = &mut by_sentence[at * query.sentences..][..query.sentences];
+        let first = at * query.sentences;
         let terms = index.document(one.slot).map_or(&[][..], |document| &document.terms);
         for term in terms {
             if let Some(wanted) = query.find(term.number()) {
-                scores[wanted.sentence as usize] += scale(wanted) * term.worth();
+                let cell = first + wanted.sentence as usize;
+                by_sentence[cell] += scale(wanted) * term.worth();
+                asked[cell] += f32::from(u8::from(wanted.is_asked));
                 matched[at] += wanted.weight;
             }
         }
     }
-    (by_sentence, matched)
+    Parts { by_sentence, matched, asked }
 }
 
 /// The share of a name that the query mentions, weighted by rarity. The verb of the name is mentioned by any other one of

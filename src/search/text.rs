@@ -21,11 +21,16 @@ const SHORTEST_PART: usize = 3;
 /// Nested schemas are read to this depth.
 const DEPTH: usize = 5;
 
-/// A tool's terms with their worth (1 to 255), those of the name first.
+/// A tool's terms with their worth (1 to 255): those of the name, then the other ones of the first sentence that are not
+/// grammar, then the rest.
 pub struct Analysed {
     pub terms: Vec<(Term, u8)>,
     /// The number of terms in the name.
     pub in_name: usize,
+    /// The number of terms up to the end of the second group.
+    pub in_lead: usize,
+    /// A bit for each of the first terms of the name that the first sentence has as well.
+    pub named_in_lead: u16,
     /// What the tool does, by its name.
     pub promise: Promise,
     /// The word of the name that says so.
@@ -242,9 +247,20 @@ impl FieldReading<'_> {
                 .sum();
             (255.0 * often / (SATURATION + often)).round().max(1.0) as u8
         };
-        let terms = self.counts.order.iter().map(|(term, counts)| (*term, worth(counts))).collect();
+        let is_lead = |(term, counts): &(Term, [u16; FIELDS])| {
+            counts[Field::Lead as usize] > 0 && self.dictionary.is_content(*term)
+        };
+        let (named, others) = self.counts.order.split_at(in_name);
+        let named_in_lead =
+            (0..u16::BITS).zip(named).filter(|(_, one)| is_lead(one)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let weighed = |(term, counts): &(Term, [u16; FIELDS])| (*term, worth(counts));
+        let mut terms: Vec<(Term, u8)> = Vec::with_capacity(self.counts.order.len());
+        terms.extend(named.iter().map(weighed));
+        terms.extend(others.iter().filter(|one| is_lead(one)).map(weighed));
+        let in_lead = terms.len();
+        terms.extend(others.iter().filter(|one| !is_lead(one)).map(weighed));
         self.counts.clear();
-        Analysed { terms, in_name, promise: self.promise, verb: self.verb }
+        Analysed { terms, in_name, in_lead, named_in_lead, promise: self.promise, verb: self.verb }
     }
 }
 

@@ -50,7 +50,7 @@ pub const JOINED: f32 = 1.0;
 /// A corrected typo.
 pub const TYPO: f32 = 0.7;
 /// A synonym of a query word.
-pub const SYNONYM: f32 = 0.15;
+pub const SYNONYM: f32 = 0.25;
 /// A short form of a query word, or the long form of one.
 pub const ABBREVIATION: f32 = 0.6;
 /// A word right behind the verb, which it is about.
@@ -71,6 +71,11 @@ pub const NAMED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
 /// Bonus as a share of the tool's own score, when all words of the query are found.
 pub const QUERY_COVERED: f32 = 0.3;
+/// Bonuses as a share of the best score with all of the above: the share of the words of its best clause that a tool has, of
+/// `SHORTEST_CLAUSE` words at least; the share of the words of its first sentence that the query has.
+pub const WORDS_FOUND: f32 = 0.3;
+pub const SHORTEST_CLAUSE: f32 = 3.0;
+pub const LEAD_COVERED: f32 = 0.2;
 /// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
 pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;

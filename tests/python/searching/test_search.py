@@ -354,6 +354,17 @@ def test_the_name_of_a_tool_in_the_query_finds_it(query: str) -> None:
     assert first(hub, query) == "event_search"
 
 
+def test_a_tool_with_more_of_the_words_comes_before_one_that_is_named_by_one_of_them() -> None:
+    hub = hub_of(
+        {"parcel": "Where it is at the moment.", "shop_data": "Data of shops. It has price, weight and size."}
+    )
+    add(hub, "send_email", "Sends a message to an address.")
+    add(hub, "get_weather", "Weather of the next days.")
+    add(hub, "translate_text", "Translates a text into another language.")
+    assert first(hub, "price, weight and size of a parcel") == "shop_data"
+    assert first(hub, "parcel") == "parcel"
+
+
 def test_each_wish_of_a_query_has_a_place() -> None:
     hub = hub_of({f"weather_{n}": f"Weather forecast of tomorrow in region {n}." for n in range(20)})
     add(hub, "send_mail", "Sends a mail.")
