@@ -53,7 +53,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench charts eval docs test-all test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
+.PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -89,6 +89,9 @@ docs: $(VENV)/.stamp-docs ## the documentation site, strict, into site/
 
 test-all: ## Python tests under every supported interpreter on this machine
 	@scripts/test-all.sh
+
+free-threading: ## what threads share, on a Python without a GIL (python3.14t)
+	@scripts/free-threading.sh
 
 test-llm: develop ## synthesis and chat client against a real small model (its server is built: minutes)
 	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm

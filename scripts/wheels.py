@@ -1,6 +1,7 @@
 """`make wheels`: a wheel for every supported Python, and the source distribution, checked as they would be published.
 
-    build (maturin, zig: manylinux2014) ─► check each file ─► install in a clean environment and use it ─► twine check
+    build (maturin, zig: manylinux2014) ─► check each file ─► install in a clean environment and use it ─► resolve beside
+    the packages that agents have installed ─► twine check
 
 maturin knows the layout of each Python, so none has to be installed for its wheel to be built. A wheel whose Python is on this
 machine is also installed and used; the last lines say which were.
@@ -32,6 +33,8 @@ PYTHONS = {
     "cp314t": "python3.14t",
 }
 MOST_BYTES = 12 * 1024 * 1024
+# What agents have installed already; a wheel has to resolve together with each.
+BESIDE = ("mcp>=1,<2", "mcp>=2,<3", "fastmcp>=4,<5", "langchain", "pydantic-ai")
 NAME = re.compile(
     r"agent_toolhub-(?P<version>[^-]+)-(?P<python>cp3\d+)-(?P<abi>cp3\d+t?)-(?P<platform>[^-]+)\.whl"
 )
@@ -123,7 +126,9 @@ def build(tag: str, out: Path) -> Path:
             "manylinux2014",
         ]
         command += ["--interpreter", PYTHONS[tag], "--out", str(out)]
-    subprocess.run(command, cwd=ROOT, check=True)
+    # Where the build looks for zig: the package `ziglang` of this environment, not of the first Python of the PATH.
+    environment = {**os.environ, "CARGO_ZIGBUILD_PYTHON_PATH": sys.executable}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
     made = sorted(set(out.glob("*")) - before, key=lambda path: path.stat().st_mtime)
     if not made:  # it has replaced one of the same name
         made = sorted(out.glob("*"), key=lambda path: path.stat().st_mtime)
@@ -138,7 +143,8 @@ def interpreter_of(path: Path) -> str | None:
         return None
     free = "'t' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'))"
     asked = f"import sys, sysconfig; print('%d.%d' % sys.version_info[:2] + {free})"
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{name.removeprefix('python')}*/bin/{name}"))
+    version, free_suffix, _ = name.removeprefix("python").partition("t")
+    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*{free_suffix}/bin/{name}"))
     for command in [shutil.which(name), *map(str, pyenv)]:
         if command is None:
             continue
@@ -163,6 +169,18 @@ def smoke(path: Path, python: str) -> str:
         return done.stdout.strip()
 
 
+def problems_beside(path: Path, python: str) -> list[str]:
+    """Which packages a wheel cannot be installed with, a sentence each."""
+    found: list[str] = []
+    for package in BESIDE:
+        command = [python, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
+        command += ["--disable-pip-version-check", str(path), package]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            found.append(f"{path.name} does not resolve beside {package}: {done.stderr.strip()[-500:]}")
+    return found
+
+
 def main() -> int:
     """Build and check; the exit code is 1 if anything is wrong."""
     parser = argparse.ArgumentParser(
@@ -181,13 +199,16 @@ def main() -> int:
     used: list[str] = []
     for path in files:
         python = interpreter_of(path)
-        outcome = "not used: its Python is not on this machine" if python is None else ""
+        outcome = "" if path.name.endswith(".tar.gz") else "not used: its Python is not on this machine"
         if python is not None:
             try:
                 outcome = f"installed and used with Python {smoke(path, python)}"
             except subprocess.CalledProcessError as error:
                 problems.append(f"{path.name} cannot be used: {error.stderr or error}")
         used.append(f"{path.stat().st_size / 1e6:6.1f} MB  {path.name}  {outcome}")
+    # The same requirements in every wheel, so one is enough.
+    if usable := next(((path, python) for path in files if (python := interpreter_of(path))), None):
+        problems += problems_beside(*usable)
     checked = subprocess.run(
         [sys.executable, "-m", "twine", "check", "--strict", *map(str, files)], check=False
     )

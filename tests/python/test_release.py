@@ -125,5 +125,5 @@ def test_the_interpreter_of_a_wheel_is_asked_for_its_version() -> None:
 
 def test_every_word_of_make_about_releases_is_explained() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    for word in ("make wheels", "make release-check"):
+    for word in ("make wheels", "make release-check", "make free-threading"):
         assert f"| `{word}` |" in page
