@@ -125,8 +125,8 @@ async def test_a_batch_of_2025_03_26_is_answered_by_one_event() -> None:
         assert client.post("[]") == 400
         assert client.post(json.dumps(batch)) == 202
         answers = json.loads(client.event()[1])
-        # The request and the refused `initialize`, but not the notification, count for the limit of two.
-        assert client.post(json.dumps([batch[0]] * 3)) == 429
+        # The request and the refused `initialize`, but not the notification, count for the limit of two; three never fit.
+        assert client.post(json.dumps([batch[0]] * 3)) == 413
         client.close()
         return answers
 

@@ -134,7 +134,7 @@ def test_the_section_jwt_is_reloaded_with_its_streams(opened: Opener, issuer: Is
         assert all(stream.lines.is_open for stream in (*streams, added))
         # A mistake changes nothing.
         configure(config, jwt=jwt_options(issuer, audience=""))
-        program.errors.wait_for("the old ones stay")
+        program.errors.wait_for("the old one stays")
         assert [status(url, token) for token in (ours, theirs)] == [200, 200]
         configure(config, jwt=jwt_options(issuer, audience=other))
         assert all(stream.ended() for stream in streams)
