@@ -149,7 +149,7 @@ def test_a_command_is_recorded_and_its_cassette_printed(tmp_path: Path) -> None:
     assert shown.returncode == 0
     assert 'call     ok        add (tools) {"a": 1, "b": 2} -> 3' in shown.stdout
     wrong = toolhub("cassette", "program.py", folder=tmp_path)
-    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "wrong in line" in wrong.stderr
 
 
