@@ -16,25 +16,15 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
          or call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
         "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（记录 {2}）。请使用另一个运行，或以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
     ),
+    ("The run cannot be resumed: {~}.", "无法恢复运行：{0}。"),
     (
-        "Tool '{}' was not called: another hub, in this process or another one, is working on run '{}'. Close it first, or use \
-         one hub.",
-        "未调用工具 '{0}'：另一个 hub（在本进程或其他进程中）正在处理运行 '{1}'。请先关闭它，或只使用一个 hub。",
+        "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub",
+        "另一个 hub（在本进程或其他进程中）正在处理运行 '{0}'。请先关闭它，或只使用一个 hub",
     ),
     (
-        "Tool '{}' was not called: the store that had run '{}' was lost, damaged or replaced, so what the run has done is not \
-         known. Look what has happened, and use another run; or remove '{}' to let runs begin again.",
-        "未调用工具 '{0}'：保存运行 '{1}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{2}' 让运行重新开始。",
-    ),
-    (
-        "The run cannot be resumed: another hub, in this process or another one, is working on run '{}'. Close it first, or \
-         use one hub.",
-        "无法恢复运行：另一个 hub（在本进程或其他进程中）正在处理运行 '{0}'。请先关闭它，或只使用一个 hub。",
-    ),
-    (
-        "The run cannot be resumed: the store that had run '{}' was lost, damaged or replaced, so what the run has done is not \
-         known. Look what has happened, and use another run; or remove '{}' to let runs begin again.",
-        "无法恢复运行：保存运行 '{0}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{1}' 让运行重新开始。",
+        "the store that had run '{}' was lost, damaged or replaced, so what the run has done is not known. Look what has \
+         happened, and use another run; or remove '{}' to let runs begin again",
+        "保存运行 '{0}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{1}' 让运行重新开始",
     ),
     (
         "Tool '{}' was not called: a replay began or ended while the call was prepared. Make the call again.",
