@@ -143,7 +143,7 @@ async fn each_request_of_a_batch_counts_for_the_limit_and_leaving_cancels_all() 
     let session = session(&mut client, "2025-03-26", json!({})).await;
     let own = [("mcp-session-id", session.as_str())];
     let refused = client.post(&json!([sum(1, 1), sum(2, 1), sum(3, 1)]), &own).await;
-    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    assert_eq!((refused.status, refused.header("retry-after")), (413, None));
     assert_eq!(client.post(&json!([sum(1, 1), sum(2, 1), 7]), &own).await.status, 200);
     let metrics = world.gateway.metrics.text(&world.gateway.gauges());
     let is_counted = |line: &str| {
@@ -228,9 +228,9 @@ async fn each_request_of_a_batch_has_its_line_in_the_audit_log() {
 
     // None of a batch that is refused runs, and the log says that it was.
     let refused = Value::from((1..8).map(|id| sum(id, 1)).collect::<Vec<_>>());
-    assert_eq!(client.post(&refused, &own).await.status, 429);
+    assert_eq!(client.post(&refused, &own).await.status, 413);
     let refusal: Vec<_> = kept.lines().into_iter().filter(|line| line["type"] == "refusal").collect();
-    assert_eq!(refusal.iter().map(|line| &line["status"]).collect::<Vec<_>>(), [429]);
+    assert_eq!(refusal.iter().map(|line| &line["status"]).collect::<Vec<_>>(), [413]);
     assert_eq!(kept.lines().len(), expected.len() + 1);
 
     let mut pipe = Pipe::to(&world);
