@@ -77,6 +77,7 @@ class ChatLoop(AnsweringAgent):
         self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_repeats = check_whole("max_repeats", max_repeats, 1)
         self.messages: list[Message] = []
+        self._evidence: list[dict[str, Any]] = []
 
     def sub_agent(
         self,
@@ -98,6 +99,10 @@ class ChatLoop(AnsweringAgent):
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
         talk = ChatState(state)
+        if state is None:
+            # What was called for earlier questions of the conversation counts too.
+            talk.evidence = self._evidence
+        self._evidence = talk.evidence
         waiting: list[Waiting] = []
         try:
             await self.view.ready()
@@ -242,9 +247,7 @@ class ChatLoop(AnsweringAgent):
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
-        # In a run the ledger is evidence too, also that nothing was done.
-        evidence = talk.evidence or (None if self.view.run is None else [])
         known = "\n".join(str(one["content"]) for one in self.messages if one.get("role") == "user")
-        checked = await self._verifier.verify_result(text, evidence=evidence, question=known)
+        checked = await self._verifier.verify_result(text, evidence=talk.evidence, question=known)
         run.emit(Verified(**checked))
         return run.end(text, True, "answered", [], verification=dict(checked))

@@ -129,6 +129,10 @@ class AgentView:
         tool = self.hub.get(name)
         return tool is not None and any(self._holds(one) for one in tool.candidates)
 
+    def forbids(self, name: str) -> bool:
+        """Whether the hub has a tool of this name and the view does not."""
+        return self.hub.get(name) is not None and not self.holds(name)
+
     def prompt_names(self) -> list[str] | None:
         """The names for `tools=` of `hub.system_prompt`; None if the view has all."""
         return None if self.patterns() is None else self.names()
@@ -157,9 +161,11 @@ class AgentView:
     async def call(self, name: str, arguments: Any) -> ToolResult:
         """Call a tool of the view by its name; `RunStop` if there is no time or budget left.
 
-        A call that waits for a decision was not made, so it costs nothing of the budget.
+        A call that waits for a decision, or of a tool outside of the view, was not made, so it costs nothing of the budget.
         """
         self.check_time()
+        if self.forbids(name):
+            return await self._call(name, arguments)
         if refusal := self.budget.take_call(name):
             raise self.stop("budget", refusal)
         result = await self._call(name, arguments)
