@@ -241,9 +241,11 @@ class ChatLoop(AnsweringAgent):
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
             if result.kind is ErrorKind.PAUSED or place in told:
                 continue
-            talk.made.ended(same_key(self.view.hub.original_name(call.name), call), result.text)
+            name = self.view.hub.original_name(call.name)
+            talk.made.ended(same_key(name, call), result.text)
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
-            talk.evidence.append({**record, "result": result.text if result.success else None})
+            text = result.text if result.success else None
+            talk.evidence.append({**record, "title": self.view.title(name), "result": text})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:

@@ -148,7 +148,11 @@ class CoordinationAgent(AnsweringAgent):
             return run.end(text, False, reason, errors, message, steps=steps, verification=None)
         last = good[-1]
         # A tool's own answer is what happened; what the model says is looked up, also in the record that nothing was called.
-        calls = [call for one in ordered for call in _as_records(one)]
+        calls = [
+            {**call, "title": self.view.title(str(call["tool"]))}
+            for one in ordered
+            for call in _as_records(one)
+        ]
         evidence = calls if last.method == "reasoning" else None
         earlier = [one for one in good if one is not last]
         checked = await self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question)

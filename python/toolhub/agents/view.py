@@ -202,6 +202,11 @@ class AgentView:
         tool = self.hub.get(name)
         return "harmless" if tool is None else tool.safety
 
+    def title(self, name: str) -> str | None:
+        """The title of a tool, if its server gave it one."""
+        tool = self.hub.get(name)
+        return None if tool is None else tool.annotations.get("title")
+
     def stop(self, reason: str, sentence: str) -> RunStop:
         """The end of a run, in the language of the hub."""
         return RunStop(reason, self.say(sentence))
