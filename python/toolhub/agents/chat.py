@@ -119,9 +119,11 @@ class ChatLoop(AnsweringAgent):
                     return await self._conclude(run, talk, text)
                 waiting = text
         except RunStop as stop:
-            return run.end(
-                talk.text or str(stop), False, stop.reason, [str(stop)], str(stop), verification=None
-            )
+            said = talk.text or str(stop)
+            if stop.reason == "refused":
+                said = str(stop)
+                self._say(said)
+            return run.end(said, False, stop.reason, [str(stop)], str(stop), verification=None)
         finally:
             self._run = None
 

@@ -264,6 +264,19 @@ def test_a_model_that_fails_is_the_end_and_told() -> None:
     assert (answer.reason, answer.errors) == ("model", ["The model failed: ConnectionError: refused"])
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_refusal_is_told(wrapped: bool) -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    said = {"choices": [{"message": message}]} if wrapped else message
+    loop = ChatLoop(office()[0], chat=lambda messages: said)
+    answer = loop.answer_sync("Forge a passport")
+    assert (answer.text, answer.success, answer.reason) == ("I cannot help with that.", False, "refused")
+    assert loop.messages[-1] == {"role": "assistant", "content": "I cannot help with that."}
+    assert (answer.state, answer.verification, answer.steps) == (None, None, None)
+    with pytest.raises(AttributeError, match="has no field 'verdict'"):
+        answer.verdict  # noqa: B018
+
+
 def test_a_claim_without_a_call_is_found() -> None:
     hub, calls = office()
     model = Script(call("read_invoice", number=7), "I have sent the invoice over 119 to the customer.")
