@@ -123,9 +123,10 @@ _OTHER_CLAIM = re.compile(
     re.I,
 )
 _NOT = re.compile(
-    r"\b(?:not|never|no|unable|cannot|failed|without)\b|n't\b|没(?!问题|事|关系)|未能|无法|失败|尚未|不能",
+    r"\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without)\b|n't\b|没(?!问题|事|关系)|未能|无法|失败|尚未|不能",
     re.I,
 )
+_CONDITION = re.compile(r"(?:\b(?:if|once|until|unless|when|as soon as)\b|如果|一旦)[^,;，；]*$", re.I)
 _EVERY = re.compile(
     r"(?<!after )(?<!above )(?<!at )(?<!in )\b(?:all|both|each|every\w*)\b(?! right| good)|"
     r"全部|所有|[都均](?=[已被成发删])|两[封个份条]",
@@ -183,7 +184,7 @@ def _wrong(
     """What is wrong with a sentence about a deed; `done` are the calls that were to do it."""
     found = claim.search(sentence)
     is_claim = found is not None
-    found = found or told.search(sentence)
+    found = found or _told_in(sentence, told)
     if found is None or _NOT.search(sentence[: found.end()]):
         return
     said = found.group().strip()
@@ -198,6 +199,12 @@ def _wrong(
     elif _says_every(sentence, found) and (lost := _lost(done)):
         every = f"{len(good)} of {len(good) + lost}"
         yield f"The answer says {said!r}, but only {every} calls succeeded ({deed})."
+
+
+def _told_in(sentence: str, told: re.Pattern[str]) -> re.Match[str] | None:
+    """Where a sentence tells a deed as done; "once it is done" tells that it is not."""
+    found = told.search(sentence)
+    return None if found is None or _CONDITION.search(sentence, 0, found.start()) else found
 
 
 def _failed_verbs(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:

@@ -191,6 +191,13 @@ def test_why_a_call_failed_may_be_told() -> None:
     locked = [record("lock_door", False, "the door is already locked")]
     assert verify("The door is already locked.", evidence=locked).verified
     assert not verify("I have locked the door.", evidence=locked).verified
+    pushed = [record("git_push", False, "rejected")]
+    for told in (
+        "Nothing was pushed.",
+        "Once it is pushed, CI runs.",
+        "The push was rejected by the remote.",
+    ):
+        assert verify(told, evidence=pushed).verified, told
     # What a tool is about is no deed of it, nor is what it reads.
     cancelled = [record("cancel_order", False)]
     assert verify("The pizza was ordered yesterday.", evidence=cancelled).verified
