@@ -38,8 +38,10 @@ impl ChatAnswer {
             choice.get("message").filter(|m| m.is_object()).ok_or("its first choice has no `message`")?;
         let text = content_text(message.get("content"))
             .ok_or("the `content` of its message is neither text, null nor a list of parts")?;
+        // A model that refuses says why in a field of its own, and leaves the content empty.
+        let refusal = text_field(message, "refusal").filter(|_| text.is_empty());
         Ok(Self {
-            text,
+            text: refusal.unwrap_or(text),
             finish_reason: text_field(choice, "finish_reason"),
             usage: raw.get("usage").and_then(Usage::read),
             model: text_field(&raw, "model"),
@@ -98,6 +100,16 @@ mod tests {
             json!([{"type": "text", "text": "a"}, {"type": "image_url"}, "b", {"type": "text", "text": "c"}]);
         assert_eq!(answer(parts).unwrap().text, "abc");
         assert!(answer(json!(3)).unwrap_err().contains("content"));
+    }
+
+    #[test]
+    fn a_refusal_is_the_text_of_an_answer_without_content() {
+        let refused = |content: Value| {
+            let message = json!({"content": content, "refusal": "I cannot help with that."});
+            ChatAnswer::from_raw(json!({"choices": [{"message": message}]})).unwrap().text
+        };
+        assert_eq!(refused(Value::Null), "I cannot help with that.");
+        assert_eq!(refused(json!("But here is a hint.")), "But here is a hint.");
     }
 
     #[test]

@@ -77,6 +77,7 @@ class ChatLoop(AnsweringAgent):
         self._verifier = verifier or VerificationAgent(lang=hub.lang, hub=hub, run=self.view.run)
         self._max_repeats = check_whole("max_repeats", max_repeats, 1)
         self.messages: list[Message] = []
+        self._evidence: list[dict[str, Any]] = []
 
     def sub_agent(
         self,
@@ -98,6 +99,10 @@ class ChatLoop(AnsweringAgent):
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
         talk = ChatState(state)
+        if state is None:
+            # What was called for earlier questions of the conversation counts too.
+            talk.evidence = self._evidence
+        self._evidence = talk.evidence
         waiting: list[Waiting] = []
         try:
             await self.view.ready()
@@ -114,9 +119,11 @@ class ChatLoop(AnsweringAgent):
                     return await self._conclude(run, talk, text)
                 waiting = text
         except RunStop as stop:
-            return run.end(
-                talk.text or str(stop), False, stop.reason, [str(stop)], str(stop), verification=None
-            )
+            said = talk.text or str(stop)
+            if stop.reason == "refused":
+                said = str(stop)
+                self._say(said)
+            return run.end(said, False, stop.reason, [str(stop)], str(stop), verification=None)
         finally:
             self._run = None
 
@@ -236,15 +243,15 @@ class ChatLoop(AnsweringAgent):
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
             if result.kind is ErrorKind.PAUSED or place in told:
                 continue
-            talk.made.ended(same_key(self.view.hub.original_name(call.name), call), result.text)
+            name = self.view.hub.original_name(call.name)
+            talk.made.ended(same_key(name, call), result.text)
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
-            talk.evidence.append({**record, "result": result.text if result.success else None})
+            text = result.text if result.success else None
+            talk.evidence.append({**record, "title": self.view.title(name), "result": text})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
-        # In a run the ledger is evidence too, also that nothing was done.
-        evidence = talk.evidence or (None if self.view.run is None else [])
         known = "\n".join(str(one["content"]) for one in self.messages if one.get("role") == "user")
-        checked = await self._verifier.verify_result(text, evidence=evidence, question=known)
+        checked = await self._verifier.verify_result(text, evidence=talk.evidence, question=known)
         run.emit(Verified(**checked))
         return run.end(text, True, "answered", [], verification=dict(checked))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..kit import check_whole
 from ..options import Model
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..hub import ToolHub
 
 _KIND = "CoordinationAgent"
+_CALLED = ("tool", "capability")
+"""The methods of steps whose result a tool has given."""
 
 
 class CoordinationAgent(AnsweringAgent):
@@ -145,8 +147,13 @@ class CoordinationAgent(AnsweringAgent):
             message = "" if stop is None else str(stop.error)
             return run.end(text, False, reason, errors, message, steps=steps, verification=None)
         last = good[-1]
-        called = [_as_record(one) for one in ordered if one.method in ("tool", "capability")]
-        evidence = called if called and last.method == "reasoning" else None
+        # A tool's own answer is what happened; what the model says is looked up, also in the record that nothing was called.
+        calls = [
+            {**call, "title": self.view.title(str(call["tool"]))}
+            for one in ordered
+            for call in _as_records(one)
+        ]
+        evidence = calls if last.method == "reasoning" else None
         earlier = [one for one in good if one is not last]
         checked = await self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question)
         run.emit(Verified(**checked))
@@ -175,12 +182,18 @@ def _take_waiting(plan: Plan, results: Results) -> list[Waiting]:
     return waiting
 
 
-def _as_record(result: StepResult) -> dict[str, Any]:
+def _as_records(result: StepResult) -> list[dict[str, Any]]:
+    """The calls of a step: the one that gave its result, or those that failed before the model reasoned."""
+    if result.method not in _CALLED:
+        attempts = cast("list[dict[str, Any]]", result.get("attempts") or [])
+        return [{**attempt, "success": False} for attempt in attempts]
     value = result.result if result.full is None else result.full.result
-    return {
-        "tool": result.tool,
-        "arguments": result.arguments,
-        "result": value,
-        "success": result.success,
-        "error": result.error,
-    }
+    return [
+        {
+            "tool": result.tool,
+            "arguments": result.arguments,
+            "result": value,
+            "success": result.success,
+            "error": result.error,
+        }
+    ]

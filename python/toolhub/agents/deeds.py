@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from ..kit import words
+from .verb_forms import past_forms
 
 
 class _Deed(NamedTuple):
@@ -21,50 +22,50 @@ _DEEDS = [
     _Deed(
         "send",
         "sent|e-?mailed|mailed|posted|notified|forwarded|replied|published",
-        "发送|发了|寄出|通知",
+        "发送|发了|发给|发到|寄出|寄给|转发|通知",
         "send mail email post notify message reply forward publish 发送 发邮件 通知",
     ),
     _Deed(
         "delete",
         "deleted|removed|erased|dropped|cleared|cancelled|canceled",
-        "删除|清除|移除|取消",
+        "删除|删掉|删了|清除|清空|移除|取消",
         "delete remove erase drop clear cancel trash unlink 删除 移除 取消",
     ),
     _Deed(
         "create",
         "created|added|inserted|generated|made|opened|registered",
-        "创建|新建|添加|生成",
+        "创建|新建|添加|生成|建好",
         "create add insert new make generate register open write append 创建 新建 添加 生成",
     ),
     _Deed(
         "save",
         "saved|wrote|written|stored|exported|uploaded|downloaded",
-        "保存|写入|导出|上传|下载",
+        "保存|存到|写入|写进|导出|上传|下载",
         "save write store put export upload download create append 保存 写入 导出 上传 下载",
     ),
     _Deed(
         "update",
         "updated|changed|edited|modified|renamed|replaced|set|fixed",
-        "更新|修改|重命名|更改",
+        "更新|修改|重命名|更改|改成|改为",
         "update change edit modify rename replace set patch write fix 更新 修改",
     ),
     _Deed(
         "book",
         "booked|reserved|scheduled|arranged|confirmed",
-        "预订|预约|安排",
+        "预订|预约|安排|订好|订了",
         "book reserve schedule create add arrange order event 预订 预约 安排",
     ),
     _Deed(
         "pay",
         "paid|purchased|bought|ordered|transferred|refunded",
-        "支付|购买|下单|转账|退款",
+        "支付|购买|下单|转账|退款|付了|付清|买了",
         "pay purchase buy order transfer refund checkout charge 支付 购买 转账",
     ),
-    _Deed("move", "moved|copied", "移动|复制", "move copy rename 移动 复制"),
+    _Deed("move", "moved|copied", "移动|移到|复制|拷贝", "move copy rename 移动 复制"),
     _Deed(
         "run",
         "ran|executed|deployed|started|restarted|stopped",
-        "运行|执行|部署|启动|重启",
+        "运行|执行|部署|启动|重启|停止",
         "run execute deploy start restart stop shell command test 运行 执行 部署",
     ),
 ]
@@ -72,32 +73,68 @@ _READING = re.compile(
     "get|list|read|search|find|fetch|query|describe|show|count|check|view|load|lookup|获取|读取|搜索|查询"
 )
 _THINGS = re.compile("mail|email|message|post|order|event|test|command|new|book|发邮件")
-"""Words that name a deed only if no reading verb stands before them: `read_mail` sends nothing."""
+"""Words that name a deed only if no verb of reading or undoing stands before them: `read_mail` sends nothing."""
+_UNDOING = re.compile("delete|remove|erase|drop|clear|cancel|trash|unlink|undo|revoke|reject|取消|删除")
 
 _FIRST = r"\b(?:I|we)(?:'ve| have|'d| had)?(?: (?:just|now|already|also|successfully|then))*\s+"
 _PASSIVE = r"\b(?:has|have) (?:now |just |already |also )?been (?:successfully )?"
-_OBJECT_ZH = r"(?:为您|为你|帮您|帮你|[将把]\S{1,12})?"
-_CLAIMS = [
-    re.compile(
-        rf"(?:{_FIRST}|{_PASSIVE})(?:\w+ and )?(?:{deed.said})\b|"
-        rf"(?:已经?|我)(?:成功)?{_OBJECT_ZH}(?:成功)?(?:{deed.said_zh})",
-        re.I,
-    )
-    for deed in _DEEDS
-]
-# That something is done may be told of what others did before: "the file was created in 2019". It is wrong only if a call
-# was to do it and did not.
+_OBJECT_ZH = r"(?:为您|为你|帮您|帮你|给您|给你)?(?:[将把]\S{1,12})?"
 _ADVERBS = r"(?:(?:now|just|already|also|all|both|successfully|completely) )*"
-_TOLD = [
-    re.compile(
-        rf"\b(?:was|were|is|are|got|been) {_ADVERBS}(?:{deed.said})\b|\b(?:{deed.said}),? (?:successfully|as requested)\b|"
-        rf"\bsuccessfully (?:{deed.said})\b|成功(?:{deed.said_zh})|(?:{deed.said_zh})(?:成功|完成)",
+_NEVER = "(?!)"
+
+
+def _claim(said: str, said_zh: str) -> re.Pattern[str]:
+    """What says that the agent has done it."""
+    return re.compile(
+        rf"(?:{_FIRST}|{_PASSIVE})(?:\w+ and )?(?:{said})\b|"
+        rf"(?:已经?|我)(?:成功)?{_OBJECT_ZH}(?:成功)?(?:{said_zh})",
         re.I,
     )
-    for deed in _DEEDS
-]
+
+
+def _told(said: str, said_zh: str) -> re.Pattern[str]:
+    """What says that it is done. That may be told of what others did before: "the file was created in 2019".
+
+    It is wrong only if a call was to do it and did not.
+    """
+    return re.compile(
+        rf"\b(?:was|were|is|are|got|been) {_ADVERBS}(?:{said})\b|\b(?:{said}),? (?:successfully|as requested)\b|"
+        rf"\bsuccessfully (?:{said})\b|成功(?:{said_zh})|"
+        rf"(?:{said_zh})(?:成功|完成|[^，。！？；\s]{{0,12}}了(?![^，。！？；\s]))",
+        re.I,
+    )
+
+
+_CLAIMS = [_claim(deed.said, deed.said_zh) for deed in _DEEDS]
+_TOLD = [_told(deed.said, deed.said_zh) for deed in _DEEDS]
+_LISTED = frozenset(word for deed in _DEEDS for word in deed.said.split("|"))
+_VERBS = frozenset(word for deed in _DEEDS for word in deed.tools.split())
+
+_OTHER = (
+    "activated|approved|archived|assigned|banned|blocked|closed|committed|disabled|disconnected|dispatched|enabled|"
+    "enrolled|escalated|installed|invited|launched|locked|merged|muted|printed|pushed|rejected|reset|"
+    "revoked|submitted|subscribed|triggered|turned (?:on|off)|unlocked|uninstalled|unsubscribed"
+)
+"""Verbs of other deeds. Which tools do them is not listed, so that any call that may act counts."""
+
+_OTHER_CLAIM = re.compile(
+    rf"{_FIRST}(?:\w+ and )?(?:{_OTHER})\b|"
+    r"我已经?(?:成功)?(?:[将把]\S{1,12})?(?:推送|合并|关闭|关掉|锁定|锁上|安装|批准|重置|归档|打印|分配|订阅|邀请|提交)",
+    re.I,
+)
 _NOT = re.compile(
-    r"\b(?:not|never|no|unable|cannot|failed|without)\b|n't\b|没有|未能|无法|失败|尚未|不能", re.I
+    r"\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without)\b|n't\b|没(?!问题|事|关系)|未能|无法|失败|尚未|不能",
+    re.I,
+)
+_CONDITION = re.compile(r"(?:\b(?:if|once|until|unless|when|as soon as)\b|如果|一旦)[^,;，；]*$", re.I)
+_EVERY = re.compile(
+    r"(?<!after )(?<!above )(?<!at )(?<!in )\b(?:all|both|each|every\w*)\b(?! right| good)|"
+    r"全部|所有|[都均](?=[已被成发删])|两[封个份条]",
+    re.I,
+)
+_EVERY_OF = re.compile(
+    r"\s*(?:(?:of )?(?:them|the \w+) )?(?:all|both|each|every\w*)\b|\s*(?:了)?(?:全部|所有|两[封个份条])",
+    re.I,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；\n])\s*")
 
@@ -115,26 +152,107 @@ def undone(answer: str, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     ["The answer says 'I have sent', but the call did not succeed (send)."]
     """
     known = list(records)
+    failed_verbs = _failed_verbs(known)
+    acted = any(_succeeded(record) and not _reads(record) for record in known)
     for sentence in _SENTENCES.split(answer):
         low = sentence.lower()
         for deed, claim, told in zip(_DEEDS, _CLAIMS, _TOLD, strict=True):
             # Few sentences have a word of a deed, and only these are read closely.
-            if not any(word in low for word in _words_of(deed)):
-                continue
-            found = claim.search(sentence)
-            is_claim = found is not None
-            found = found or told.search(sentence)
-            if found is None or _NOT.search(sentence[: found.end()]):
-                continue
-            done = [record for record in known if _does(record, deed.tools)]
+            if any(word in low for word in _words_of(deed)):
+                done = [record for record in known if _does(record, deed.tools)]
+                yield from _wrong(sentence, deed.name, claim, told, done)
+        is_told = False
+        for verb, forms in failed_verbs.items():
+            if any(form in low for form in forms):
+                done = [record for record in known if verb in _named(record)]
+                for issue in _wrong(sentence, verb, *_patterns(forms), done):
+                    is_told = True
+                    yield issue
+        found = None if acted or is_told else _OTHER_CLAIM.search(sentence)
+        if found is not None and not _NOT.search(sentence[: found.end()]):
             said = found.group().strip()
-            if not any(_succeeded(record) for record in done):
-                if done:
-                    yield f"The answer says {said!r}, but the call did not succeed ({deed.name})."
-                elif is_claim:
-                    yield f"The answer says {said!r}, but no call did that ({deed.name})."
-            elif (missed := _missed(sentence, done)) is not None:
-                yield f"The answer says {said!r}, but the call for {missed!r} did not succeed ({deed.name})."
+            yield f"The answer says {said!r}, but no call did that ({said.rsplit(None, 1)[-1]})."
+
+
+def _wrong(
+    sentence: str,
+    deed: str,
+    claim: re.Pattern[str],
+    told: re.Pattern[str],
+    done: list[Mapping[str, Any]],
+) -> Iterator[str]:
+    """What is wrong with a sentence about a deed; `done` are the calls that were to do it."""
+    found = claim.search(sentence)
+    is_claim = found is not None
+    found = found or _told_in(sentence, told)
+    if found is None or _NOT.search(sentence[: found.end()]):
+        return
+    said = found.group().strip()
+    good = [record for record in done if _succeeded(record)]
+    if not good:
+        if done and (is_claim or not _was_before(said, done)):
+            yield f"The answer says {said!r}, but the call did not succeed ({deed})."
+        elif not done and is_claim:
+            yield f"The answer says {said!r}, but no call did that ({deed})."
+    elif (missed := _missed(sentence, done)) is not None:
+        yield f"The answer says {said!r}, but the call for {missed!r} did not succeed ({deed})."
+    elif _says_every(sentence, found) and (lost := _lost(done)):
+        every = f"{len(good)} of {len(good) + lost}"
+        yield f"The answer says {said!r}, but only {every} calls succeeded ({deed})."
+
+
+def _told_in(sentence: str, told: re.Pattern[str]) -> re.Match[str] | None:
+    """Where a sentence tells a deed as done; "once it is done" tells that it is not."""
+    found = told.search(sentence)
+    return None if found is None or _CONDITION.search(sentence, 0, found.start()) else found
+
+
+def _failed_verbs(records: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """The verbs in the names of tools that failed, with their past forms, without those that are listed as deeds."""
+    verbs: dict[str, tuple[str, ...]] = {}
+    for record in records:
+        if _succeeded(record) or _reads(record):
+            continue
+        named = _named(record)
+        # After a verb that is known come things: `cancel_order` orders nothing.
+        for word in named[:1] if named and named[0] in _VERBS else named:
+            forms = tuple(form for form in past_forms(word) if form not in _LISTED)
+            if forms and not _READING.fullmatch(word):
+                verbs[word] = forms
+    return verbs
+
+
+@functools.lru_cache(maxsize=256)
+def _patterns(forms: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    said = "|".join(forms)
+    return _claim(said, _NEVER), _told(said, _NEVER)
+
+
+def _was_before(said: str, done: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a call failed because it was done before: "is already locked"."""
+    already = f"already {said.lower().rsplit(None, 1)[-1]}"
+    return any(already in str(record.get("error") or "").lower() for record in done)
+
+
+def _says_every(sentence: str, found: re.Match[str]) -> bool:
+    """Whether a sentence says a deed of all things, and of nothing that it was not done."""
+    if _NOT.search(sentence):
+        return False
+    before, after = sentence[: found.end()], sentence[found.end() :]
+    return _EVERY.search(before) is not None or _EVERY_OF.match(after) is not None
+
+
+def _lost(done: list[Mapping[str, Any]]) -> int:
+    """How many calls failed while others of the same tool succeeded, without those that were made again."""
+    good = [(record.get("tool"), _target(record)) for record in done if _succeeded(record)]
+    bad = {(record.get("tool"), _target(record)) for record in done if not _succeeded(record)}
+    tools = {tool for tool, _ in good}
+    return len([one for one in bad if one not in good and one[0] in tools])
+
+
+def _target(record: Mapping[str, Any]) -> str | None:
+    """What a call is about: its first text."""
+    return next(iter(_texts(record)), None)
 
 
 def _missed(sentence: str, done: Iterable[Mapping[str, Any]]) -> str | None:
@@ -143,7 +261,7 @@ def _missed(sentence: str, done: Iterable[Mapping[str, Any]]) -> str | None:
     good: set[str] = set()
     bad: list[str] = []
     for record in done:
-        named = [text for text in _texts(record) if len(text) > 2 and text.lower() in low]
+        named = [name for text in _texts(record) for name in _names(text) if _is_named(name, low)]
         if _succeeded(record):
             good.update(named)
         else:
@@ -151,11 +269,37 @@ def _missed(sentence: str, done: Iterable[Mapping[str, Any]]) -> str | None:
     return next((text for text in bad if text not in good), None)
 
 
+def _names(text: str) -> list[str]:
+    """How an answer may name what a text names: as it is, or by the last part of a path."""
+    last = re.split(r"[/\\]", text.rstrip("/\\"))[-1]
+    return list(dict.fromkeys(name for name in (text, last) if len(name) > 2 or not name.isascii()))
+
+
+def _is_named(name: str, low: str) -> bool:
+    found = name.lower()
+    return (
+        bool(found)
+        and found in low
+        and re.search(rf"(?<![A-Za-z0-9_]){re.escape(found)}(?![A-Za-z0-9_])", low) is not None
+    )
+
+
 def _texts(record: Mapping[str, Any]) -> list[str]:
     """The texts among the arguments of a call."""
     arguments: Any = record.get("arguments")
     values = cast("Mapping[str, Any]", arguments).values() if isinstance(arguments, Mapping) else ()
     return [value for value in values if isinstance(value, str)]
+
+
+def _named(record: Mapping[str, Any]) -> list[str]:
+    """The words of the name and the title of a call's tool."""
+    return words(" ".join(str(record.get(part) or "") for part in ("tool", "title")))
+
+
+def _reads(record: Mapping[str, Any]) -> bool:
+    """Whether the name of a call's tool begins with a verb of reading."""
+    named = _named(record)
+    return bool(named) and _READING.fullmatch(named[0]) is not None
 
 
 def _succeeded(record: Mapping[str, Any]) -> bool:
@@ -168,9 +312,10 @@ def _does(record: Mapping[str, Any], verbs: str) -> bool:
     """Whether the tool of a record, or a short argument of it such as `action`, names a deed."""
     short = [text for text in _texts(record) if len(text) < 30]
     named = words(" ".join([str(record.get("tool") or ""), *short]))
-    reads = bool(named) and _READING.fullmatch(named[0]) is not None
+    first = named[0] if named else ""
+    is_about = _READING.fullmatch(first) is not None or _UNDOING.fullmatch(first) is not None
     return any(
-        not (reads and _THINGS.fullmatch(word))
+        not (is_about and _THINGS.fullmatch(word))
         and (word in named or (not word.isascii() and any(word in name for name in named)))
         for word in verbs.split()
     )

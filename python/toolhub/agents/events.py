@@ -134,12 +134,20 @@ class Answered(AgentEvent):
     answer: dict[str, Any]
 
 
+_NOT_ALWAYS = ("state", "verification", "steps")
+"""What only some answers have."""
+
+
 class AgentAnswer(Record):
     """What a run came to.
 
     `answer` is the text for the user, `success` whether it is an answer; otherwise `reason` tells why there is none
-    (`failed`, `budget`, `deadline`, `rounds`, `repeated`, `empty`, `model`, `paused`) and `errors` what went wrong.
-    `transcript` has all events of the run. `str()` gives the text.
+    (`failed`, `refused`, `budget`, `deadline`, `rounds`, `repeated`, `empty`, `model`, `paused`) and `errors` what went wrong.
+    `transcript` has all events of the run. `state` is there after a pause, `verification` if an answer was checked, `steps` if
+    there was a plan; each of them is None otherwise. `str()` gives the text.
+
+    >>> AgentAnswer(answer="Hello", success=True).state is None
+    True
     """
 
     answer: str
@@ -148,6 +156,12 @@ class AgentAnswer(Record):
     errors: list[str]
     spent: dict[str, Any]
     transcript: list[AgentEvent]
+    state: dict[str, Any] | None
+    verification: dict[str, Any] | None
+    steps: list[dict[str, Any]] | None
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name) if name in _NOT_ALWAYS else super().__getattr__(name)
 
     @property
     def text(self) -> str:

@@ -12,7 +12,7 @@ from .deeds import undone
 from .facts import Date, dates_of, numbers_of, quotations_of, references_of, times_of
 from .figures import SMALL, counts, made_of, parts, same, shares, totals
 from .lookups import KnownDates, KnownNumbers, KnownTimes
-from .measures import Measure, measures_of
+from .measures import Measure, compounds, measures_in, measures_of
 from .statements import mismatched, opposite, rows_in
 
 _GLUED = re.compile(r"(?<![A-Za-z\d_])[A-Za-z]{1,3}(\d++(?:\.\d++)?+)(?![\w.]*\w)")
@@ -50,7 +50,9 @@ class Evidence:
         dates = [date for date, _ in dates_of(self._text)]
         self._dates, self._times = KnownDates(dates), KnownTimes(time for time, _ in times_of(self._text))
         self._measures: dict[float, list[Measure]] = {}
-        for measure in measures_of(self._text):
+        told = list(measures_of(self._text))
+        keyed = (one for record in self._records for one in measures_in(record.get("result")))
+        for measure in (*told, *(whole for whole, _ in compounds(self._text, told)), *keyed):
             self._measures.setdefault(measure.number, []).append(measure)
         stated = {number for number, _ in numbers_of(self._text)}
         glued = {float(one) for one in _GLUED.findall(self._text)}
@@ -108,7 +110,13 @@ class Evidence:
         converted: set[float] = set()
         wrong: list[str] = []
         every = [measure for measures in self._measures.values() for measure in measures][:_MEASURES]
-        for measure in list(measures_of(answer))[:_MEASURES]:
+        said = list(measures_of(answer))[:_MEASURES]
+        for whole, part_of in compounds(answer, said):
+            if any(whole.is_same(other) for other in every):
+                converted.update(one.number for one in part_of)
+        for measure in said:
+            if measure.number in converted:
+                continue
             if any(measure.is_same(other) for other in every):
                 converted.add(measure.number)
             elif any(other.kind == measure.kind for other in self._measures.get(measure.number, ())):

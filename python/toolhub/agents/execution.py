@@ -106,7 +106,8 @@ class _Attempt:
         if tool == NONE:
             return await self._reason()
         try:
-            given = self._given()
+            # Nobody is asked for the arguments of a call that is refused.
+            given = {} if self._view.forbids(tool) else self._given()
             result = await self._call(tool, "tool", given)
             if given is not None and cast("ToolResult", result.full).kind is ErrorKind.INVALID_ARGUMENTS:
                 # Nothing was called; what the plan gave does not fit the schema.

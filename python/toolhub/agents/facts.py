@@ -84,8 +84,16 @@ _NOT_FINITE = re.compile(
 )
 _DIGIT = re.compile(r"\d")
 _SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|billion))?\b", re.I)
-# "The one that failed" counts nothing.
-_PRONOUN = re.compile(r"\b(?:the|this|that|which|each|every|any|another|other|no)\s+$", re.I)
+# "The one that failed" counts nothing, nor does "below zero".
+_NO_NUMBERS = {
+    "one": re.compile(r"\b(?:the|this|that|which|each|every|any|another|other|no)\s+$", re.I),
+    "zero": re.compile(r"\b(?:below|above|sub)[ -]$", re.I),
+}
+# "7 minus 4" is a difference.
+_MINUS = re.compile(r"(?:零下|(?<![\d)])(?<![\d)] )\b(?:minus|negative))\s*$", re.I)
+_BELOW = re.compile(
+    r"\s?(?:°\s?[CF]?|degrees?(?: (?:Celsius|Fahrenheit|[CF]))?)? ?below (?:zero|freezing)\b", re.I
+)
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,})\"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|《([^》\n]{2,})》|«([^»\n]{3,})»"
 )
@@ -172,15 +180,25 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     for found in _NUMBER.finditer(rest) if _DIGIT.search(rest) else ():
         scale = next((group for group in found.groups() if group), "")
         digits = found.group()[: len(found.group()) - len(scale)].strip()
-        number = float(digits.replace(",", "").replace("−", "-"))
-        yield number * _SCALES.get(scale.lower(), 1.0), found.group().strip()
+        number = float(digits.replace(",", "").replace("−", "-")) * _SCALES.get(scale.lower(), 1.0)
+        if number > 0 and is_below_zero(rest, found.start(), found.end()):
+            number = -number
+        yield number, found.group().strip()
     low = rest.lower()
     for found in _SPELT_NUMBER.finditer(rest) if any(word in low for word in _SPELT) else ():
-        if found.group().lower() == "one" and _PRONOUN.search(
-            rest, max(0, found.start() - 12), found.start()
-        ):
+        no_number = _NO_NUMBERS.get(found.group().lower())
+        if no_number is not None and no_number.search(rest, max(0, found.start() - 12), found.start()):
             continue
         yield _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0), found.group()
+
+
+def is_below_zero(text: str, start: int, end: int) -> bool:
+    """Whether words around a number make it negative.
+
+    >>> is_below_zero("北京零下3.5度", 4, 7), is_below_zero("It is minus 4.", 12, 13), is_below_zero("7 minus 4", 8, 9)
+    (True, True, False)
+    """
+    return _MINUS.search(text, max(0, start - 12), start) is not None or _BELOW.match(text, end) is not None
 
 
 def _without_moments(text: str) -> str:

@@ -1,8 +1,12 @@
 """Numbers with units: whether a length, a time, a size, a weight or a price of an answer is that of the results."""
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from ..kit import words
+from .facts import is_below_zero
+from .figures import parts
 
 _UNITS: dict[str, dict[str, float]] = {
     "length": {
@@ -97,24 +101,71 @@ _UNITS: dict[str, dict[str, float]] = {
 }
 _KINDS = {unit: (kind, factor) for kind, units in _UNITS.items() for unit, factor in units.items()}
 _WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True))
-_DIGITS = r"(?<![\w.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-_AFTER = re.compile(rf"{_DIGITS}\s?({_WORDS})(?:s\b|\b(?![²³/°])|(?=[^\x00-\x7f])|$)", re.I)
+_DIGITS = r"(?<![A-Za-z0-9_.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+_AFTER = re.compile(
+    rf"{_DIGITS}\s?({_WORDS})(?:s\b|\b(?![²³/°])|(?=[^\x00-\x7f])|(?<=[^\x00-\x7f])(?=\d)|$)", re.I
+)
 _BEFORE = re.compile(r"([$€£¥])\s?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d.,]*\d)")
+_TEMPERATURE = re.compile(
+    r"(?<![A-Za-z0-9_.,])(?P<sign>[-−])?(?P<number>\d+(?:\.\d+)?)\s?"
+    r"(?:(?:°\s?|degrees? |deg )(?P<short>[CF])|"
+    r"(?:°\s?|degrees? )?(?P<long>Celsius|Fahrenheit|[℃℉]|摄氏度|华氏度))(?![A-Za-z])",
+    re.I,
+)
+_SCALES = {
+    "c": 1.0,
+    "celsius": 1.0,
+    "℃": 1.0,
+    "摄氏度": 1.0,
+    "f": 5 / 9,
+    "fahrenheit": 5 / 9,
+    "℉": 5 / 9,
+    "华氏度": 5 / 9,
+}
+_FREEZING = {1.0: 0.0, 5 / 9: 32.0}
+_BETWEEN = re.compile(r",?\s*(?:and\s+|又)?")
+_LARGEST = 1e15
+_OF_KEYS = frozenset(
+    [
+        "km",
+        "miles",
+        "kg",
+        "usd",
+        "eur",
+        "gbp",
+        "ms",
+        "seconds",
+        "minutes",
+        "hours",
+        "days",
+        "weeks",
+        "mb",
+        "gb",
+    ]
+)
+"""Units at the end of a key: `duration_minutes`. Others, such as `min` and `m`, may mean something else there."""
 
 
 class Measure(NamedTuple):
-    """A number, what it measures, the size of its unit, and how it is written."""
+    """A number, what it measures, the size of its unit, how it is written and where."""
 
     number: float
     kind: str
     factor: float
     written: str
+    at: int = 0
+
+    @property
+    def size(self) -> float:
+        """The number in the unit that all of its kind have in common."""
+        zero = _FREEZING[self.factor] if self.kind == "temperature" else 0.0
+        return (self.number - zero) * self.factor
 
     def is_same(self, other: "Measure") -> bool:
         """Whether both say the same, perhaps in other units."""
         if self.kind != other.kind or (self.kind == "price" and self.factor != other.factor):
             return False
-        one, two = self.number * self.factor, other.number * other.factor
+        one, two = self.size, other.size
         # Rounded to the digits that it is written with.
         digits = self.written.partition(".")[2]
         places = len(re.match(r"\d*", digits).group()) if digits else 0  # pyright: ignore[reportOptionalMemberAccess]
@@ -137,10 +188,67 @@ def measures_of(text: str) -> Iterator[Measure]:
         if len(unit) == 1 and unit.isascii() and unit.isalpha() and not unit.islower():
             continue
         kind, factor = _KINDS[unit.lower()]
-        yield Measure(_number(found.group(1)), kind, factor, found.group())
+        yield Measure(_number(found.group(1)), kind, factor, found.group(), found.start())
+    yield from _temperatures(text)
     for found in _BEFORE.finditer(text) if any(sign in text for sign in "$€£¥") else ():
         kind, factor = _KINDS[found.group(1)]
-        yield Measure(_number(found.group(2)), kind, factor, found.group())
+        yield Measure(_number(found.group(2)), kind, factor, found.group(), found.start())
+
+
+def _temperatures(text: str) -> Iterator[Measure]:
+    for found in _TEMPERATURE.finditer(text):
+        number = float(found["number"])
+        if found["sign"] or is_below_zero(text, found.start(), found.end()):
+            number = -number
+        unit = (found["short"] or found["long"]).lower()
+        yield Measure(number, "temperature", _SCALES[unit], found.group(), found.start())
+
+
+def measures_in(value: Any) -> Iterator[Measure]:
+    """The numbers of a value whose keys name their units.
+
+    >>> [(one.number, one.kind) for one in measures_in({"temp_c": 20, "drive": {"duration_minutes": 95}})]
+    [(20.0, 'temperature'), (95.0, 'time')]
+    """
+    for one in parts(value):
+        for key, number in cast("Mapping[Any, Any]", one).items() if isinstance(one, Mapping) else ():
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or abs(number) > _LARGEST:
+                continue
+            *before, unit = words(str(key)) or [""]
+            if unit in ("c", "f", "celsius", "fahrenheit") and before:
+                yield Measure(float(number), "temperature", _SCALES[unit], f"{number}")
+            elif unit in _OF_KEYS:
+                kind, factor = _KINDS.get(unit) or _KINDS[unit.removesuffix("s")]
+                yield Measure(float(number), kind, factor, f"{number}")
+
+
+def compounds(text: str, measures: Iterable[Measure]) -> Iterator[tuple[Measure, tuple[Measure, ...]]]:
+    """Measures that are told in several units, "1 hour and 35 minutes", in the smallest of these, and their parts.
+
+    >>> said = "It takes 1 hour and 35 minutes."
+    >>> [whole.number for whole, _ in compounds(said, measures_of(said))]
+    [95.0]
+    """
+    run: list[Measure] = []
+    for measure in [*sorted(measures, key=lambda one: one.at), None]:
+        if measure is not None and run and _goes_on(text, run[-1], measure):
+            run.append(measure)
+            continue
+        if len(run) > 1:
+            last = run[-1]
+            total = sum(one.size for one in run) / last.factor
+            yield Measure(round(total, 6), last.kind, last.factor, last.written, run[0].at), tuple(run)
+        run = [] if measure is None else [measure]
+
+
+def _goes_on(text: str, one: Measure, two: Measure) -> bool:
+    """Whether the second measure continues the first: right behind it, of its kind, in a smaller unit."""
+    return (
+        one.kind == two.kind
+        and one.kind not in ("price", "temperature")
+        and two.factor < one.factor
+        and _BETWEEN.fullmatch(text, one.at + len(one.written), two.at) is not None
+    )
 
 
 def _number(digits: str) -> float:

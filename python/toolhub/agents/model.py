@@ -6,8 +6,9 @@ from typing import Any, cast
 
 from .. import kit, truncate
 from ..kit import check_llm, readable
+from ..parsing import spelt_out
 from .events import AgentEvent, ModelAnswered
-from .view import AgentView
+from .view import AgentView, RunStop
 
 Message = dict[str, Any]
 
@@ -54,7 +55,10 @@ class AgentModel:
         asked = [dict(one) for one in messages]
         answer = await self._within(lambda: kit.chat(function, asked))
         message = _message(answer)
-        self._count(purpose, transcript(messages), _text(message), _usage(answer))
+        refusal = _refusal(answer if isinstance(answer, (str, dict)) else spelt_out(answer))
+        self._count(purpose, transcript(messages), refusal or _text(message), _usage(answer))
+        if refusal:
+            raise RunStop("refused", refusal)
         return message
 
     async def _within(self, question: Callable[[], Any]) -> Any:
@@ -112,6 +116,21 @@ def _message(answer: Any) -> Any:
             case _:
                 return _clean(str(cast("Message", answer).get("text") or ""))
     return _clean(answer) if isinstance(answer, str) else cast("Any", answer)
+
+
+def _refusal(answer: Any) -> str | None:
+    """Why a model refuses, as an OpenAI-compatible message says it in place of a content."""
+    match answer:
+        case {"raw": {"choices": [{"message": {"refusal": str(refusal)} as message}, *_]}}:
+            pass
+        case {"choices": [{"message": {"refusal": str(refusal)} as message}, *_]}:
+            pass
+        case {"refusal": str(refusal)}:
+            message = cast("Message", answer)
+        case _:
+            return None
+    has_more = cast("Message", message).get("content") or cast("Message", message).get("tool_calls")
+    return None if has_more else _clean(refusal)
 
 
 def _text(message: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from .. import truncate
 from ..kit import read_json
 from ..parsing import parse
-from .plan_repair import repair
+from .plan_repair import FoundTool, repair
 from .plans import NONE, Plan, Step
 
 _BRACKETS = 20
@@ -48,10 +48,10 @@ _KEYS = {
 }
 
 
-def read_plan(text: str, question: str, find_tool: Callable[[str, str], str | None], most: int) -> Plan:
+def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundTool], most: int) -> Plan:
     """The plan in a model's answer; one step if there is none.
 
-    `find_tool` gets the tool and the description of a step and returns the name of a tool that exists, or None.
+    `find_tool` gets the tool and the description of a step and returns the tool to use.
     """
     problems: list[str] = []
     rows = _rows(text, problems) or _called(text, problems)
@@ -61,7 +61,7 @@ def read_plan(text: str, question: str, find_tool: Callable[[str, str], str | No
     if len(rows) > most:
         problems.append(f"The plan has {len(rows)} steps; only the first {most} are kept.")
         rows = rows[:most]
-    steps = [_step(row, at, lambda name: find_tool(name, "") == name) for at, row in enumerate(rows, 1)]
+    steps = [_step(row, at, lambda name: find_tool(name, "").name == name) for at, row in enumerate(rows, 1)]
     repair(steps, find_tool, problems)
     return Plan(steps, problems)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from .plans import NONE, Step
 
@@ -22,7 +23,19 @@ _NO_TOOL = (
 )
 
 
-def repair(steps: list[Step], find_tool: Callable[[str, str], str | None], problems: list[str]) -> None:
+class FoundTool(NamedTuple):
+    """The tool for a step, or None for reasoning.
+
+    `is_forbidden`: the plan named a tool that exists and that the profile does not allow. `fails`: it is this one, because
+    nothing may take its place; its call is refused.
+    """
+
+    name: str | None
+    is_forbidden: bool = False
+    fails: bool = False
+
+
+def repair(steps: list[Step], find_tool: Callable[[str, str], FoundTool], problems: list[str]) -> None:
     """Repair the steps in place."""
     _number(steps, problems)
     for step in steps:
@@ -49,19 +62,21 @@ def _number(steps: list[Step], problems: list[str]) -> None:
         taken.add(_key(step.id))
 
 
-def _name_tool(step: Step, find_tool: Callable[[str, str], str | None], problems: list[str]) -> None:
+def _name_tool(step: Step, find_tool: Callable[[str, str], FoundTool], problems: list[str]) -> None:
     given = step.tool_type.strip()
     if given.lower() in _NO_TOOL:
         step["tool_type"] = NONE
         return
     found = find_tool(given, step.description)
-    step["tool_type"] = found or NONE
-    if found is None:
-        problems.append(
-            f"Step {step.id} names a tool that does not exist: {given!r}; it is done by reasoning."
-        )
-    elif found != given:
-        problems.append(f"Step {step.id} names a tool that does not exist: {given!r}; {found!r} is used.")
+    step["tool_type"] = found.name or NONE
+    if found.name == given and not found.is_forbidden:
+        return
+    wrong = "that the profile does not allow" if found.is_forbidden else "that does not exist"
+    if found.fails:
+        instead = "the step fails"
+    else:
+        instead = "it is done by reasoning" if found.name is None else f"{found.name!r} is used"
+    problems.append(f"Step {step.id} names a tool {wrong}: {given!r}; {instead}.")
 
 
 def _connect(steps: list[Step], problems: list[str]) -> None:

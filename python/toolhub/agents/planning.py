@@ -7,6 +7,7 @@ from ..kit import check_text, check_whole
 from ..options import Model
 from .model import AgentModel
 from .plan_reading import read_plan
+from .plan_repair import FoundTool
 from .plans import NONE, Plan, Step
 from .profile import AgentProfile
 from .prompts import AgentPrompts
@@ -106,24 +107,30 @@ class PlanningAgent:
                 return hit.name
         return NONE
 
-    def _find_tool(self, name: str, description: str) -> str | None:
+    def _find_tool(self, name: str, description: str) -> FoundTool:
         """The tool that a plan means. One that only sounds like it is used if it is harmless."""
         view, hub = self._view, self._view.hub
         given = hub.original_name(name)
         if view.holds(given):
-            return given
+            return FoundTool(given)
         if not description:
-            return None
+            return FoundTool(None)
         words = _words(name)
-        hits = [hit for hit in hub.search(name, 5) if view.holds(hit.name)] if words else []
-        for hit in hits:
-            if _words(hit.name) == words:
-                return hit.name
+        hits = hub.search(name, 5) if words else []
+        named = [given, *(hit.name for hit in hits if _words(hit.name) == words)]
+        if (held := next(filter(view.holds, named), None)) is not None:
+            return FoundTool(held)
+        forbidden = [one for one in named if view.forbids(one)]
+        for one in forbidden:
+            if view.safety(one) != "harmless":
+                # Neither another tool nor the model may stand in for what may act: the call is refused, and the step fails.
+                return FoundTool(one, is_forbidden=True, fails=True)
         wanted = set(hub.capability_rules.extract(name, ""))
         for hit in hits:
-            if hit.tool.safety == "harmless" and wanted & set(hit.tool.capabilities):
-                return hit.name
-        return None
+            fits = hit.tool.safety == "harmless" and wanted & set(hit.tool.capabilities)
+            if fits and view.holds(hit.name):
+                return FoundTool(hit.name, is_forbidden=bool(forbidden))
+        return FoundTool(None, is_forbidden=bool(forbidden))
 
 
 def _words(name: str) -> list[str]:

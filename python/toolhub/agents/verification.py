@@ -8,7 +8,6 @@ from ..kit import readable, similarity
 from ..options import Lang
 from ..result import ToolResult
 from ._record import Record
-from .deeds import undone
 from .evidence import Evidence, unseen
 from .facts import impossible, numbers_of
 
@@ -40,9 +39,10 @@ class VerificationAgent:
       by Jaccard similarity, Chinese by its characters.
     - Logic: numbers are finite and below 1e15, dates and times exist.
     - Evidence, if records are given: numbers, dates, quotations, addresses and deeds ("I sent …") of the result are in them.
+      An empty list says that nothing was called, None that nothing is known about it.
 
-    `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too: its calls
-    that are not among the records that are given, such as those before a pause.
+    `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too, with and
+    without records: its calls that are not among these, such as those before a pause.
 
     >>> import asyncio
     >>> asyncio.run(VerificationAgent().verify_result("It happened on 2023-02-30."))
@@ -67,15 +67,14 @@ class VerificationAgent:
         `earlier` are results before it. `evidence` are the records of what happened, such as results of calls, steps, or rows
         of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
         """
-        if evidence is None or self._hub is None or self._run is None:
-            return await self._verified(
-                result, list(earlier), None if evidence is None else list(evidence), question
-            )
-        records = list(evidence)
-        # On a thread, because it waits for the store.
-        records += unseen(records, await kit.call(self._hub.ledger, self._run))
-        checked = await self._verified(result, list(earlier), records or None, question)
-        return checked if records else self._without_records(checked, result)
+        records = None if evidence is None else list(evidence)
+        # What a tool has answered is itself what happened; it is looked up only in records that are given.
+        claims = records is not None or not _is_of_a_call(result)
+        if claims and self._hub is not None and self._run is not None:
+            records = [] if records is None else records
+            # On a thread, because it waits for the store.
+            records += unseen(records, await kit.call(self._hub.ledger, self._run))
+        return await self._verified(result, list(earlier), records, question)
 
     async def _verified(
         self, result: Any, earlier: list[Any], evidence: list[Any] | None, question: str
@@ -86,11 +85,6 @@ class VerificationAgent:
         # Reading long texts takes a while, in which the loop goes on.
         is_long = any(_length(one) > _LONG for one in (result, *earlier, *(evidence or ())))
         return await kit.call(check) if is_long else check()
-
-    def _without_records(self, checked: Verification, result: Any) -> Verification:
-        """Nothing was called in the run, so only what the result says that was done is wrong."""
-        issues = [kit.in_language(issue, self._lang) for issue in dict.fromkeys(undone(_read(result)[0], []))]
-        return _verification([*checked.issues, *issues]) if issues else checked
 
     def verify_result_sync(
         self,
@@ -124,6 +118,13 @@ class VerificationAgent:
             nearest = max(similarity(_plain(text), _plain(other)) for other, _ in before)
             checked["confidence"] = round(0.8 + 0.2 * nearest, 3)
         return checked
+
+
+def _is_of_a_call(result: Any) -> bool:
+    """Whether a result is what a tool has answered, and not what somebody says."""
+    if isinstance(result, ToolResult):
+        return True
+    return isinstance(result, Mapping) and cast("Mapping[str, Any]", result).get("tool") is not None
 
 
 def _length(one: Any) -> int:

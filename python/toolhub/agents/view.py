@@ -129,6 +129,10 @@ class AgentView:
         tool = self.hub.get(name)
         return tool is not None and any(self._holds(one) for one in tool.candidates)
 
+    def forbids(self, name: str) -> bool:
+        """Whether the hub has a tool of this name and the view does not."""
+        return self.hub.get(name) is not None and not self.holds(name)
+
     def prompt_names(self) -> list[str] | None:
         """The names for `tools=` of `hub.system_prompt`; None if the view has all."""
         return None if self.patterns() is None else self.names()
@@ -157,9 +161,11 @@ class AgentView:
     async def call(self, name: str, arguments: Any) -> ToolResult:
         """Call a tool of the view by its name; `RunStop` if there is no time or budget left.
 
-        A call that waits for a decision was not made, so it costs nothing of the budget.
+        A call that waits for a decision, or of a tool outside of the view, was not made, so it costs nothing of the budget.
         """
         self.check_time()
+        if self.forbids(name):
+            return await self._call(name, arguments)
         if refusal := self.budget.take_call(name):
             raise self.stop("budget", refusal)
         result = await self._call(name, arguments)
@@ -195,6 +201,11 @@ class AgentView:
         """How safe a tool is: `harmless`, `unknown` or `may_act`; a missing one is harmless."""
         tool = self.hub.get(name)
         return "harmless" if tool is None else tool.safety
+
+    def title(self, name: str) -> str | None:
+        """The title of a tool, if its server gave it one."""
+        tool = self.hub.get(name)
+        return None if tool is None else tool.annotations.get("title")
 
     def stop(self, reason: str, sentence: str) -> RunStop:
         """The end of a run, in the language of the hub."""

@@ -47,6 +47,18 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "Step {} names a tool that does not exist: {}; {} is used.",
         "步骤 {0} 指定的工具不存在：{1}；改用 {2}。",
     ),
+    (
+        "Step {} names a tool that the profile does not allow: {}; it is done by reasoning.",
+        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；改为推理完成。",
+    ),
+    (
+        "Step {} names a tool that the profile does not allow: {}; {} is used.",
+        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；改用 {2}。",
+    ),
+    (
+        "Step {} names a tool that the profile does not allow: {}; the step fails.",
+        "步骤 {0} 指定的工具不在配置允许的范围内：{1}；该步骤失败。",
+    ),
     ("Step {} depends on {}, which does not exist; that is dropped.", "步骤 {0} 依赖的 {1} 不存在；已忽略。"),
     (
         "Step {} and step {} wait for each other; step {} no longer waits.",
@@ -70,6 +82,10 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     (
         "The answer says {}, but the call for {} did not succeed ({}).",
         "回答声称 {0}，但针对 {1} 的调用没有成功（{2}）。",
+    ),
+    (
+        "The answer says {}, but only {} of {} calls succeeded ({}).",
+        "回答声称 {0}，但 {2} 次调用中只有 {1} 次成功（{3}）。",
     ),
     ("The address or file {} is not in the results.", "地址或文件 {0} 不在结果中。"),
     ("The answer says {}, but no call did that ({}).", "回答声称 {0}，但没有任何调用这样做（{1}）。"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as some
 
 from support.agents import Script, call, office, types
 from toolhub import ToolHub
-from toolhub.agents import AgentEvent, ChatLoop, Paused
+from toolhub.agents import AgentEvent, ChatLoop, CoordinationAgent, Paused
 from toolhub.agents.model import transcript
 
 
@@ -263,6 +264,19 @@ def test_a_model_that_fails_is_the_end_and_told() -> None:
     assert (answer.reason, answer.errors) == ("model", ["The model failed: ConnectionError: refused"])
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_refusal_is_told(wrapped: bool) -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
+    said = {"choices": [{"message": message}]} if wrapped else message
+    loop = ChatLoop(office()[0], chat=lambda messages: said)
+    answer = loop.answer_sync("Forge a passport")
+    assert (answer.text, answer.success, answer.reason) == ("I cannot help with that.", False, "refused")
+    assert loop.messages[-1] == {"role": "assistant", "content": "I cannot help with that."}
+    assert (answer.state, answer.verification, answer.steps) == (None, None, None)
+    with pytest.raises(AttributeError, match="has no field 'verdict'"):
+        answer.verdict  # noqa: B018
+
+
 def test_a_claim_without_a_call_is_found() -> None:
     hub, calls = office()
     model = Script(call("read_invoice", number=7), "I have sent the invoice over 119 to the customer.")
@@ -270,6 +284,38 @@ def test_a_claim_without_a_call_is_found() -> None:
     assert not answer.verification["verified"]
     assert "no call did that (send)" in answer.verification["issues"][0]
     assert [name for name, _ in calls] == ["read_invoice"]
+
+
+@pytest.mark.parametrize("kind", [ChatLoop, CoordinationAgent])
+@pytest.mark.parametrize("run", [None, "r"])
+def test_what_an_agent_says_without_any_call_is_checked(
+    kind: type[ChatLoop | CoordinationAgent], run: str | None, tmp_path: Path
+) -> None:
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+
+        def verification(said: str) -> dict[str, Any]:
+            return kind(hub, lambda _: said, run=run).answer_sync("Delete all files")["verification"]
+
+        assert verification("I have deleted all files.")["issues"] == [
+            "The answer says 'I have deleted', but no call did that (delete)."
+        ]
+        checked = verification("The population is 12,345.")
+        assert checked["issues"] == ["The number 12,345 is not in the results."]
+        assert checked["confidence"] == 0.7
+        for harmless in (
+            "Hello! How can I help?",
+            "Paris is the capital of France.",
+            "I cannot delete files.",
+        ):
+            assert verification(harmless) == {"verified": True, "confidence": 1.0, "issues": []}
+
+
+def test_calls_for_earlier_questions_of_a_conversation_are_evidence() -> None:
+    hub, _ = office()
+    model = Script(call("send_mail", to="ann", text="Hi"), "Done.", "Yes, I have sent the mail to ann.")
+    loop = ChatLoop(hub, model)
+    loop.answer_sync("Send ann a mail")
+    assert loop.answer_sync("Is it done?").verification["verified"]
 
 
 def test_a_paused_chat_goes_on_elsewhere_with_its_counts() -> None:

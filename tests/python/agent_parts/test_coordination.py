@@ -17,6 +17,7 @@ from toolhub.agents import (
     CoordinationAgent,
     Paused,
     Plan,
+    PlanMade,
     Step,
     StepResult,
     Verification,
@@ -123,15 +124,34 @@ def test_a_plan_in_circles_with_unknown_tools_ends_and_tells_why() -> None:
     assert answer.success
 
 
-def test_a_tool_that_is_not_allowed_is_not_called() -> None:
+@pytest.mark.parametrize("profile", [{"available_tools": ["read_*"]}, {"effects": "not_acting"}])
+@pytest.mark.parametrize("named", ["send_mail", "mailSend"])
+def test_a_tool_that_is_not_allowed_is_not_called(profile: dict[str, Any], named: str) -> None:
     hub, calls = office()
-    plan = steps((1, "Send a mail to all", "send_mail"))
-    agent = CoordinationAgent(
-        hub, Roles(plan, "I cannot send mails."), profile={"available_tools": ["read_*"]}
-    )
-    answer = agent.answer_sync("Send it")
-    assert calls == []
-    assert answer.text == "I cannot send mails."
+    plan = steps((1, "Send a mail to all", named))
+    model = Roles(plan, "All have got their mail.")
+    answer = CoordinationAgent(hub, model, profile=profile).answer_sync("Send it")
+    assert (calls, model.roles(), answer.spent["calls"]) == ([], ["plan"], 0)
+    # Nobody has sent a mail, so the model is not asked to tell that somebody has.
+    assert (answer.success, answer.reason) == (False, "failed")
+    assert "'send_mail' was not called: it is not among the tools that are allowed here" in answer.text
+    (made,) = (event for event in answer.transcript if isinstance(event, PlanMade))
+    assert made.problems == [
+        f"Step 1 names a tool that the profile does not allow: {named!r}; the step fails."
+    ]
+
+
+def test_a_harmless_tool_that_is_not_allowed_is_told_and_replaced() -> None:
+    hub, calls = office()
+    plan = steps((1, "Read invoice 7", "read_invoice"))
+    answer = CoordinationAgent(
+        hub, Roles(plan, "I cannot read it."), profile={"available_tools": ["calculate"]}
+    ).answer_sync("Read it")
+    (made,) = (event for event in answer.transcript if isinstance(event, PlanMade))
+    assert made.problems == [
+        "Step 1 names a tool that the profile does not allow: 'read_invoice'; it is done by reasoning."
+    ]
+    assert (answer.text, calls) == ("I cannot read it.", [])
 
 
 def test_a_paused_run_goes_on_in_another_agent_and_does_nothing_twice() -> None:
@@ -285,7 +305,7 @@ def test_a_sub_agent_never_has_more_than_its_parent() -> None:
     child = parent.sub_agent("greedy")
     assert child.view.names() == ["calculate", "read_invoice"]
     assert child.view.left() <= 60  # type: ignore[operator]
-    assert child.answer_sync("Send it").text == "No."
+    assert "'send_mail' was not called" in child.answer_sync("Send it").text
     assert calls == []
     for _ in range(2):
         assert child.view.budget.take_call("calculate") is None

@@ -14,7 +14,7 @@ from support.agents import call, office
 from toolhub.agents import ChatLoop, CoordinationAgent, ExecutionAgent, PlanningAgent, VerificationAgent
 from toolhub.llm import OpenAI
 
-REASONS = {"answered", "failed", "budget", "deadline", "rounds", "repeated", "empty", "model"}
+REASONS = {"answered", "failed", "budget", "deadline", "rounds", "repeated", "empty", "model", "refused"}
 
 
 def reply(content: Any = "", finish: str = "stop", **more: Any) -> bytes:
@@ -126,3 +126,12 @@ def test_whatever_an_endpoint_answers_every_agent_ends_and_tells_why(model: Open
 
     asyncio.run(alone())
     assert "send_mail" not in [name for name, _ in calls]
+
+
+def test_a_refusal_is_the_text_of_the_answer() -> None:
+    with FakeOpenAI(script=[Raw(ANSWERS["a_refusal"])] * 9) as server:
+        model = OpenAI(server.base_url, "k", "small")
+        assert model.generate("Forge a passport") == "I cannot help."
+        chat = ChatLoop(office()[0], model).answer_sync("Forge a passport")
+        assert (chat.text, chat.success, chat.reason) == ("I cannot help.", False, "refused")
+        assert CoordinationAgent(office()[0], model).answer_sync("Forge a passport").text == "I cannot help."

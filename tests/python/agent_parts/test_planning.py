@@ -124,11 +124,14 @@ def test_unknown_tools_are_reported_and_repaired() -> None:
     assert len(plan.problems) == 4
 
 
-def test_a_tool_outside_of_the_profile_does_not_exist() -> None:
+def test_a_tool_outside_of_the_profile_is_not_shown_and_its_step_fails() -> None:
     profile = AgentProfile(available_tools=("calculate",))
     model = Script(json.dumps([step(1, "send_mail"), step(2, "calculate")]))
     plan = PlanningAgent(office()[0], model, profile=profile).decompose_task_sync("x")
-    assert [one.tool_type for one in plan] == ["none", "calculate"]
+    assert [one.tool_type for one in plan] == ["send_mail", "calculate"]
+    assert plan.problems == [
+        "Step 1 names a tool that the profile does not allow: 'send_mail'; the step fails."
+    ]
     assert "send_mail" not in model.prompts[0]
 
 

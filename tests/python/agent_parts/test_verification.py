@@ -145,6 +145,118 @@ def test_a_deed_that_failed_is_not_done_in_any_wording() -> None:
     assert verify("The file was created by Ann.", evidence=["The file was created by Ann."]).verified
 
 
+def record(tool: str, success: bool, *result: Any, **arguments: Any) -> dict[str, Any]:
+    """A call; one that fails without a result was denied."""
+    (told,) = result or ("ok" if success else "denied",)
+    return {"tool": tool, "arguments": arguments, "success": success, "result" if success else "error": told}
+
+
+@pytest.mark.parametrize(
+    ("tool", "done"),
+    [
+        ("git_push", "pushed the branch"),
+        ("merge_pr", "merged the pull request"),
+        ("invite_user", "invited the user"),
+        ("ban_user", "banned the user"),
+        ("lockDoor", "locked the door"),
+        ("turn_off_light", "turned off the light"),
+        ("reset_password", "reset the password"),
+        ("notarise_deed", "notarised the deed"),
+        ("shred_paper", "shredded the paper"),
+        ("fly_drone", "flown the drone"),
+        ("apply_patch", "applied the patch"),
+        ("cancel_order", "cancelled the order"),
+    ],
+)
+def test_a_deed_is_known_by_the_verb_of_its_tool(tool: str, done: str) -> None:
+    verb, _, thing = done.partition(" ")
+    for told in (f"I have {done}.", f"{thing.capitalize()} was {verb}.", f"Successfully {done}."):
+        assert not verify(told, evidence=[record(tool, False)]).verified, told
+        assert verify(told, evidence=[record(tool, True)]).verified, told
+    assert verify(f"I have not {done}.", evidence=[record(tool, False)]).verified
+    titled = {**record("tool_7", False), "title": tool}
+    assert not verify(f"I have {done}.", evidence=[titled]).verified
+
+
+@pytest.mark.parametrize(
+    "done", ["pushed the branch", "locked the door", "installed it", "approved the request"]
+)
+def test_other_deeds_need_a_call_that_may_act(done: str) -> None:
+    for nothing in ([], [record("list_things", True)]):
+        assert "no call did that" in verify(f"I have {done}.", evidence=nothing).issues[0]
+    assert verify(f"I have {done}.", evidence=[record("shell", True)]).verified
+
+
+def test_why_a_call_failed_may_be_told() -> None:
+    locked = [record("lock_door", False, "the door is already locked")]
+    assert verify("The door is already locked.", evidence=locked).verified
+    assert not verify("I have locked the door.", evidence=locked).verified
+    pushed = [record("git_push", False, "rejected")]
+    for told in (
+        "Nothing was pushed.",
+        "Once it is pushed, CI runs.",
+        "The push was rejected by the remote.",
+    ):
+        assert verify(told, evidence=pushed).verified, told
+    # What a tool is about is no deed of it, nor is what it reads.
+    cancelled = [record("cancel_order", False)]
+    assert verify("The pizza was ordered yesterday.", evidence=cancelled).verified
+    assert verify("The door was locked.", evidence=[record("get_lock", False)]).verified
+
+
+LOGS = [record("delete_file", True, path="/srv/a.log"), record("delete_file", False, path="/srv/b.log")]
+MAILS = [record("send_mail", True, to="ann"), record("send_mail", False, to="bob")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "evidence", "is_true"),
+    [
+        ("I deleted a.log.", LOGS, True),
+        ("I deleted b.log.", LOGS, False),
+        ("b.log was deleted.", LOGS, False),
+        ("I deleted a.log and b.log.", LOGS, False),
+        ("I deleted web.log.", [*LOGS, record("delete_file", True, path="/srv/web.log")], True),
+        ("Both mails were sent.", MAILS, False),
+        ("All mails have been sent.", MAILS, False),
+        ("I have sent all the mails.", MAILS, False),
+        ("I have sent all details to ann; the other mail failed.", MAILS, True),
+        ("All right, I have sent the mail to ann.", MAILS, True),
+        ("Both mails were sent.", [*MAILS, record("send_mail", True, to="bob")], True),
+        ("两封邮件都已发送。", MAILS, False),
+        ("我已经把消息发给李雷了。", [record("send_message", False, to="李雷")], False),
+        ("我已经把消息发给李雷了。", [record("send_message", True, to="李雷")], True),
+        ("我把文件删掉了。", [record("delete_file", False, path="a")], False),
+        ("我没把文件删掉。", [record("delete_file", False, path="a")], True),
+    ],
+)
+def test_targets_of_calls_that_failed(answer: str, evidence: list[Any], is_true: bool) -> None:
+    assert verify(answer, evidence=evidence).verified is is_true
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "is_true"),
+    [
+        ("It is 20 °C.", "It is 20 °C.", True),
+        ("It is 20 °F.", "It is 20 °C.", False),
+        ("It is 20 degrees Fahrenheit.", {"temp_c": 20}, False),
+        ("It is 68 °F.", {"temp_c": 20}, True),
+        ("It is -4°F.", "It is minus 20 degrees Celsius.", True),
+        ("It takes 1 hour and 35 minutes.", "It takes 95 minutes.", True),
+        ("It takes 1 hour and 45 minutes.", "It takes 95 minutes.", False),
+        ("It takes 95 minutes.", "It takes 1 h 35 min.", True),
+        ("It takes 1 hour, 35 minutes.", {"duration_minutes": 95}, True),
+        ("全程1小时35分钟。", "全程95分钟。", True),
+        ("北京零下3.5度。", {"temp": -3.5}, True),
+        ("北京零下3.5度。", {"temp": 3.5}, False),
+        ("It is 3.5 degrees below zero.", {"temp": -3.5}, True),
+        ("It is minus 3.5 degrees.", {"temp": -3.5}, True),
+        ("7 minus 3 is 4.", [7, 3, 4], True),
+    ],
+)
+def test_temperatures_and_times_in_several_units(answer: str, result: Any, is_true: bool) -> None:
+    assert verify(answer, evidence=[record("measure", True, result)]).verified is is_true
+
+
 def test_numbers_that_were_changed_are_caught() -> None:
     caught = []
     for one in TRANSCRIPTS:

@@ -256,8 +256,17 @@ def test_what_an_agent_says_is_looked_up_in_the_ledger_of_its_run(office: Office
         "The answer says 'I have deleted', but no call did that (delete)."
     ]
     assert not said("other", "I have sent the mail.")["verified"]
-    assert said("other", "It is 9 degrees in Oslo.")["verified"]  # nothing is known about that
-    assert said(None, "I have sent the mail.")["verified"]  # and nothing at all without a run
+    assert said("other", "It is 9 degrees in Oslo.")["issues"] == ["The number 9 is not in the results."]
+    assert not said(None, "I have sent the mail.")["verified"]
+    assert said(None, "Hello, how can I help?")["confidence"] == 1.0
+    # Alone, and without records.
+    with office.hub() as hub:
+        check = VerificationAgent(hub=hub, run="r").verify_result_sync
+        assert check("I have sent the mail.")["verified"]
+        assert check("I have deleted the mail.")["issues"] == [
+            "The answer says 'I have deleted', but no call did that (delete)."
+        ]
+        assert check(hub.call("send_mail", {"to": "bob"}))["verified"]  # what a tool says is no claim
 
 
 def test_rows_do_not_count_calls_twice_and_their_digests_prove_nothing(office: Office) -> None:
