@@ -32,11 +32,13 @@ impl Execution {
         let arguments = slf.get().taped_arguments(py, &start.candidate, &prepared);
         let execution = slf.get().state.lock().plan.as_ref().map(|plan| plan.run.begun());
         let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
+        let principal = slf.get().extras.as_ref().and_then(|extras| extras.principal.as_ref());
         match tape.begin(CallOnTape {
             kind: LineKind::Call,
             name: &name,
             candidate: &label,
             arguments,
+            principal: principal.map_or("", |principal| &principal.id),
             execution,
             listed,
         }) {
