@@ -7,6 +7,7 @@ mod in_path;
 mod in_text;
 mod kinds;
 mod literals;
+mod markup;
 mod names;
 mod places;
 mod redactor;

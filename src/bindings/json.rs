@@ -4,14 +4,17 @@
 use super::errors::{class_of, exception_text};
 use super::imported::Imported;
 use super::slices::{Entries, Slices};
-use super::unicode;
+use super::{unicode, value};
+use crate::canonical::canonical;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Arguments;
 use crate::schema::Opaque;
 use crate::stack;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -100,6 +103,28 @@ const MAX_VALUES: usize = 2_000_000;
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
     Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence())
+}
+
+/// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
+/// address in memory reads differently in each process, and is `null`.
+pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
+    let mut conversion = Conversion { writes_texts: true, ..Conversion::new(false) };
+    conversion.convert(object, 0).unwrap_or(Value::Null)
+}
+
+/// How a part without a JSON form is written. Bytes are text, or Base64.
+fn text_form(object: &Bound<'_, PyAny>) -> Value {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        let text = std::str::from_utf8(bytes).map(str::to_owned);
+        return Value::String(text.unwrap_or_else(|_| format!("base64:{}", BASE64_STANDARD.encode(bytes))));
+    }
+    let text = match object.cast::<PyString>() {
+        // With a lone surrogate, which is no Unicode.
+        Ok(text) => text.repr().and_then(|text| text.extract::<String>()),
+        Err(_) => value::readable(object),
+    };
+    text.ok().filter(|text| !text.contains(" at 0x")).map_or(Value::Null, Value::String)
 }
 
 /// A Python object as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is
@@ -228,6 +253,8 @@ struct Conversion {
     place: String,
     /// Set when parts without a JSON form get a mark.
     marks: Option<Marks>,
+    /// Whether parts without a JSON form are written as text.
+    writes_texts: bool,
 }
 
 impl Conversion {
@@ -239,6 +266,7 @@ impl Conversion {
             opaque: Vec::new(),
             place: String::new(),
             marks: None,
+            writes_texts: false,
         }
     }
 
@@ -265,11 +293,17 @@ impl Conversion {
                 self.opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
                 Ok(Value::Null)
             }
-            Err(trouble) if !trouble.is_limit => match &mut self.marks {
-                Some(marks) => Ok(marks.mark(trouble.sentence())),
-                None => Err(trouble),
-            },
+            Err(trouble) if !trouble.is_limit => self.without_form(object, trouble),
             converted => converted,
+        }
+    }
+
+    /// What stands for a part that has no JSON form.
+    fn without_form(&mut self, object: &Bound<'_, PyAny>, trouble: Trouble) -> Result<Value, Trouble> {
+        match &mut self.marks {
+            Some(marks) => Ok(marks.mark(trouble.sentence())),
+            None if self.writes_texts => Ok(text_form(object)),
+            None => Err(trouble),
         }
     }
 
@@ -305,7 +339,14 @@ impl Conversion {
         if self.sets_aside {
             return Err(Trouble::new("not JSON"));
         }
-        self.convert(&plain(object)?, depth + 1)
+        self.plain_form(object, depth)
+    }
+
+    /// On its own, so that a level of a container takes little of the stack.
+    fn plain_form(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        let converted = self.convert(&plain(object)?, depth + 1)?;
+        let is_set = object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>();
+        Ok(if is_set { in_order(converted) } else { converted })
     }
 
     /// Converts a member of the current object.
@@ -355,6 +396,18 @@ impl Conversion {
         }
         Ok(Value::Array(array))
     }
+}
+
+/// The members of a set, which come in another order in each process.
+fn in_order(mut members: Value) -> Value {
+    if let Value::Array(items) = &mut members {
+        items.sort_by_cached_key(|item| {
+            let text = canonical(item);
+            // Numbers by their size, as far as digits alone tell it.
+            (if item.is_number() { text.len() } else { 0 }, text)
+        });
+    }
+    members
 }
 
 fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {

@@ -84,6 +84,7 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
         name: model,
         candidate: "",
         arguments,
+        principal: "",
         execution: None,
         listed: None,
     }) {

@@ -269,7 +269,7 @@ async fn attempt(
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    let taped = TapedCall::begin(tape, &candidate, &args, begun);
+    let taped = TapedCall::begin(tape, &candidate, &args, context.extras.principal.as_deref(), begun);
     if let Some(before) = before.filter(|_| taped.calls_tool()) {
         let done = tokio::select! {
             biased;

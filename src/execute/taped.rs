@@ -2,6 +2,7 @@
 
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
+use crate::principal::Principal;
 use crate::registry::Candidate;
 use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
@@ -23,14 +24,29 @@ pub enum TapedCall {
 
 impl TapedCall {
     /// Asks the tape of the call. `begun` is the beginning of the execution that this is an attempt of.
-    pub fn begin(tape: Option<Arc<Tape>>, candidate: &Candidate, args: &Arguments, begun: Instant) -> Self {
+    pub fn begin(
+        tape: Option<Arc<Tape>>,
+        candidate: &Candidate,
+        args: &Arguments,
+        caller: Option<&Principal>,
+        begun: Instant,
+    ) -> Self {
         let Some(tape) = tape else { return TapedCall::Off };
         let (name, label) = (&candidate.spec().name, candidate.label());
         let arguments = args.as_value().clone();
         let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
         let kind = LineKind::Call;
         let execution = Some(begun);
-        match tape.begin(CallOnTape { kind, name, candidate: &label, arguments, execution, listed }) {
+        let principal = caller.map_or("", |caller| &caller.id);
+        match tape.begin(CallOnTape {
+            kind,
+            name,
+            candidate: &label,
+            arguments,
+            principal,
+            execution,
+            listed,
+        }) {
             TapeStart::Missed(miss) => TapedCall::Missed(Box::new(miss)),
             TapeStart::Recording(taping) => TapedCall::Recorded(Box::new(taping)),
             TapeStart::Replayed(recording) => TapedCall::Replayed(tape, recording),

@@ -43,6 +43,12 @@ pub(super) fn after_flags(text: &str, found: &mut Vec<SecretPlace>) {
             found.extend(value.map(|(start, end)| SecretPlace { range: start..end, quote: None }));
             continue;
         }
+        if is_user_flag(word.trim_end_matches('\\'))
+            && let Some(range) = after_listed_flag(text, end)
+        {
+            found.push(SecretPlace { range, quote: None });
+            continue;
+        }
         for ((_, flag, form), is_there) in FLAGS.iter().zip(&programs) {
             if let Some(range) = is_there.then(|| after_flag(text, (at, end), flag, *form)).flatten() {
                 found.push(SecretPlace { range, quote: None });
@@ -50,6 +56,26 @@ pub(super) fn after_flags(text: &str, found: &mut Vec<SecretPlace>) {
             }
         }
     }
+}
+
+/// Whether `user:password` follows this flag of some programs.
+pub(super) fn is_user_flag(word: &str) -> bool {
+    matches!(word, "-u" | "-U" | "--user" | "--proxy-user")
+}
+
+/// Where the password of `user:password` begins, if it looks like one.
+pub(super) fn password_of_pair(pair: &str) -> Option<usize> {
+    let (user, password) = pair.split_once(':')?;
+    (looks_random(password) && !is_placeholder(password)).then_some(user.len() + 1)
+}
+
+/// The place of the password in a list: `"-u", "bob:…"`.
+fn after_listed_flag(text: &str, end: usize) -> Option<std::ops::Range<usize>> {
+    let rest = text[end..].trim_start_matches('\\').strip_prefix(['"', '\''])?;
+    let rest = rest.trim_start().strip_prefix(',')?.trim_start();
+    let (inner, _) = quotation(text, text.len() - rest.len())?;
+    let start = password_of_pair(&text[inner.clone()])?;
+    Some(inner.start + start..inner.end)
 }
 
 fn after_flag(

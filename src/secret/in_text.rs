@@ -4,6 +4,7 @@
 
 use super::commands::after_flags;
 use super::literals::read_literal;
+use super::markup::in_markup;
 use super::names::{NameStrength, name_strength};
 use super::places::{SecretPlace, word_end};
 use super::values::{
@@ -17,7 +18,7 @@ const SCHEMES: &[&str] =
 const COOKIE_ATTRIBUTES: &[&str] =
     &["path", "domain", "expires", "max-age", "samesite", "priority", "version"];
 /// A name in quotation marks is not longer.
-const LONGEST_NAME: usize = 100;
+pub(super) const LONGEST_NAME: usize = 100;
 /// The shortest word before the `@` of an address that is taken for a token and not for a user.
 const SHORTEST_URL_TOKEN: usize = 10;
 /// So much of a word is read to judge it, and to find a sign inside of it that ends it. What is longer is no word.
@@ -41,6 +42,7 @@ pub(super) fn places_in(text: &str) -> Vec<SecretPlace> {
     after_bearer(text, &mut found);
     in_addresses(text, &mut found);
     after_flags(text, &mut found);
+    in_markup(text, &mut found);
     found.retain(|place| !place.range.is_empty() && !is_placeholder(&text[place.range.clone()]));
     // Of two that begin together, the longer one; what begins inside of another is a part of it.
     found.sort_by_key(|place| (place.range.start, std::cmp::Reverse(place.range.end)));
@@ -124,7 +126,7 @@ fn named(text: &str, found: &mut Vec<SecretPlace>) {
 }
 
 /// The name that ends here: in quotation marks, or the last word; the last two of a sentence (`api key: …`).
-fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
+pub(super) fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
     let before = text[..at].trim_end_matches([' ', '\t']);
     let inner = before.trim_end_matches(['"', '\'', '`']);
     if inner.len() < before.len() {
@@ -174,6 +176,10 @@ fn read_value(
         }
         return start;
     }
+    if let Some((start, end)) = value_below(text, start) {
+        found.push(SecretPlace { range: start..end, quote: None });
+        return end;
+    }
     if rest.starts_with(['[', '{', '(']) {
         return read_literal(text, start, sign.strength, found);
     }
@@ -181,6 +187,17 @@ fn read_value(
         return read_cookies(text, start, found);
     }
     read_word(words, start, sign, found)
+}
+
+/// A key that stands alone on the next line, further inside: `password:` or `password: |`.
+fn value_below(text: &str, at: usize) -> Option<(usize, usize)> {
+    let line = text[at..].trim_start_matches(['|', '>', '-']).strip_prefix('\n')?;
+    let word = line.trim_start_matches([' ', '\t']);
+    let start = text.len() - word.len();
+    let end = word_end(text, start);
+    let is_inside = word.len() < line.len();
+    let is_alone = text[end..].trim_start_matches([' ', '\t', '\r']).chars().next().is_none_or(|c| c == '\n');
+    (is_inside && is_alone && looks_random(&text[start..end])).then_some((start, end))
 }
 
 fn read_word(
@@ -197,6 +214,10 @@ fn read_word(
         let scheme_end = end;
         let end = words.value_end(next, false);
         let value = words.judged(next, end);
+        // `Digest username="bob", response="…"` has the names of its parts.
+        if word.eq_ignore_ascii_case("digest") && value.ends_with('=') {
+            return scheme_end;
+        }
         let is_header = sign.strength == NameStrength::Strong || looks_random(value);
         if is_header && !is_ordinary(value) && placeholder_end(value).is_none() {
             found.push(SecretPlace { range: next..end, quote: None });
@@ -229,7 +250,7 @@ fn is_value(text: &str, (word, end): (&str, usize), sign: &NamedSign<'_>) -> boo
     // A token of a sentence may be a word: "next token: banana".
     let is_sure = sign.strength == NameStrength::Strong
         && !(sign.name.contains(' ') && sign.name.to_ascii_lowercase().ends_with("token"));
-    is_sure && word.is_ascii() && stands_alone(text, end)
+    is_sure && word.is_ascii() && !word.ends_with('?') && stands_alone(text, end)
 }
 
 /// Whether no sentence goes on after a word: it ends, or another name and a sign follow.
@@ -266,10 +287,21 @@ fn read_cookies(text: &str, start: usize, found: &mut Vec<SecretPlace>) -> usize
     at
 }
 
-/// "The password is …"
+/// "The password is …", and `password …` without a verb.
 fn told(text: &str, found: &mut Vec<SecretPlace>) {
     let words = WordReader::new(text);
-    for verb in [" is ", " was ", "是", "为"] {
+    let is_netrc = text.contains("machine ") && text.contains("login ");
+    for (at, _) in text.match_indices("assword ") {
+        let at = at + "assword".len();
+        let end = words.value_end(at + 1, false);
+        let word = words.judged(at + 1, end);
+        let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+        let is_told = word.len() >= SHORTEST_TOLD && has_digit && looks_random(word);
+        if is_told || is_netrc && !is_ordinary(word) {
+            found.push(SecretPlace { range: at + 1..end, quote: None });
+        }
+    }
+    for verb in [" is ", " was ", " to ", "是", "为"] {
         for (at, verb) in text.match_indices(verb) {
             let start = at + verb.len();
             let end = words.value_end(start, false);

@@ -103,7 +103,7 @@ const KINDS: &[(&str, &[&str], &str)] = &[
     ("resend", &["re_"], r"\bre_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
     ("typeform", &["tfp_"], r"\btfp_[A-Za-z0-9_.=-]{40,}"),
     ("teams_webhook", &[".webhook.office.com/"], r"https://[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"),
-    ("facebook", &["EAAM", "EAAC"], r"\bEAA[MC][A-Za-z0-9]{80,}"),
+    ("facebook", &["EAA"], r"\bEAA[A-Za-z0-9]{80,}"),
     ("dropbox", &["sl."], r"\bsl\.[A-Za-z0-9_=-]{120,}"),
     ("mapbox", &["k.eyJ"], r"\b[sp]k\.eyJ[A-Za-z0-9_-]{30,}\.[A-Za-z0-9_-]{20,}"),
     ("posthog", &["phx_"], r"\bphx_[A-Za-z0-9]{32,}"),
@@ -165,8 +165,14 @@ pub fn known_secrets(text: &str) -> Vec<(std::ops::Range<usize>, &'static str)> 
             .collect();
         secrets.push((found, KINDS[kind].0));
     }
-    secrets.retain(|(found, _)| !is_in_a_file(text.as_bytes(), found.start));
     secrets
+        .retain(|(found, _)| !is_words(&text[found.clone()]) && !is_in_a_file(text.as_bytes(), found.start));
+    secrets
+}
+
+/// `sk-learn-contrib-imbalanced-learning`: no key has neither digits nor capitals.
+fn is_words(text: &str) -> bool {
+    !text.bytes().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
 /// A run of this many characters of Base64 is an image or another file, in which any form occurs by chance.
@@ -232,6 +238,7 @@ mod tests {
             "https://hooks.slack.com/docs",
             "eyJ.eyJ.",
             "key-value",
+            "sk-learn-contrib-imbalanced-learning-package",
             "AKIA",
         ] {
             assert_eq!(known_secrets(text), [], "{text}");

@@ -59,6 +59,22 @@ const OPEN_KEYS: &[&str] = &[
     "shortcut",
     "sort",
 ];
+/// Tokens that are shown: places in a list, and parts of a text.
+const OPEN_TOKENS: &[&str] = &[
+    "bos",
+    "cancellation",
+    "cls",
+    "continuation",
+    "eos",
+    "mask",
+    "next",
+    "pad",
+    "page",
+    "progress",
+    "sep",
+    "stop",
+    "unk",
+];
 /// `max_tokens` is a number of tokens of a text.
 const COUNTED: &[&str] = &[
     "budget",
@@ -131,6 +147,29 @@ pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
     }
 }
 
+/// What a text under the name of a secret must be, so that it is no word about something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ToldIn {
+    /// Any text.
+    Anything,
+    /// `session: Monday morning`: words are the title of a meeting.
+    NoWords,
+    /// `auth: none`: a known word says what kind there is.
+    NoKnownWord,
+    /// `pin: top left`: a PIN has digits.
+    Digits,
+}
+
+pub(super) fn told_in(name: &str) -> ToldIn {
+    let start = name.ceil_char_boundary(name.len().saturating_sub(READ_BYTES));
+    match words(&name[start..]).last().map_or("", String::as_str) {
+        "session" => ToldIn::NoWords,
+        "auth" | "authentication" | "signature" | "private" => ToldIn::NoKnownWord,
+        "pin" => ToldIn::Digits,
+        _ => ToldIn::Anything,
+    }
+}
+
 /// `is_whole`: nothing was said after these words.
 fn strength(words: &[&str], is_whole: bool) -> NameStrength {
     let Some(&last) = words.last() else { return NameStrength::Weak };
@@ -148,7 +187,12 @@ fn ends_secret(words: &[&str]) -> bool {
     let Some(&last) = words.last() else { return false };
     let before = words.len().checked_sub(2).map_or("", |at| words[at]);
     let single = last.strip_suffix('s').filter(|single| !single.ends_with('s')).unwrap_or(last);
-    if single == "key" && OPEN_KEYS.contains(&before) || last == "tokens" && COUNTED.contains(&before) {
+    let is_open = match single {
+        "key" => OPEN_KEYS.contains(&before),
+        "token" => OPEN_TOKENS.contains(&before),
+        _ => false,
+    };
+    if is_open || last == "tokens" && COUNTED.contains(&before) {
         return false;
     }
     let is_word = match SINGULAR_WORDS.contains(&single) {
@@ -291,6 +335,9 @@ mod tests {
             "auth_type",
             "public_key",
             "primary_key",
+            "next_page_token",
+            "pageToken",
+            "bos_token",
             "sort_key",
             "cookie_policy",
             "obsession",

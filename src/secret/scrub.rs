@@ -4,6 +4,7 @@
 //! another machine, is the same after scrubbing.
 
 use super::arguments::LABELS;
+use super::commands::{is_user_flag, password_of_pair};
 use super::in_text::places_in;
 use super::kinds::known_secrets;
 use super::names::{NameStrength, name_strength};
@@ -48,8 +49,15 @@ fn scrub_items(items: &mut [Value], around: Option<NameStrength>) {
     {
         *text = placeholder("named");
     }
-    let mut after_flag = false;
+    let (mut after_flag, mut after_user) = (false, false);
     for item in items {
+        // `["-u", "bob:…"]`
+        if let (true, Value::String(text)) = (after_user, &mut *item)
+            && let Some(start) = password_of_pair(text)
+        {
+            text.replace_range(start.., &placeholder("named"));
+        }
+        after_user = item.as_str().is_some_and(is_user_flag);
         let is_flag = item.as_str().is_some_and(is_secret_flag);
         let strength = if after_flag { Some(NameStrength::Strong) } else { around };
         match strength {
@@ -67,9 +75,11 @@ fn scrub_members(map: &mut Map<String, Value>, around: Option<NameStrength>) {
         // `{"name": "Authorization", "value": "…"}`
         let own = if name == "value" { label.or_else(|| name_strength(name)) } else { name_strength(name) };
         match (own, &mut *member) {
-            (Some(own), Value::String(text)) if is_named_secret(own, name, text) => {
-                *text = placeholder("named")
-            }
+            (Some(own), Value::String(text)) => match around {
+                _ if is_named_secret(own, name, text) => *text = placeholder("named"),
+                Some(around) => hide(member, around),
+                None => scrub(member),
+            },
             (own, member) => match own.max(around) {
                 Some(strength) => hide(member, strength),
                 None => scrub(member),

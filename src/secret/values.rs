@@ -3,7 +3,7 @@
 //! In data (`{"password": "required"}`) every text under such a name is one. In a sentence (`password: required`) a word
 //! counts if it looks random, or if the name leaves no doubt and nothing follows.
 
-use super::names::NameStrength;
+use super::names::{NameStrength, ToldIn, told_in};
 use std::ops::Range;
 
 /// A member that is called `key` is as often the key of a record. Then a value that is shorter, or has blanks, is kept.
@@ -24,7 +24,7 @@ const ORDINARY: &[&str] = &[
     "basic", "bearer", "below", "bool", "boolean", "bytes", "changed", "count", "default", "denied", "digest", "disabled", "empty",
     "enabled", "error", "example", "expired", "failed", "false", "field", "following", "given", "header", "here", "hidden",
     "incorrect", "int", "integer", "invalid", "is", "jwt", "key", "length", "limit", "masked", "missing", "must", "name", "needed", "new",
-    "no", "none", "not", "null", "number", "oauth", "oauth2", "object", "off", "ok", "old", "on", "optional", "or", "password",
+    "no", "none", "not", "noun", "null", "number", "oauth", "oauth2", "object", "off", "ok", "old", "on", "optional", "or", "password",
     "prompt", "provided", "realm", "redacted", "rejected", "required", "reset", "revoked", "secret", "set", "str", "string",
     "strong", "text", "the", "this", "to", "token", "true", "type", "unchanged", "undefined", "unknown", "unset", "updated", "used", "valid",
     "value", "was", "weak", "wrong", "yes", "your",
@@ -57,7 +57,20 @@ pub(super) fn is_schema<'a>(names: impl IntoIterator<Item = &'a str>, type_name:
 /// Whether a text of data is a secret because of its own name.
 pub(super) fn is_named_secret(strength: NameStrength, name: &str, text: &str) -> bool {
     let is_key = strength == NameStrength::Bare && !name.eq_ignore_ascii_case("tokens");
-    !text.is_empty() && (!is_key || text.len() >= SHORTEST_BARE_KEY && !text.contains(char::is_whitespace))
+    if text.is_empty() || is_key {
+        return is_key && is_inner_secret(NameStrength::Bare, text);
+    }
+    match told_in(name) {
+        ToldIn::Anything => true,
+        ToldIn::NoWords => !is_ordinary(text) && !is_told(text),
+        ToldIn::NoKnownWord => !is_ordinary(text),
+        ToldIn::Digits => text.bytes().any(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// Whether a text is words of a language.
+fn is_told(text: &str) -> bool {
+    text.split_whitespace().all(|word| !looks_random(word) && word.chars().all(char::is_alphabetic))
 }
 
 /// Whether a text of data is a secret because something around it has the name of one.
@@ -72,12 +85,12 @@ pub(super) fn is_inner_secret(strength: NameStrength, text: &str) -> bool {
 /// Whether a number is a secret, by how many digits it has. The others are counts and ids.
 pub(super) fn is_secret_number(strength: NameStrength, digits: &str) -> bool {
     let digits = digits.bytes().filter(u8::is_ascii_digit).count();
-    digits
-        >= match strength {
-            NameStrength::Strong => 3,
-            NameStrength::Weak => 6,
-            NameStrength::Bare => 9,
-        }
+    match strength {
+        NameStrength::Strong => digits >= 3,
+        NameStrength::Weak => digits >= 6,
+        // The key of a record, or a number of tokens.
+        NameStrength::Bare => false,
+    }
 }
 
 /// Whether a word looks like a key and not like a word of a language, a date, a name in code or a path.

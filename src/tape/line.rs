@@ -38,6 +38,8 @@ pub struct CallOnTape<'a> {
     /// The label of the provider; empty for a model.
     pub candidate: &'a str,
     pub arguments: Value,
+    /// The id of the caller of a served call; empty if there is none.
+    pub principal: &'a str,
     /// When the execution began: the candidates of one call have the same. `None` for a model.
     pub execution: Option<Instant>,
     /// The server of the tool, and its definition: a replay needs it where no list was recorded.

@@ -59,6 +59,8 @@ pub fn read_events(path: &Path) -> Result<Vec<NumberedEvent>, String> {
     })?;
     let text = String::from_utf8(bytes)
         .map_err(|_| format!("The cassette '{shown}' is not UTF-8 text; record it again."))?;
+    // Some editors put a mark before the first line.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let wrong = |line: usize, why: String| format!("The cassette '{shown}' is wrong in line {line}: {why}.");
     let mut events = Vec::new();
     let last = text.lines().count();

@@ -24,6 +24,16 @@ Effects = Literal["all", "not_acting", "harmless"]
 EFFECTS = ("harmless", "not_acting", "all")
 
 
+def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which every key stands once, as in YAML."""
+    given: dict[str, Any] = {}
+    for name, value in members:
+        if name in given:
+            raise ValueError(f"the key {name!r} is given twice")
+        given[name] = value
+    return given
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentProfile:
     """Who an agent is and what it may use; plain data that loads from YAML or JSON.
@@ -94,9 +104,14 @@ class AgentProfile:
     def load(cls, path: "str | os.PathLike[str]") -> Self:
         """A profile from a file: JSON if its name ends with `.json`, otherwise YAML."""
         check_path("path", path)
-        text = Path(path).read_text(encoding="utf-8")
         try:
-            given = json.loads(text) if str(path).endswith(".json") else read_yaml(text)
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            why = f"the profile {os.fspath(path)!r} cannot be read: {error.strerror or error}; give the path of a file"
+            raise type(error)(why) from None
+        try:
+            is_json = str(path).endswith(".json")
+            given = json.loads(text, object_pairs_hook=_once) if is_json else read_yaml(text)
         except ValueError as error:
             raise ValueError(f"the profile {os.fspath(path)!r} cannot be read: {error}") from None
         if not isinstance(given, Mapping):

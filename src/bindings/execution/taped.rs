@@ -1,18 +1,20 @@
 //! Attempts on tape: recorded while they run, or answered from a cassette.
 
-use super::Execution;
 use super::start::{Envelope, InPlace};
 use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
-use crate::bindings::argument_checks::PreparedArguments;
-use crate::bindings::{job, json, text_of};
+use super::{Execution, arguments};
+use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
+use crate::bindings::{job, json, text_of, value};
 use crate::error::{ErrorContent, HubError};
 use crate::execute::{Answer, Fate};
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
+use crate::registry::Candidate;
 use crate::shape::content::ImageNotes;
 use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -27,14 +29,16 @@ impl Execution {
     ) -> PyResult<InPlace<'py>> {
         let (py, slot, label) = (slf.py(), start.slot, start.candidate.label());
         let name = start.candidate.spec().name.clone();
-        let arguments = arguments_of(py, &prepared);
+        let arguments = slf.get().taped_arguments(py, &start.candidate, &prepared);
         let execution = slf.get().state.lock().plan.as_ref().map(|plan| plan.run.begun());
         let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
+        let principal = slf.get().extras.as_ref().and_then(|extras| extras.principal.as_ref());
         match tape.begin(CallOnTape {
             kind: LineKind::Call,
             name: &name,
             candidate: &label,
             arguments,
+            principal: principal.map_or("", |principal| &principal.id),
             execution,
             listed,
         }) {
@@ -50,6 +54,33 @@ impl Execution {
                 let delay = tape.delay(&recording);
                 Self::replay(slf, slot, recording, delay).map(|()| None)
             }
+        }
+    }
+
+    /// The arguments by which a call is matched: JSON as the tool takes it. A value that became an object (a date, a model) is
+    /// in the form in which it was given, after the schema has coerced it.
+    fn taped_arguments(&self, py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Value {
+        let fitted = OnceCell::new();
+        let fitted = || {
+            let fit = || {
+                let given = self.state.lock().args.clone_ref(py);
+                let mut pass = CheckPass::new(self.checks, None);
+                let passed_on = self.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
+                pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
+                arguments::fit(candidate, given.bind(py), &mut pass).ok()
+            };
+            fitted.get_or_init(fit).as_ref()
+        };
+        match prepared {
+            PreparedArguments::Native(args) => args.as_value().clone(),
+            PreparedArguments::Keywords(kwargs) => {
+                let members = kwargs.bind(py).iter().map(|(name, value)| {
+                    let given = || fitted()?.get_item(&name).ok();
+                    (value::readable(&name).unwrap_or_default(), taped_value(&value, given))
+                });
+                Value::Object(members.collect())
+            }
+            PreparedArguments::Value(value) => taped_value(value.bind(py), || fitted().cloned()),
         }
     }
 
@@ -146,13 +177,15 @@ fn recorded_value(value: &Bound<'_, PyAny>, attempt: &Attempt) -> Value {
     })
 }
 
-/// Members that are not JSON are compared as null: they are objects of the program.
-fn arguments_of(py: Python<'_>, prepared: &PreparedArguments) -> Value {
-    let image = |object: &Bound<'_, PyAny>| json::image(object).map_or(Value::Null, |(value, _)| value);
-    match prepared {
-        PreparedArguments::Native(args) => args.as_value().clone(),
-        PreparedArguments::Keywords(kwargs) => image(kwargs.bind(py).as_any()),
-        PreparedArguments::Value(value) => image(value.bind(py)),
+/// An argument as it is recorded; `given` is what the caller gave for it.
+fn taped_value<'py>(value: &Bound<'py, PyAny>, given: impl FnOnce() -> Option<Bound<'py, PyAny>>) -> Value {
+    match json::image(value) {
+        Ok((json, opaque)) if opaque.is_empty() => json,
+        Ok(_) => given()
+            .and_then(|given| json::from_python(&given).ok())
+            .unwrap_or_else(|| json::with_texts(value)),
+        // Too large for a copy.
+        Err(_) => Value::Null,
     }
 }
 

@@ -133,3 +133,13 @@ def test_no_order_of_calls_gets_more_than_the_budget(names: list[str], calls: in
     assert len(made) <= calls
     assert sum(name.startswith("send_") for name in made) <= uses
     assert inner.spent["calls"] <= 5
+
+
+def test_a_profile_that_cannot_be_read_says_so_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"^the profile '.*none\.yaml' cannot be read: "):
+        AgentProfile.load(tmp_path / "none.yaml")
+    with pytest.raises(OSError, match=r"^the profile '.*' cannot be read: "):
+        AgentProfile.load(tmp_path)
+    (tmp_path / "twice.json").write_text('{"name": "a", "name": "b"}')
+    with pytest.raises(ValueError, match="the key 'name' is given twice"):
+        AgentProfile.load(tmp_path / "twice.json")

@@ -20,6 +20,7 @@ from support.gateway import LegacyClient, ask, call, python_of, served
 from support.issuers import AUDIENCE, ISSUER, Issuer, jwt_options
 from support.wire import audit_lines
 from toolhub import ToolError, ToolHub
+from toolhub.testing import record
 
 pytestmark = pytest.mark.anyio
 
@@ -378,3 +379,17 @@ def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> Non
     with pytest.raises((TypeError, ValueError, ToolError)) as refusal:
         ToolHub().asgi(**options)
     assert str(refusal.value).startswith(message)
+
+
+async def test_a_cassette_names_the_caller_of_a_served_call(hub: ToolHub, tmp_path: Path) -> None:
+    token = "tok-ann-1234567890abcdef"
+    with record(tmp_path / "calls.ndjson"):
+        async with served(hub, token={"ann": token}) as at:
+            assert (await call(at.url, "read_ping", token)).content == "pong"
+        await hub.execute("read_ping", {})
+    assert [
+        line["principal"] for line in audit_lines(tmp_path / "calls.ndjson") if line["type"] == "call"
+    ] == [
+        "token:ann",
+        "",
+    ]

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from toolhub import ToolHub
+from toolhub import ToolHub, _core
 from toolhub.testing import CassetteError, record, replay
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "reference" / "events.schema.json").read_text())
@@ -110,6 +110,11 @@ def test_a_wrong_cassette_says_which_line_is_wrong(cassette: Path, change: Any, 
     # Nothing is left switched on.
     with record(cassette):
         pass
+
+
+def test_a_mark_before_the_first_line_is_skipped(cassette: Path) -> None:
+    cassette.write_text(cassette.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    assert _core.cassette_events(cassette)
 
 
 def test_a_path_that_is_no_cassette(tmp_path: Path) -> None:

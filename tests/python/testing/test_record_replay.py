@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import datetime
+import decimal
+import enum
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
+import pydantic
+import pydantic_core
 import pytest
 
 from toolhub import ToolError, ToolHub
@@ -299,3 +306,101 @@ async def test_a_miss_in_chinese(path: Path) -> None:
     with pytest.raises(ReplayError), replay(path):
         missed = await hub.execute("add", {"a": 2})
         assert "最接近的记录在第 2 行：args.a：录下的是 1，给出的是 2" in missed["error"]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    label: str = ""
+
+
+class Payment(pydantic.BaseModel):
+    to: str
+    amount: int
+
+
+class Handmade:
+    """A type of the program, which pydantic builds from text; it reads as an address."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        schema: Any = pydantic_core.core_schema.no_info_after_validator_function(
+            lambda _: cls(), pydantic_core.core_schema.str_schema()
+        )
+        return schema
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "other"),
+    [
+        (datetime.date, "2026-01-01", "2027-01-01"),
+        (datetime.datetime, "2026-01-01T00:00:00", "2027-01-01T00:00:00"),
+        (decimal.Decimal, "1.1", "2.2"),
+        (Path, "/a", "/b"),
+        (Colour, "red", "blue"),
+        (Point, {"x": 1}, {"x": 2}),
+        (Payment, {"to": "ann", "amount": 5}, {"to": "eve", "amount": 5}),
+        (bytes, "one", "two"),
+        (uuid.UUID, "550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440001"),
+        (set[int], [1, 2], [1, 3]),
+        (list[datetime.date], ["2026-01-01"], ["2026-01-02"]),
+        (Handmade, "one", "two"),
+    ],
+)
+def test_arguments_that_become_objects_are_compared_as_they_were_given(
+    path: Path, kind: Any, given: Any, other: Any
+) -> None:
+    hub = ToolHub()
+
+    def take(value: Any) -> str:
+        return "taken"
+
+    take.__annotations__["value"] = kind
+    hub.register(take, read_only=True)
+    with record(path):
+        assert hub.call("take", {"value": given}).result == "taken"
+    assert lines(path)[1]["arguments"] == {"value": given}
+    with replay(path):
+        assert hub.call("take", {"value": given}).result == "taken"
+    with pytest.raises(ReplayError), replay(path):
+        hub.call("take", {"value": other})
+
+
+@pytest.mark.parametrize(
+    ("given", "other", "written"),
+    [
+        (b"one", b"two", "one"),
+        (b"\xff\x00", b"\xff\x01", "base64:/wA="),
+        (datetime.date(2026, 1, 1), datetime.date(2027, 1, 1), "2026-01-01"),
+        (decimal.Decimal("1.1"), decimal.Decimal("2.2"), "1.1"),
+        ({"b", "a", "c"}, {"a", "b"}, ["a", "b", "c"]),
+        ({10, 9}, {10, 8}, [9, 10]),
+        (Path("/a"), Path("/b"), str(Path("/a"))),
+        (float("nan"), float("inf"), "nan"),
+        ({1: "a"}, {2: "a"}, '{"1": "a"}'),
+        (Payment(to="ann", amount=5), Payment(to="eve", amount=5), {"to": "ann", "amount": 5}),
+        ({"when": datetime.date(2026, 1, 1)}, {"when": datetime.date(2026, 1, 2)}, {"when": "2026-01-01"}),
+        (object(), 1, None),
+    ],
+)
+def test_objects_of_the_program_are_recorded_as_json_or_text(
+    path: Path, given: Any, other: Any, written: Any
+) -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def take(value: object) -> str:
+        return "taken"
+
+    with record(path):
+        hub.call("take", {"value": given})
+    assert lines(path)[1]["arguments"] == {"value": written}
+    with replay(path):
+        assert hub.call("take", {"value": given}).result == "taken"
+    with pytest.raises(ReplayError), replay(path):
+        hub.call("take", {"value": other})

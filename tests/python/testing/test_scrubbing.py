@@ -51,6 +51,16 @@ FORMS = {
 
 # Each has WORD or RANDOM, which is the secret.
 TEXTS = [
+    f"<password>{RANDOM}</password>",
+    f'<add key="ApiKey" value="{RANDOM}"/>',
+    f"machine host login bob password {RANDOM}",
+    f"set password to {RANDOM}",
+    f"| password | {RANDOM} |",
+    f"password:\n  {RANDOM}",
+    f"user%3Dbob%26password%3D{RANDOM}%26x",
+    f'Authorization: Digest username="a", response="{RANDOM}"',
+    f'["-u", "bob:{RANDOM}"]',
+    f'{{"name": "ApiKey", "value": "{RANDOM}"}}',
     "Authorization: Basic dXNlcjpodW50ZXIycGFzcw== next",
     "Authorization: Basic dXNlcjpodW50ZXIycGFzcw==, Accept: x",
     f"Authorization: Bearer {RANDOM} next",
@@ -88,6 +98,9 @@ TEXTS = [
 ]
 
 ORDINARY = [
+    "sk-learn-contrib-imbalanced-learning-package",
+    "The word password: noun, a secret word",
+    "Ihr Passwort: vergessen?",
     "password: required",
     "password: optional, at least 8 characters",
     "token count: 512",
@@ -190,11 +203,13 @@ def test_secrets_are_known_by_their_place_in_a_text(hub: ToolHub, tmp_path: Path
         ["--password", "swordfish"],
         {"headers": {"Authorization": ["Bearer swordfish"]}},
         {"env": [f"API_KEY={WORD}"]},
+        ["-u", f"bob:{WORD}"],
+        {"key": RANDOM},
     ],
 )
 def test_everything_under_the_name_of_a_secret_is_one(value: Any) -> None:
     clean = json.dumps(scrub(value))
-    for secret in ("swordfish", "12345678", "1234", WORD):
+    for secret in ("swordfish", "12345678", "1234", WORD, RANDOM):
         assert secret not in clean
     assert scrub(json.loads(clean)) == json.loads(clean)
     # Its text is treated as it is.
@@ -216,6 +231,12 @@ def test_ordinary_text_stays(text: str) -> None:
         {"logprobs": {"tokens": ["Hello", " world"]}},
         {"session": {"id": 7, "title": "Morning", "starts": "2026-11-17T09:00:00Z"}},
         {"password": None, "token": True, "secret": ""},
+        {"next_page_token": "CAUQAA", "pageToken": "CAUQAA", "page_token": "CAUQAA"},
+        {"bos_token": "<s>", "eos_token": "</s>"},
+        {"session": "monday", "auth": "none", "pin": "top left"},
+        {"key": "customer_number_one", "page": 1},
+        {"key": 123456789},
+        ["-u", "1000:1000"],
         {
             "name": "get_token",
             "description": "Get a token.",
@@ -368,6 +389,17 @@ def test_plain_words_stay(text: str) -> None:
         "-",
         " ",
         "密码：",
+        "<password>",
+        "</",
+        "%3D",
+        "token%3D",
+        "|",
+        "| password ",
+        'key="a" value="',
+        "password:\n ",
+        "password ",
+        'Digest response="',
+        '"-u", ',
         "sk.eyJ",
         "ghp_" + "a" * 20 + " ",
     ],
