@@ -28,7 +28,7 @@ pub use runs::{NOT_SENT, RunCall, RunClaim, RunMemory, Settlement};
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
-use queue::LedgerTask;
+use queue::{LedgerTask, TaskKind};
 use run_marks::RunMarks;
 use runs::RunPlace;
 use rusqlite::Connection;
@@ -103,7 +103,7 @@ impl Ledger {
             ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
             call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), may_be_late: true });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), kind: TaskKind::MayBeLate });
     }
 
     /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
@@ -161,7 +161,7 @@ impl Ledger {
             rows::reap(connection, path.as_deref(), owner)?;
             rows::list(connection, &filter)
         };
-        self.ask(list, done);
+        self.ask_as(TaskKind::OnlyReads, list, done);
     }
 
     /// Decides about a row. False if there is none that can be decided about.
@@ -210,7 +210,9 @@ impl Ledger {
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
-        self.ask(move |connection, _| approvals::pending(connection, principal.as_deref()), done);
+        let pending =
+            move |connection: &Connection, _: &str| approvals::pending(connection, principal.as_deref());
+        self.ask_as(TaskKind::OnlyReads, pending, done);
     }
 
     /// Answers a question. False if none of this id waits.
@@ -238,6 +240,15 @@ impl Ledger {
 
     fn ask<T: Send + 'static>(
         &self,
+        work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
+        done: LedgerDone<T>,
+    ) {
+        self.ask_as(TaskKind::Now, work, done);
+    }
+
+    fn ask_as<T: Send + 'static>(
+        &self,
+        kind: TaskKind,
         mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
@@ -251,7 +262,7 @@ impl Ledger {
             let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
             done(written.and(answer));
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), may_be_late: false });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), kind });
     }
 
     fn put(&self, task: LedgerTask) {

@@ -94,7 +94,8 @@ def test_an_older_copy_that_has_the_run_does_nothing_again(
     with opened() as hub:
         for to in again:
             refused = hub.call("send_mail", {"to": to}, run="monday")
-            assert refused.kind == "not_allowed" and "the store that had run 'monday'" in str(refused.error)
+            assert refused.kind == "not_allowed"
+            assert "the store that had run 'monday'" in str(refused.error)
         with pytest.raises(ToolError, match="cannot be resumed: the store that had run 'monday' was lost"):
             hub.resume("monday")
         assert hub.call("send_mail", {"to": "bob"}, run="tuesday").success
@@ -110,7 +111,8 @@ def test_the_notes_of_runs_do_not_grow_with_their_calls(
         size = notes.stat().st_size
         calls = [("send_mail", {"to": str(number)}) for number in range(64)]
         assert all(result.success for result in hub.call_many(calls, run="monday"))
-        assert len(sent) == 65 and notes.stat().st_size == size
+        assert len(sent) == 65
+        assert notes.stat().st_size == size
 
 
 def test_an_approval_that_was_used_is_used_in_an_older_copy_too(
