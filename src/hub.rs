@@ -434,7 +434,7 @@ impl Hub {
         let result = plan.conclude(&answers);
         let error = |slot: usize| answers[slot].as_ref().and_then(|answer| answer.as_ref().err());
         if let Some(rows) = plan.ended_rows(error) {
-            rows.write(result.is_ok(), || Some(kept_result(&result).to_string()));
+            rows.write(result.is_ok(), || Some(kept_result(&result)));
         }
         RunReport { plan, answers, result }
     }

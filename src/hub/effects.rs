@@ -4,6 +4,7 @@ use super::replay_memory::ReplaySlot;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
+use crate::secret::scrubbed_text;
 use crate::store::ledger::{
     EffectEnd, EffectState, Ledger, NOT_SENT, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
@@ -159,7 +160,7 @@ impl EndedRows {
     }
 
     /// Writes how the attempts ended, and in a run what the call gave; `result` is asked only if it is kept.
-    pub fn write(self, has_succeeded: bool, result: impl FnOnce() -> Option<String>) {
+    pub fn write(self, has_succeeded: bool, result: impl FnOnce() -> Option<Value>) {
         let EndedRows { recorder, ends } = self;
         let call = recorder.record.lock().take().map(|CallRecord { call, ticket, .. }| {
             let is_unknown = ends.iter().any(|end| end.state == EffectState::Unknown);
@@ -169,11 +170,19 @@ impl EndedRows {
             if kept.is_some() {
                 ticket.consume();
             }
-            (call, kept)
+            (call, kept.map(|kept| without_secrets(kept).to_string()))
         });
         kill_point();
         recorder.ledger.finish(ends, call);
     }
+}
+
+/// People read what failed in the ledger too. A value stays as it is: the run goes on with it.
+fn without_secrets(mut kept: Value) -> Value {
+    if let Some(Value::String(error)) = kept.get_mut("error") {
+        *error = scrubbed_text(error).into_owned();
+    }
+    kept
 }
 
 fn is_not_sent(end: &EffectEnd) -> bool {

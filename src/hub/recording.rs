@@ -9,6 +9,7 @@ use crate::execute::{BeforeSend, Fate};
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{EffectEnd, EffectState, Ledger, NOT_SENT};
+use crate::store::real_place;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -183,7 +184,7 @@ impl PlannedRun {
 impl Hub {
     /// Notes that the store is in this file but cannot be used.
     pub fn go_without_store(&self, path: &std::path::Path) {
-        self.record_in(path);
+        self.record_in(&real_place(path));
         self.has_no_store.store(true, Ordering::Relaxed);
     }
 }

@@ -15,6 +15,9 @@ const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 /// The files of an SQLite database: itself, its log, and the index of the log.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
+/// The most links that are followed to a file, as systems do.
+const MOST_LINKS: usize = 40;
+
 pub struct StoreFile {
     pub connection: Connection,
     pub id: FileId,
@@ -80,8 +83,7 @@ impl StoreFile {
         if !fs::metadata(path).is_ok_and(|data| data.is_file()) {
             return None;
         }
-        // Changes that a killed process, or one still running, has not moved into the file yet.
-        let has_log = fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0);
+        let has_log = has_log(path);
         let (file, state) = read_immutable(path)?;
         let missing = if has_log { " except for its '-wal', which cannot be read here" } else { "" };
         let notice = format!(
@@ -164,6 +166,24 @@ impl FileId {
     }
 }
 
+/// Where a file really is. Two hubs that name it in different ways, one through a link, must name the files beside it alike.
+pub fn real_place(path: &Path) -> PathBuf {
+    let mut place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    // A link may lead to a file that is still to be created, and that through another link.
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = fs::canonicalize(&place) {
+            return real;
+        }
+        let Ok(target) = fs::read_link(&place) else { break };
+        place = place.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    }
+    let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, place.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => place,
+    }
+}
+
 /// How long an error may last before it counts.
 fn patience_with(error: &rusqlite::Error) -> Option<Duration> {
     match error.sqlite_error_code()? {
@@ -181,6 +201,19 @@ pub fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(Duration::ZERO)?;
     Ok(connection)
+}
+
+/// Connections to a file that cannot be written, the best first: SQLite reads some of them only if it may ignore the log,
+/// which counts only if there is none.
+pub fn readers(path: &Path) -> impl Iterator<Item = Connection> {
+    let plain = reader(path).ok();
+    let immutable = (!has_log(path)).then(|| read_immutable(path)).flatten().map(|(file, _)| file.connection);
+    plain.into_iter().chain(immutable)
+}
+
+/// Whether there are changes that a killed process, or one still running, has not moved into the file yet.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0)
 }
 
 fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {

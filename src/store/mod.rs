@@ -34,6 +34,7 @@ pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
 use crate::stats::StatsSink;
+pub use file::real_place;
 use file::{OpenedFile, StoreFile};
 use fork::OpenStore;
 use parking_lot::Mutex;
@@ -63,7 +64,7 @@ impl Store {
     /// Opens or creates the file, which keeps `results_limit` bytes of results. Returns notices for the user; without a
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let path = real_place(path);
         let OpenedFile { file, state, mut notice, is_read_only, is_complete } = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),

@@ -65,6 +65,8 @@ pub const STEPS: &[&str] = &[
         decided_at INTEGER
      ) WITHOUT ROWID;
      CREATE INDEX approvals_digest ON approvals (digest, state);",
+    // 4: the number of rows that a run has begun, which is noted beside the file too.
+    "ALTER TABLE runs ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;",
 ];
 
 #[cfg(test)]

@@ -75,9 +75,13 @@ def run(given: "argparse.Namespace") -> int:
 
 
 def _lists(hub: "ToolHub", server: str, name: str) -> bool:
-    """Whether a server lists a tool, as far as it has listed any."""
-    listed = [tool.name for tool in hub.tools(server=server)]
-    return not listed or name in listed
+    """Whether a server lists a tool. One that cannot list its tools may have it."""
+
+    def is_listed() -> bool:
+        return any(tool.name == name for tool in hub.tools(server=server))
+
+    # A list that is still under way is waited for.
+    return is_listed() or bool(hub.refresh_sync([server]).failed) or is_listed()
 
 
 def _put(result: "ToolResult", given: "argparse.Namespace") -> None:

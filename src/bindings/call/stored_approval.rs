@@ -100,7 +100,7 @@ impl CallDriver {
         let answer = known.lock().take().unwrap_or_else(|| Err("it gave no answer".to_owned()));
         let name = self.plan.lock().request().target.name().clone();
         let verdict = match answer {
-            Ok(ApprovalAnswer::Approved) => Verdict::Approved,
+            Ok(ApprovalAnswer::Approved(_)) => Verdict::Approved,
             Ok(ApprovalAnswer::Denied(None)) => Verdict::Refused("it was not approved".to_owned()),
             Ok(ApprovalAnswer::Denied(Some(reason))) => {
                 Verdict::Refused(format!("it was not approved: {}", error_line(&reason, LONGEST)))

@@ -75,7 +75,7 @@ pub(super) fn write(py: Python<'_>, rows: Option<EndedRows>, result: Option<&Bou
     kill_point();
     let success = result.and_then(|result| result.get_item(intern!(py, "success")).ok().flatten());
     let has_succeeded = success.is_some_and(|success| success.is_truthy().unwrap_or(false));
-    rows.write(has_succeeded, || result.map(|result| kept(result, has_succeeded).to_string()));
+    rows.write(has_succeeded, || result.map(|result| kept(result, has_succeeded)));
 }
 
 /// A result as a run keeps it. A value that is no JSON is kept as it reads.

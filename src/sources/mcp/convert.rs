@@ -25,9 +25,9 @@ pub enum CallAnswer {
 /// Reads one answer. A final one keeps the raw text if `keep_raw`.
 pub fn answer(tool: &str, raw: Box<RawValue>, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
-        .map_err(|error| protocol(format!("the answer of '{}': {error}", clip(tool))))?;
+        .map_err(|error| unreadable(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
-        return Err(protocol(format!("the answer of '{}' is not an object", clip(tool))));
+        return Err(unreadable(format!("the answer of '{}' is not an object", clip(tool))));
     };
     match map.get("resultType").and_then(Value::as_str) {
         Some("input_required") => {
@@ -42,7 +42,7 @@ pub fn answer(tool: &str, raw: Box<RawValue>, keep_raw: bool) -> Result<CallAnsw
         Some("complete") | None => {}
         Some(unknown) => {
             let text = format!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
-            return Err(protocol(text).with_outcome(Outcome::Unknown));
+            return Err(unreadable(text));
         }
     }
     // The older protocol has the task inside, and no word for it outside.
@@ -63,7 +63,7 @@ pub fn finished(
     let content = match map.remove("content") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(blocks)) => blocks,
-        Some(_) => return Err(protocol(format!("the content of '{}' is not a list", clip(tool)))),
+        Some(_) => return Err(unreadable(format!("the content of '{}' is not a list", clip(tool)))),
     };
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
     if map.get("isError").and_then(Value::as_bool) == Some(true) {
@@ -132,6 +132,11 @@ fn reported(tool: &str, content: &[Value], structured: Option<&Value>) -> String
         "" => format!("Tool '{}' reported an error without saying which.", clip(tool)),
         _ => message,
     }
+}
+
+/// The error of an answer to a call that cannot be read: the tool may have run.
+pub fn unreadable(what: String) -> HubError {
+    protocol(what).with_outcome(Outcome::Unknown)
 }
 
 pub fn protocol(what: String) -> HubError {

@@ -10,7 +10,7 @@
 
 use super::backoff;
 use super::connection::{Connection, RequestExtras};
-use super::convert::{finished, protocol};
+use super::convert::{finished, protocol, unreadable};
 use super::inbox::CallOwner;
 use super::message::Params;
 use super::protocol::Era;
@@ -53,7 +53,7 @@ pub async fn finish(
     ctx: &CallContext,
 ) -> Result<ToolOutput, HubError> {
     let id = seed.get("taskId").and_then(Value::as_str);
-    let id = id.ok_or_else(|| protocol(format!("the task of '{}' has no id", clip(tool))))?;
+    let id = id.ok_or_else(|| unreadable(format!("the task of '{}' has no id", clip(tool))))?;
     if let Some(on_task) = &ctx.extras.on_task {
         on_task();
     }
@@ -125,7 +125,7 @@ impl Followed<'_> {
             return Ok(());
         }
         let text = format!("tasks/get of '{}': the answer does not have the id of the task", clip(self.tool));
-        Err(protocol(text).with_outcome(Outcome::Unknown))
+        Err(unreadable(text))
     }
 
     fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
@@ -135,7 +135,7 @@ impl Followed<'_> {
                 let raw = self.ctx.extras.keep_raw.then(|| serde_json::value::to_raw_value(&result).ok());
                 finished(self.tool, result, raw.flatten().map(Arc::from))
             }
-            _ => Err(protocol(format!("the task of '{}' ended without a result", clip(self.tool)))),
+            _ => Err(unreadable(format!("the task of '{}' ended without a result", clip(self.tool)))),
         }
     }
 

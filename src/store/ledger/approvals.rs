@@ -1,6 +1,7 @@
 //! Approvals: each is bound to the digest of what was shown, is used once, and expires.
 
 use super::owner::new_id;
+use super::run_marks::RunMarks;
 use crate::store::time::now;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -22,8 +23,8 @@ pub struct ApprovalQuestion {
 /// What is known about the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApprovalAnswer {
-    /// Given, and used up by this.
-    Approved,
+    /// Given under this id, and used up by this.
+    Approved(String),
     Denied(Option<String>),
     /// Asked, under this id.
     Pending(String),
@@ -46,7 +47,11 @@ pub struct PendingApproval {
 }
 
 /// Uses an approval up, or asks for one.
-pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
+pub fn ask(
+    connection: &Connection,
+    marks: Option<&RunMarks>,
+    question: &ApprovalQuestion,
+) -> rusqlite::Result<ApprovalAnswer> {
     let known: Option<(String, String, Option<String>)> = connection
         .prepare_cached(
             "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state <> 'used' AND expires_at > ?2
@@ -56,8 +61,12 @@ pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Re
         .optional()?;
     match known {
         Some((id, state, _)) if state == "approved" => {
-            connection.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [id])?;
-            Ok(ApprovalAnswer::Approved)
+            connection.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [&id])?;
+            match marks.is_some_and(|marks| marks.is_used(&id)) {
+                // This store is a copy from before it was used.
+                true => ask(connection, marks, question),
+                false => Ok(ApprovalAnswer::Approved(id)),
+            }
         }
         Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
         Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),

@@ -28,7 +28,7 @@ pub use runs::{NOT_SENT, RunCall, RunClaim, RunMemory, Settlement};
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
-use queue::LedgerTask;
+use queue::{LedgerTask, TaskKind};
 use run_marks::RunMarks;
 use runs::RunPlace;
 use rusqlite::Connection;
@@ -75,11 +75,22 @@ impl Ledger {
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
     pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
         let prunes = self.begun.fetch_add(1, Ordering::Relaxed) % PRUNED_EVERY == PRUNED_EVERY - 1;
-        let work = move |connection: &Connection, owner: &str| {
+        let run = new.run.clone().map(|run| (new.principal.clone(), run));
+        let begin = move |connection: &Connection, owner: &str| {
             rows::insert(connection, &new, owner)?;
-            if prunes { rows::prune(connection, MOST_ROWS) } else { Ok(()) }
+            let count = |run: &String| runs::count(connection, &new.principal, run, owner);
+            let number = new.run.as_ref().map(count).transpose()?;
+            if prunes {
+                rows::prune(connection, MOST_ROWS)?;
+            }
+            Ok(number)
         };
-        self.put(LedgerTask { work: Box::new(work), done, may_be_late: false });
+        let marks = self.marks.clone();
+        let noted = move |number: Option<u64>| match (marks, run, number) {
+            (Some(marks), Some((principal, run)), Some(number)) => marks.raise((&principal, &run), number),
+            _ => Ok(()),
+        };
+        self.ask(begin, Box::new(move |begun| done(begun.and_then(noted))));
     }
 
     /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
@@ -92,7 +103,7 @@ impl Ledger {
             ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
             call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), may_be_late: true });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), kind: TaskKind::MayBeLate });
     }
 
     /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
@@ -150,7 +161,7 @@ impl Ledger {
             rows::reap(connection, path.as_deref(), owner)?;
             rows::list(connection, &filter)
         };
-        self.ask(list, done);
+        self.ask_as(TaskKind::OnlyReads, list, done);
     }
 
     /// Decides about a row. False if there is none that can be decided about.
@@ -171,7 +182,7 @@ impl Ledger {
 
     /// Uses an approval up, or asks for one.
     pub fn ask_approval(&self, question: ApprovalQuestion, done: LedgerDone<ApprovalAnswer>) {
-        self.ask(move |connection, _| approvals::ask(connection, &question), done);
+        self.ask_approval_knowing(None, question, done);
     }
 
     /// The answer to a question, if it was given and can be used. It is not used up by this.
@@ -186,15 +197,22 @@ impl Ledger {
         question: ApprovalQuestion,
         done: LedgerDone<ApprovalAnswer>,
     ) {
+        let (marks, noting) = (self.marks.clone(), self.marks.clone());
         let ask = move |connection: &Connection, _: &str| {
             known.iter().try_for_each(|known| approvals::adopt(connection, &question, known))?;
-            approvals::ask(connection, &question)
+            approvals::ask(connection, marks.as_deref(), &question)
         };
-        self.ask(ask, done);
+        let noted = move |answer: ApprovalAnswer| match (&answer, noting) {
+            (ApprovalAnswer::Approved(id), Some(marks)) => marks.use_up(id).map(|()| answer),
+            _ => Ok(answer),
+        };
+        self.ask(ask, Box::new(move |answer| done(answer.and_then(noted))));
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
-        self.ask(move |connection, _| approvals::pending(connection, principal.as_deref()), done);
+        let pending =
+            move |connection: &Connection, _: &str| approvals::pending(connection, principal.as_deref());
+        self.ask_as(TaskKind::OnlyReads, pending, done);
     }
 
     /// Answers a question. False if none of this id waits.
@@ -222,6 +240,15 @@ impl Ledger {
 
     fn ask<T: Send + 'static>(
         &self,
+        work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
+        done: LedgerDone<T>,
+    ) {
+        self.ask_as(TaskKind::Now, work, done);
+    }
+
+    fn ask_as<T: Send + 'static>(
+        &self,
+        kind: TaskKind,
         mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
@@ -235,7 +262,7 @@ impl Ledger {
             let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
             done(written.and(answer));
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), may_be_late: false });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), kind });
     }
 
     fn put(&self, task: LedgerTask) {

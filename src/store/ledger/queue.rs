@@ -6,7 +6,7 @@
 
 use super::owner::LedgerOwner;
 use crate::kill_point::kill_point;
-use crate::store::file::{FileId, FileProblem, StoreFile};
+use crate::store::file::{FileId, FileProblem, StoreFile, readers};
 use crate::store::fork::{self, OpenStore};
 use crate::store::schema::{self, STEPS};
 use crate::store::writer;
@@ -28,12 +28,22 @@ pub type LedgerFailure = String;
 /// May run more than once: a transaction that fails as a whole is repeated one by one.
 pub type LedgerWork = Box<dyn FnMut(&Connection, &str) -> rusqlite::Result<()> + Send>;
 
+/// What becomes of a task if the file cannot be written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TaskKind {
+    /// It fails.
+    Now,
+    /// Nobody waits for it: it is tried again later.
+    MayBeLate,
+    /// It is done all the same, as far as the file can be read.
+    OnlyReads,
+}
+
 pub struct LedgerTask {
     pub work: LedgerWork,
     /// Called on the thread of the ledger, after the commit.
     pub done: Box<dyn FnOnce(Result<(), LedgerFailure>) + Send>,
-    /// Nobody waits for it: if the file cannot be written, it is tried again later.
-    pub may_be_late: bool,
+    pub kind: TaskKind,
 }
 
 /// Why a commit failed.
@@ -144,9 +154,12 @@ impl LedgerQueue {
                 batch.into_iter().flat_map(|task| self.write(vec![task])).collect()
             }
             Err(failure) => {
-                let is_late = |task: &LedgerTask| task.may_be_late && !failure.is_of_one;
+                let is_late = |task: &LedgerTask| task.kind == TaskKind::MayBeLate && !failure.is_of_one;
                 let (late, failed): (Vec<_>, Vec<_>) = batch.into_iter().partition(is_late);
-                failed.into_iter().for_each(|task| (task.done)(Err(failure.why.clone())));
+                for mut task in failed {
+                    let is_read = task.kind == TaskKind::OnlyReads && self.read(&mut task);
+                    (task.done)(if is_read { Ok(()) } else { Err(failure.why.clone()) });
+                }
                 late
             }
         }
@@ -177,6 +190,17 @@ impl LedgerQueue {
         written
     }
 
+    /// Does a task that only reads with a file that cannot be written. False if it cannot be read either.
+    fn read(&self, task: &mut LedgerTask) -> bool {
+        let _gate = fork::pass();
+        let file = self.file.lock();
+        let Some(path) = &self.path else { return false };
+        if file.known.is_some_and(|known| known != FileId::of(path)) {
+            return false;
+        }
+        readers(path).any(|connection| (task.work)(&connection, "").is_ok())
+    }
+
     fn connection(&self, file: &mut LedgerFile) -> Result<Connection, LedgerFailure> {
         let Some(path) = &self.path else {
             file.owner.get_or_insert_with(LedgerOwner::in_memory);
@@ -188,7 +212,9 @@ impl LedgerQueue {
             return Err("it was removed or replaced while it was in use".to_owned());
         }
         if file.owner.is_none() {
-            let owner = LedgerOwner::new(path).map_err(|error| format!("it cannot be written ({error})"))?;
+            let owner = LedgerOwner::new(path).map_err(|error| {
+                format!("nothing can be written beside it: {error}; make the file and its folder writable")
+            })?;
             file.owner = Some(owner);
         }
         let connection = match file.open.take() {

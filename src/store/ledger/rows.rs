@@ -123,6 +123,9 @@ pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
 /// What processes that have ended left behind may have happened.
 pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite::Result<()> {
     let Some(path) = path else { return Ok(()) };
+    if connection.is_readonly(rusqlite::MAIN_DB)? {
+        return Ok(());
+    }
     let mut owners = connection
         .prepare_cached("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
     let owners: Vec<String> = owners.query_map([own], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -1,13 +1,16 @@
 //! The runs of a store, noted beside it. A run protects from doing something twice only as long as its loss is noticed: in a
-//! new store every call of it would be the first one.
+//! new store every call of it would be the first one, and in an older copy every call that was made since.
 //!
-//! A run that is noted and not in the store was in one that is gone, was damaged and renamed, or was replaced by an older
-//! copy. Its calls are refused. A run is noted after it was written and before anything is sent, so a process that is killed
-//! in between leaves one that can be resumed.
+//! Each run has a line of a fixed size: its digest, and the number of its last row that may have been sent. The number is
+//! raised in place. A run that is noted and not in the store, or is there with a lower number, was in a store that is gone,
+//! was damaged and renamed, or was replaced by an older copy. Its calls are refused. Notes are written after what they note
+//! was committed and before anything is sent, so a process that is killed in between leaves a run that can be resumed.
+//!
+//! An approval that was used has a line too: in an older copy it would be free to use again.
 
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +20,21 @@ const NOTE: &str = "# The runs of the store beside this file, as digests. Calls 
 
 /// Bytes of a digest that are noted.
 const LENGTH: usize = 16;
+/// Characters of a digest.
+const DIGITS: usize = 2 * LENGTH;
+/// Characters of a line: digest, space, number. Lines of earlier versions have no number.
+const WIDTH: usize = DIGITS + 1 + 16;
 
 type RunMark = [u8; LENGTH];
+
+/// What is noted of one run.
+#[derive(Clone, Copy, Default)]
+struct RunNote {
+    /// The number of its last row.
+    number: u64,
+    /// Where its line begins; `None` for one without a number.
+    at: Option<u64>,
+}
 
 /// The runs that are noted in one file.
 pub struct RunMarks {
@@ -28,7 +44,7 @@ pub struct RunMarks {
 
 #[derive(Default)]
 struct ReadMarks {
-    known: HashSet<RunMark>,
+    known: HashMap<RunMark, RunNote>,
     /// How much of the file is read.
     length: u64,
 }
@@ -40,31 +56,99 @@ impl RunMarks {
         RunMarks { path: PathBuf::from(name), read: Mutex::default() }
     }
 
-    /// Whether a run that is not in the store was in it. Where the notes cannot be read, it may have been.
-    pub fn is_lost(&self, principal: &str, run: &str) -> bool {
-        let mut read = self.read.lock();
-        self.refresh(&mut read).is_err() || read.known.contains(&mark(principal, run))
+    /// Whether a run was in another store, or further in this one. `begun` is the number of its last row in the store, `None`
+    /// if the run is not there. Where the notes cannot be read, it may have been.
+    pub fn is_lost(&self, (principal, run): (&str, &str), begun: Option<u64>) -> bool {
+        match self.noted(&mark(principal, run)) {
+            Ok(None) => false,
+            Ok(Some(number)) => begun.is_none_or(|begun| begun < number),
+            Err(_) => true,
+        }
     }
 
     /// Notes a run of the store, if it is not noted yet.
     pub fn note(&self, principal: &str, run: &str) -> Result<(), String> {
         let mark = mark(principal, run);
         let mut read = self.read.lock();
-        if read.known.contains(&mark) {
+        if read.known.contains_key(&mark) {
             return Ok(());
         }
-        self.append(&mark)
-            .map_err(|error| format!("'{}' cannot be written: {error}", self.path.display()))?;
-        read.known.insert(mark);
-        Ok(())
+        self.add(&mut read, &mark, 0).map_err(|error| self.unwritable(&error))
     }
 
-    /// In one write, with a line of its own whatever a process that was killed has left.
-    fn append(&self, mark: &RunMark) -> io::Result<()> {
+    /// Notes that a row of a run may be sent from now on.
+    pub fn raise(&self, (principal, run): (&str, &str), number: u64) -> Result<(), String> {
+        let mark = mark(principal, run);
+        let mut read = self.read.lock();
+        let known = read.known.get(&mark).copied().unwrap_or_default();
+        if number <= known.number {
+            return Err(format!("it is older than '{}' says", self.path.display()));
+        }
+        let raised = match known.at.map(|at| self.overwrite(&mark, at, number)) {
+            Some(Ok(true)) => {
+                read.known.insert(mark, RunNote { number, ..known });
+                Ok(())
+            }
+            // It has no number yet, or the file was removed or replaced while it was in use.
+            None | Some(Ok(false)) => self.add(&mut read, &mark, number),
+            Some(Err(error)) => Err(error),
+        };
+        raised.map_err(|error| self.unwritable(&error))
+    }
+
+    /// Whether this approval was used. Where the notes cannot be read, it may have been.
+    pub fn is_used(&self, approval: &str) -> bool {
+        self.noted(&approval_mark(approval)).map_or(true, |noted| noted.is_some())
+    }
+
+    /// Notes that an approval is used.
+    pub fn use_up(&self, approval: &str) -> Result<(), String> {
+        self.add(&mut self.read.lock(), &approval_mark(approval), 0).map_err(|error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &io::Error) -> String {
+        format!("'{}' cannot be written: {error}", self.path.display())
+    }
+
+    /// The number that is noted now, by other processes too.
+    fn noted(&self, mark: &RunMark) -> io::Result<Option<u64>> {
+        let mut read = self.read.lock();
+        self.refresh(&mut read)?;
+        let Some(known) = read.known.get(mark).copied() else { return Ok(None) };
+        let Some(at) = known.at else { return Ok(Some(known.number)) };
+        let mut file = File::open(&self.path)?;
+        if let Some(number) = number_at(&mut file, mark, at)? {
+            read.known.insert(*mark, RunNote { number, ..known });
+            return Ok(Some(number));
+        }
+        // Another file is in the place of the one that was read.
+        *read = ReadMarks::default();
+        self.refresh(&mut read)?;
+        Ok(read.known.get(mark).map(|known| known.number))
+    }
+
+    /// Raises the number of a line. False if the line is not there any more.
+    fn overwrite(&self, mark: &RunMark, at: u64, number: u64) -> io::Result<bool> {
+        let mut file = match OpenOptions::new().read(true).write(true).open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
+        };
+        let Some(noted) = number_at(&mut file, mark, at)? else { return Ok(false) };
+        // Another process that had the run in between may have noted more.
+        if noted < number {
+            file.seek(SeekFrom::Start(at + DIGITS as u64 + 1))?;
+            file.write_all(format!("{number:016x}").as_bytes())?;
+        }
+        Ok(true)
+    }
+
+    /// Adds a line, in one write, and at its beginning whatever a process that was killed has left.
+    fn add(&self, read: &mut ReadMarks, mark: &RunMark, number: u64) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
         let note = if file.metadata()?.len() == 0 { NOTE } else { "\n" };
         let digits: String = mark.iter().map(|byte| format!("{byte:02x}")).collect();
-        file.write_all(format!("{note}{digits}\n").as_bytes())
+        file.write_all(format!("{note}{digits} {number:016x}\n").as_bytes())?;
+        self.refresh(read)
     }
 
     /// Reads what was added, by other processes too.
@@ -85,29 +169,62 @@ impl RunMarks {
         let mut added = Vec::new();
         file.read_to_end(&mut added)?;
         let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        read.known.extend(added[..whole].split(|byte| *byte == b'\n').filter_map(parsed));
-        read.length += whole as u64;
+        for line in added[..whole].split_inclusive(|byte| *byte == b'\n') {
+            let at = read.length;
+            read.length += line.len() as u64;
+            let Some((mark, number)) = parsed(&line[..line.len() - 1]) else { continue };
+            let known = read.known.entry(mark).or_default();
+            // All processes raise the first line of a run that has a number.
+            if let (None, Some(number)) = (known.at, number) {
+                *known = RunNote { number, at: Some(at) };
+            }
+        }
         Ok(())
     }
 }
 
-fn parsed(line: &[u8]) -> Option<RunMark> {
-    let mut mark = RunMark::default();
-    if line.len() != 2 * LENGTH {
-        return None;
+/// The number of the line at a place. `None` if it is not the line of this run.
+fn number_at(file: &mut File, mark: &RunMark, at: u64) -> io::Result<Option<u64>> {
+    let mut line = [0; WIDTH];
+    file.seek(SeekFrom::Start(at))?;
+    match file.read_exact(&mut line) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
     }
-    for (byte, digits) in mark.iter_mut().zip(line.chunks(2)) {
+    Ok(parsed(&line).filter(|(found, _)| found == mark).and_then(|(_, number)| number))
+}
+
+/// The run of a line, and its number if it has one.
+fn parsed(line: &[u8]) -> Option<(RunMark, Option<u64>)> {
+    let (digits, number) = match line.len() {
+        DIGITS => (line, None),
+        WIDTH if line[DIGITS] == b' ' => {
+            let number = std::str::from_utf8(&line[DIGITS + 1..]).ok()?;
+            // One that cannot be read may have been any.
+            (&line[..DIGITS], Some(u64::from_str_radix(number, 16).unwrap_or(u64::MAX)))
+        }
+        _ => return None,
+    };
+    let mut mark = RunMark::default();
+    for (byte, digits) in mark.iter_mut().zip(digits.chunks(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
     }
-    Some(mark)
+    Some((mark, number))
 }
 
 fn mark(principal: &str, run: &str) -> RunMark {
-    let mut context = Context::new(&SHA256);
     // With its length, so that no other pair has the same bytes.
-    context.update(&(principal.len() as u64).to_le_bytes());
-    context.update(principal.as_bytes());
-    context.update(run.as_bytes());
+    digest(&[&(principal.len() as u64).to_le_bytes(), principal.as_bytes(), run.as_bytes()])
+}
+
+/// No principal has this length, so no run has the mark of an approval.
+fn approval_mark(approval: &str) -> RunMark {
+    digest(&[&u64::MAX.to_le_bytes(), approval.as_bytes()])
+}
+
+fn digest(parts: &[&[u8]]) -> RunMark {
+    let mut context = Context::new(&SHA256);
+    parts.iter().for_each(|part| context.update(part));
     let mut mark = RunMark::default();
     mark.copy_from_slice(&context.finish().as_ref()[..LENGTH]);
     mark
@@ -115,21 +232,58 @@ fn mark(principal: &str, run: &str) -> RunMark {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
+
+    const MONDAY: (&str, &str) = ("", "monday");
+
+    fn two_readers() -> (RunMarks, RunMarks) {
+        let store = std::env::temp_dir().join(format!("toolhub-runs-{}", crate::store::ledger::new_row_id()));
+        (RunMarks::beside(&store), RunMarks::beside(&store))
+    }
 
     #[test]
     fn a_noted_run_is_lost_for_other_readers_too_and_half_a_line_harms_no_other() {
-        let store = std::env::temp_dir().join(format!("toolhub-runs-{}", crate::store::ledger::new_row_id()));
-        let (one, other) = (RunMarks::beside(&store), RunMarks::beside(&store));
-        assert!(!other.is_lost("", "monday"));
+        let (one, other) = two_readers();
+        assert!(!other.is_lost(MONDAY, None));
         one.note("", "monday").unwrap();
         one.note("", "monday").unwrap();
-        assert!(other.is_lost("", "monday"));
-        assert!(!other.is_lost("m", "onday"));
-        std::fs::OpenOptions::new().append(true).open(&one.path).unwrap().write_all(b"0123").unwrap();
+        assert!(other.is_lost(MONDAY, None));
+        assert!(!other.is_lost(("m", "onday"), None));
+        OpenOptions::new().append(true).open(&one.path).unwrap().write_all(b"0123").unwrap();
         one.note("ann", "monday").unwrap();
-        assert!(other.is_lost("ann", "monday"));
+        assert!(other.is_lost(("ann", "monday"), None));
         std::fs::remove_file(&one.path).unwrap();
-        assert!(!other.is_lost("", "monday"));
+        assert!(!other.is_lost(MONDAY, None));
+    }
+
+    #[test]
+    fn a_number_is_raised_in_place_and_other_readers_see_it() {
+        let (one, other) = two_readers();
+        one.note("", "monday").unwrap();
+        one.note("", "tuesday").unwrap();
+        assert!(!other.is_lost(MONDAY, Some(0)));
+        let length = std::fs::metadata(&one.path).unwrap().len();
+        (1..=300).for_each(|number| one.raise(MONDAY, number).unwrap());
+        assert_eq!(std::fs::metadata(&one.path).unwrap().len(), length);
+        assert!(other.is_lost(MONDAY, Some(299)) && !other.is_lost(MONDAY, Some(300)));
+        assert!(!other.is_lost(("", "tuesday"), Some(0)));
+        assert!(one.raise(MONDAY, 300).is_err(), "the store is older");
+        std::fs::remove_file(&one.path).unwrap();
+        one.raise(MONDAY, 301).unwrap();
+        assert!(other.is_lost(MONDAY, Some(300)) && !other.is_lost(MONDAY, Some(301)));
+        std::fs::remove_file(&one.path).unwrap();
+    }
+
+    #[test]
+    fn a_line_without_a_number_is_read_and_gets_one() {
+        let (one, other) = two_readers();
+        let digits: String = mark("", "monday").iter().map(|byte| format!("{byte:02x}")).collect();
+        std::fs::write(&one.path, format!("{NOTE}{digits}\n")).unwrap();
+        assert!(one.is_lost(MONDAY, None) && !one.is_lost(MONDAY, Some(0)));
+        one.note("", "monday").unwrap();
+        one.raise(MONDAY, 7).unwrap();
+        assert!(other.is_lost(MONDAY, Some(6)) && !other.is_lost(MONDAY, Some(7)));
+        std::fs::remove_file(&one.path).unwrap();
     }
 }

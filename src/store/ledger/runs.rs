@@ -35,7 +35,7 @@ pub enum RunMemory {
     Changed(String),
     /// Another hub has the run.
     Taken,
-    /// The store that had the run is gone: where its runs are noted.
+    /// The store that had the run is gone, or further than this one: where its runs are noted.
     Lost(String),
 }
 
@@ -45,7 +45,7 @@ pub enum RunClaim {
     Held,
     /// Another hub has it.
     Taken,
-    /// The store that had it is gone: where its runs are noted.
+    /// The store that had it is gone, or further than this one: where its runs are noted.
     Lost(String),
 }
 
@@ -65,28 +65,39 @@ pub fn claim(
     (principal, run): (&str, &str),
     own: &str,
 ) -> rusqlite::Result<RunClaim> {
-    let owner: Option<String> = connection
-        .prepare_cached("SELECT owner FROM runs WHERE principal = ?1 AND run = ?2")?
-        .query_row([principal, run], |row| row.get(0))
+    let known: Option<(String, i64)> = connection
+        .prepare_cached("SELECT owner, begun FROM runs WHERE principal = ?1 AND run = ?2")?
+        .query_row([principal, run], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    match owner {
-        Some(owner) if owner == own => return Ok(RunClaim::Held),
-        Some(owner) if place.path.is_some_and(|path| !owner.is_empty() && is_alive(path, &owner)) => {
+    match &known {
+        Some((owner, _)) if owner == own => return Ok(RunClaim::Held),
+        Some((owner, _)) if place.path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner)) => {
             return Ok(RunClaim::Taken);
         }
-        Some(_) => {}
-        None => {
-            if let Some(marks) = place.marks.filter(|marks| marks.is_lost(principal, run)) {
-                return Ok(RunClaim::Lost(marks.path.display().to_string()));
-            }
-        }
+        _ => {}
+    }
+    let begun = known.map(|(_, begun)| u64::try_from(begun).unwrap_or_default());
+    if let Some(marks) = place.marks.filter(|marks| marks.is_lost((principal, run), begun)) {
+        return Ok(RunClaim::Lost(marks.path.display().to_string()));
     }
     connection
         .prepare_cached(
-            "INSERT OR REPLACE INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4",
         )?
         .execute(params![principal, run, own, now()])?;
     rows::reap(connection, place.path, own).map(|()| RunClaim::Held)
+}
+
+/// Counts a row of a run that is begun. The number never goes down, whatever is deleted of the run later.
+pub fn count(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<u64> {
+    let begun: i64 = connection
+        .prepare_cached(
+            "INSERT INTO runs (principal, run, owner, claimed_at, begun) VALUES (?1, ?2, ?3, ?4, 1)
+             ON CONFLICT (principal, run) DO UPDATE SET begun = begun + 1 RETURNING begun",
+        )?
+        .query_row(params![principal, run, own, now()], |row| row.get(0))?;
+    Ok(u64::try_from(begun).unwrap_or_default())
 }
 
 pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {

@@ -60,5 +60,8 @@ for line in sys.stdin:
         sys.exit("the database is locked")
     elif method == "tools/list" and way != "no_tools":
         say(id=request["id"], result={"tools": TOOLS.get(way, [GOOD])})
+    elif method == "tools/call":
+        text = f"Unknown tool: {request['params']['name']}"
+        say(id=request["id"], result={"content": [{"type": "text", "text": text}], "isError": True})
     else:
         say(id=request["id"], error={"code": -32601, "message": "Method not found"})

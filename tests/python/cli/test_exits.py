@@ -73,6 +73,8 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("call", "gone.look", *GONE), 3),
     (("call", "denied.look", *DENIED), 4),
     (("call", "nothing_like_it"), 5),
+    (("call", "shop.nothing_like_it"), 5),
+    (("call", "empty.nothing_like_it", "--config", "empty.json", "--store", ""), 5),
     (("prompt",), 0),
     (("prompt", "--limit", "-1"), 2),
     (("prompt", *GONE), 3),
@@ -248,7 +250,9 @@ def test_problems_are_told_in_chinese(user: User) -> None:
         told = one.err + one.out
         if words[0] in ("parse", "eval") and one.code == 1:
             continue  # what is printed there is about the text of a model, or the name of a case
-        if words[:2] == ("call", "shop.refuse"):
-            assert "refused: x" in told
+        # The words of a server are its own.
+        said = {"shop.refuse": "refused: x", "empty.nothing_like_it": "Unknown tool: nothing_like_it"}
+        if words[0] == "call" and words[1] in said:
+            assert said[words[1]] in told
             continue
         assert any("\u4e00" <= letter <= "\u9fff" for letter in told), (words, told)

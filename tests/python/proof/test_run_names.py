@@ -77,6 +77,63 @@ def test_an_older_copy_of_the_store_does_nothing_again(
     assert sent == ["ann", "ann"]
 
 
+@pytest.mark.parametrize("again", [["ann", "bob"], ["bob"]], ids=["all", "the new one"])
+def test_an_older_copy_that_has_the_run_does_nothing_again(
+    path: Path, tmp_path: Path, opened: Callable[[], ToolHub], sent: list[str], again: list[str]
+) -> None:
+    with opened() as hub:
+        hub.call("send_mail", {"to": "ann"}, run="monday")
+        hub.call("send_mail", {"to": "ann"}, run="tuesday")
+    shutil.copy(path, tmp_path / "copy.db")
+    for _ in range(2):
+        # The second time everything is replayed, and the run can be resumed as before.
+        with opened() as hub:
+            hub.resume("monday")
+            assert all(hub.call("send_mail", {"to": to}, run="monday").success for to in ("ann", "bob"))
+    shutil.copy(tmp_path / "copy.db", path)
+    with opened() as hub:
+        for to in again:
+            refused = hub.call("send_mail", {"to": to}, run="monday")
+            assert refused.kind == "not_allowed"
+            assert "the store that had run 'monday'" in str(refused.error)
+        with pytest.raises(ToolError, match="cannot be resumed: the store that had run 'monday' was lost"):
+            hub.resume("monday")
+        assert hub.call("send_mail", {"to": "bob"}, run="tuesday").success
+    assert sent == ["ann", "ann", "bob", "bob"]
+
+
+def test_the_notes_of_runs_do_not_grow_with_their_calls(
+    path: Path, opened: Callable[[], ToolHub], sent: list[str]
+) -> None:
+    notes = path.with_name("hub.db.runs")
+    with opened() as hub:
+        hub.call("send_mail", {"to": "ann"}, run="monday")
+        size = notes.stat().st_size
+        calls = [("send_mail", {"to": str(number)}) for number in range(64)]
+        assert all(result.success for result in hub.call_many(calls, run="monday"))
+        assert len(sent) == 65
+        assert notes.stat().st_size == size
+
+
+def test_an_approval_that_was_used_is_used_in_an_older_copy_too(
+    path: Path, tmp_path: Path, opened: Callable[[], ToolHub], sent: list[str]
+) -> None:
+    def ask() -> str | None:
+        with opened() as hub:
+            text = '<tool_call>{"name": "send_mail", "arguments": {"to": "ann"}}</tool_call>'
+            return hub.run_sync(text, approve="ask").results[0].paused
+
+    asked = ask()
+    assert asked is not None
+    with opened() as hub:
+        hub.approve(asked)
+    shutil.copy(path, tmp_path / "copy.db")
+    assert ask() is None
+    shutil.copy(tmp_path / "copy.db", path)
+    assert ask() not in (None, asked), "a new question"
+    assert sent == ["ann"]
+
+
 def test_a_second_hub_of_this_process_is_told_so(opened: Callable[[], ToolHub]) -> None:
     with opened() as one, opened() as other:
         assert one.call("send_mail", {"to": "ann"}, run="monday").success
