@@ -83,7 +83,7 @@ impl RequestPlace {
 }
 
 impl Admitted {
-    /// The same for a request of this method. Requests about tasks are taken while the gateway drains.
+    /// Refuses a request of this method that came while the gateway drains, unless it is about a task.
     pub fn for_method(mut self, gateway: &Gateway, method: &str) -> Result<Admitted, HttpReply> {
         if self.is_late
             && let Some(running) = gateway.enter(method)
