@@ -7,7 +7,7 @@ use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
 use super::limits::Admission;
 use super::log_level::{LogLevel, SessionLevels};
-use super::operate::{Drain, DrainReport, Metrics, MetricsGauges};
+use super::operate::{Drain, DrainPlace, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
 use super::questions::OpenQuestions;
 use super::session::{SessionKeys, Sessions};
@@ -167,7 +167,13 @@ impl Gateway {
         report
     }
 
-    /// A request was refused unread, with this status.
+    /// A place for a request; `None` while draining. Tasks that run may end then, so requests about tasks are still taken.
+    pub fn enter(&self, method: &str) -> Option<DrainPlace> {
+        let is_about_task = matches!(method, "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel");
+        self.drain.enter().or_else(|| is_about_task.then(|| self.drain.enter_beside()))
+    }
+
+    /// A request was refused before a method has read it, with this status.
     pub fn refused(&self, status: StatusCode, principal: Option<&Principal>) {
         self.metrics.refused(status.as_u16());
         if let Some(audit) = &self.options.audit {

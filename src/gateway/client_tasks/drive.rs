@@ -3,21 +3,23 @@
 use super::table::ClientTasks;
 use super::task::ClientTask;
 use crate::gateway::conversation::{Conversation, ConversationStep, FinishedRequest};
+use crate::gateway::operate::DrainPlace;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::tool::{QuestionAnswer, RoundQuestion};
 use std::sync::Arc;
 
-/// Ends with the life of the task. A call that is still running then is cancelled.
-pub async fn drive(tasks: ClientTasks, task: Arc<ClientTask>, conversation: Conversation) {
+/// Ends with the life of the task. A call that is still running then is cancelled. A drain waits for the call, whose `place`
+/// this is, as for any other.
+pub async fn drive(tasks: ClientTasks, task: Arc<ClientTask>, conversation: Conversation, place: DrainPlace) {
     tokio::select! {
-        () = live(&tasks, &task, conversation) => {}
+        () = live(&tasks, &task, conversation, place) => {}
         () = tokio::time::sleep_until(task.expires) => {}
         () = task.removed.cancelled() => {}
     }
     tasks.remove(&task.id);
 }
 
-async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Conversation) {
+async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Conversation, place: DrainPlace) {
     let mut changes = task.watch();
     let reports = async {
         while changes.changed().await.is_ok() {
@@ -33,6 +35,7 @@ async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Convers
         tasks.make_room(task);
         tasks.changed(task);
     }
+    drop(place);
     std::future::pending::<()>().await;
 }
 

@@ -4,8 +4,8 @@
 //! Host, Origin ─► /healthz, /readyz ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
 //! ```
 //!
-//! While the gateway drains, new requests get 503. Answers to the questions of running calls, and cancellations, are taken:
-//! which one a message is shows its body.
+//! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
+//! tasks are taken: which one a message is shows its body.
 
 use super::identify::RequestOrigin;
 use super::inspect::{self, InspectRoute};
@@ -66,7 +66,6 @@ impl RequestPlace {
     ) -> Result<Vec<RequestPlace>, HttpReply> {
         let most = gateway.admission.limits().max_in_flight;
         if requests > most {
-            gateway.refused(StatusCode::PAYLOAD_TOO_LARGE, Some(principal));
             let error = RpcError::invalid_request(format!(
                 "Invalid Request: a batch of {requests} requests is larger than this server runs at once, {most}; send several batches"
             ));
@@ -77,24 +76,29 @@ impl RequestPlace {
             let occupied = gateway.admission.enter(&principal.id, Occupied::Request)?;
             Ok(RequestPlace { _occupied: occupied, _running: running.clone() })
         });
-        let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| {
-            gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(principal));
-            too_many(&refused)
-        })?;
+        let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| too_many(&refused))?;
         places.push(self);
         Ok(places)
     }
 }
 
 impl Admitted {
+    /// Refuses a request of this method that came while the gateway drains, unless it is about a task.
+    pub fn for_method(mut self, gateway: &Gateway, method: &str) -> Result<Admitted, HttpReply> {
+        if self.is_late
+            && let Some(running) = gateway.enter(method)
+        {
+            self.place._running = Some(Arc::new(running));
+            return Ok(self);
+        }
+        self.not_draining()
+    }
+
     /// Refuses a request that came while the gateway drains.
-    pub fn not_draining(self, gateway: &Gateway) -> Result<Admitted, HttpReply> {
+    pub fn not_draining(self) -> Result<Admitted, HttpReply> {
         match self.is_late {
-            true => {
-                gateway.refused(StatusCode::SERVICE_UNAVAILABLE, Some(&self.origin.principal));
-                Err(HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &stopping())
-                    .with(header::RETRY_AFTER, HeaderValue::from_static("1")))
-            }
+            true => Err(HttpReply::refused(StatusCode::SERVICE_UNAVAILABLE, &stopping())
+                .with(header::RETRY_AFTER, HeaderValue::from_static("1"))),
             false => Ok(self),
         }
     }

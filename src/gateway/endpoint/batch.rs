@@ -10,7 +10,7 @@ use super::identify::bad_request;
 use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
-use super::{answer, in_use};
+use super::{answer, in_use, refusal_status};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
@@ -21,6 +21,7 @@ use crate::gateway::relay::Outlet;
 use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
 use crate::gateway::state::Gateway;
+use crate::principal::Principal;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
@@ -31,14 +32,20 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The answers to a batch, as they come. A request goes on when this is dropped; its token stops it.
-#[derive(Default)]
 pub struct BatchAnswers {
+    gateway: Arc<Gateway>,
+    principal: Arc<Principal>,
     /// By the order of their requests; `None` until it has come, or if there is none.
     come: Vec<Option<String>>,
     coming: FuturesUnordered<BoxFuture<'static, (usize, Option<String>)>>,
 }
 
 impl BatchAnswers {
+    pub fn new(gateway: &Arc<Gateway>, principal: &Arc<Principal>) -> Self {
+        let (gateway, principal) = (gateway.clone(), principal.clone());
+        BatchAnswers { gateway, principal, come: Vec::new(), coming: FuturesUnordered::new() }
+    }
+
     /// Runs a request. `None`: it gets no answer.
     pub fn run(&mut self, id: RpcId, request: impl Future<Output = Option<String>> + Send + 'static) {
         let place = self.come.len();
@@ -50,6 +57,7 @@ impl BatchAnswers {
 
     /// A message that is answered with an error.
     pub fn refuse(&mut self, id: Option<&RpcId>, error: &RpcError) {
+        self.gateway.refused(refusal_status(error), Some(&self.principal));
         self.come.push(Some(error_message(id, error)));
     }
 
@@ -101,7 +109,7 @@ pub async fn post_batch(
     let caller = Arc::new(admitted.origin.of_session(gateway, headers, None)?);
     takes_batches(agreed_version(&caller)).map_err(|error| bad_request(None, &error))?;
     let requests = batch.requests();
-    let admitted = if requests > 0 { admitted.not_draining(gateway)? } else { admitted };
+    let admitted = if requests > 0 { admitted.not_draining()? } else { admitted };
     let places = admitted.place.for_requests(gateway, &caller.principal, requests)?;
     let cancel = gateway.abort.child_token();
     let (outlet, messages) = Outlet::open();
@@ -127,7 +135,7 @@ struct HttpBatch<'a> {
 
 impl HttpBatch<'_> {
     fn start(mut self, batch: ClientPayload) -> BatchAnswers {
-        let mut answers = BatchAnswers::default();
+        let mut answers = BatchAnswers::new(self.gateway, &self.caller.principal);
         let ClientPayload::Batch(entries) = batch else { return answers };
         for entry in entries {
             match entry {

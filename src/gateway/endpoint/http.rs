@@ -13,6 +13,7 @@ use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::rpc::{RpcError, notification_message};
 use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
+use crate::principal::Principal;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::request::Parts;
@@ -22,7 +23,9 @@ use std::sync::Arc;
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
 pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
     match admit(gateway, parts).await {
-        Ok(_) if body.len() > gateway.options.max_body => HttpReply::too_large(),
+        Ok(admitted) if body.len() > gateway.options.max_body => {
+            refuse(gateway, &admitted.origin.principal, HttpReply::too_large())
+        }
         Ok(admitted) => serve(gateway, admitted, parts, body).await,
         Err(reply) => reply,
     }
@@ -30,27 +33,41 @@ pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpR
 
 /// Answers a request that was admitted.
 pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, body: Bytes) -> HttpReply {
+    let principal = admitted.origin.principal.clone();
+    let answered = answered(gateway, admitted, parts, &body).await;
+    answered.unwrap_or_else(|refusal| refuse(gateway, &principal, refusal))
+}
+
+/// Each request that is refused before a method has read it is counted and written down here.
+fn refuse(gateway: &Gateway, principal: &Principal, refusal: HttpReply) -> HttpReply {
+    gateway.refused(refusal.status, Some(principal));
+    refusal
+}
+
+/// `Err` is a refusal.
+async fn answered(
+    gateway: &Arc<Gateway>,
+    admitted: Admitted,
+    parts: &Parts,
+    body: &Bytes,
+) -> Result<HttpReply, HttpReply> {
     let admitted = match parts.method {
-        Method::POST => Ok(admitted),
-        _ => admitted.not_draining(gateway),
-    };
-    let admitted = match admitted {
-        Ok(admitted) => admitted,
-        Err(refusal) => return refusal,
+        Method::POST => admitted,
+        _ => admitted.not_draining()?,
     };
     if let Some(route) = admitted.inspects {
-        return inspect::serve(gateway, route, parts, &body).await;
+        return Ok(inspect::serve(gateway, route, parts, body).await);
     }
     if admitted.is_sse {
-        return legacy_sse::serve(gateway, admitted, parts, &body).unwrap_or_else(|refusal| refusal);
+        return legacy_sse::serve(gateway, admitted, parts, body);
     }
     match parts.method {
-        Method::POST => post(gateway, admitted, parts, &body).await.unwrap_or_else(|refusal| refusal),
+        Method::POST => post(gateway, admitted, parts, body).await,
         // The modern protocol has neither sessions nor a standing stream.
-        _ if is_modern_header(&parts.headers) => not_allowed("POST"),
-        Method::GET => listen(gateway, admitted, parts).unwrap_or_else(|refusal| refusal),
+        _ if is_modern_header(&parts.headers) => Err(not_allowed("POST")),
+        Method::GET => listen(gateway, admitted, parts),
         Method::DELETE => admitted.origin.end_session(gateway, &parts.headers),
-        _ => not_allowed("GET, POST, DELETE"),
+        _ => Err(not_allowed("GET, POST, DELETE")),
     }
 }
 

@@ -87,10 +87,10 @@ impl RequestOrigin {
     }
 
     /// Ends the session that `DELETE` names.
-    pub fn end_session(&self, gateway: &Gateway, headers: &HeaderMap) -> HttpReply {
+    pub fn end_session(&self, gateway: &Gateway, headers: &HeaderMap) -> Result<HttpReply, HttpReply> {
         let Some(session) = headers.get(SESSION_HEADER) else {
             let error = RpcError::invalid_request("Invalid Request: the header Mcp-Session-Id is missing");
-            return bad_request(None, &error);
+            return Err(bad_request(None, &error));
         };
         let session = session.to_str().unwrap_or_default();
         let ended = gateway.sessions.end(session, &self.principal.id, &self.view.name, SystemTime::now());
@@ -99,9 +99,9 @@ impl RequestOrigin {
                 gateway.metrics.session_ended(lived);
                 gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
                 gateway.forget_session(session);
-                HttpReply::empty(StatusCode::NO_CONTENT)
+                Ok(HttpReply::empty(StatusCode::NO_CONTENT))
             }
-            Err(_) => no_session(None),
+            Err(_) => Err(no_session(None)),
         }
     }
 }

@@ -7,8 +7,9 @@ use super::http::serve;
 use super::reply::{HttpReply, ReplyBody};
 use super::standing_socket::{EventStream, StandingSlot, write_events};
 use super::stream_timeout::{StreamExecutor, TimedBody};
-use super::write_timeout::WriteTimeout;
+use super::write_timeout::{WriteProgress, WriteTimeout};
 use crate::gateway::limits::ConnectionPlace;
+use crate::gateway::operate::Drain;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -29,6 +30,8 @@ use tokio_util::sync::CancellationToken;
 
 /// After a failed accept, such as one for which no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long the end of an idle connection of HTTP/2 waits for the answer to its ping.
+const LAST_PING: Duration = Duration::from_millis(500);
 /// The least that hyper reads the head of a request into.
 const SMALLEST_HEAD: usize = 8192;
 /// What a client gets for whose connection there is no room.
@@ -97,7 +100,8 @@ async fn serve_requests(
     let is_http2 = first.is_http2;
     let stream = if is_http2 { HangUpWatch::off(stream) } else { HangUpWatch::new(stream) };
     let stream = WriteTimeout::new(stream, limits.write_timeout);
-    let standing = StandingSlot::new(stream.progress());
+    let progress = stream.progress();
+    let standing = StandingSlot::new(progress.clone());
     let stream = TokioIo::new(first.before(stream));
     let slot = (!is_http2).then(|| standing.clone());
     let service = service_fn(move |request| {
@@ -106,12 +110,19 @@ async fn serve_requests(
     });
     if is_http2 {
         let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
-        let mut builder = http2::Builder::new(StreamExecutor { timeout: limits.write_timeout });
+        let streams = Drain::default();
+        let timeout = limits.write_timeout;
+        let mut builder = http2::Builder::new(StreamExecutor { timeout, streams: streams.clone() });
         builder.timer(TokioTimer::new()).max_header_list_size(list_size);
         // A client that is not there any more does not answer a ping.
         builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
         let connection = builder.serve_connection(stream, service);
-        until_stopped(connection, &stop, http2::Connection::graceful_shutdown).await;
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return None,
+            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        until_answered(connection, &streams, &progress).await;
         return None;
     }
     let mut builder = http1::Builder::new();
@@ -129,14 +140,15 @@ async fn serve_requests(
     events.map(|events| (connection.into_parts().io.into_inner().into_inner(), events))
 }
 
-/// Serves a connection to its end. When the gateway stops, `shut` lets it end after the requests that run.
-async fn until_stopped<C: Future>(connection: C, stop: &CancellationToken, shut: impl FnOnce(Pin<&mut C>)) {
-    let mut connection = pin!(connection);
+/// Serves a connection of HTTP/2 that is to end, until its requests are answered. The end begins with a ping; a client that does
+/// not answer it must not hold up the gateway.
+async fn until_answered(mut connection: Pin<&mut impl Future>, streams: &Drain, progress: &WriteProgress) {
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = stop.cancelled() => shut(connection.as_mut()),
+        _ = streams.idle(Duration::MAX) => {}
     }
-    let _ = connection.await;
+    // What was answered may still have to be written.
+    while tokio::time::timeout(LAST_PING, connection.as_mut()).await.is_err() && progress.is_waiting() {}
 }
 
 async fn reply(

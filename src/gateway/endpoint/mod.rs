@@ -15,6 +15,7 @@ mod modern_headers;
 mod named_requests;
 mod origin;
 mod post;
+mod process_stdio;
 mod reply;
 mod running_answer;
 mod sse_stream;
@@ -25,14 +26,16 @@ mod traced;
 mod write_timeout;
 
 pub use listener::serve_http;
+pub use process_stdio::serve_process_stdio;
 pub use reply::{HttpReply, ReplyBody};
-pub use stdio::{serve_process_stdio, serve_stdio};
+pub use stdio::serve_stdio;
 
 use super::exchange::Exchange;
 use super::methods::dispatch;
 use super::operate::Operation;
 use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, error_message, object, result_message};
 use super::state::Gateway;
+use ::http::StatusCode;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -111,6 +114,14 @@ pub fn cancelled_request(params: Option<&RawValue>) -> Option<String> {
 /// The answer to a request that comes while the gateway drains.
 pub fn stopping() -> RpcError {
     RpcError::new(STOPPING, "The server is stopping; try again later")
+}
+
+/// The status that stands for the refusal of a message that has none of its own: on a pipe, or in a batch.
+pub fn refusal_status(error: &RpcError) -> StatusCode {
+    match error.code {
+        STOPPING => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::BAD_REQUEST,
+    }
 }
 
 pub fn in_use(id: &RpcId) -> RpcError {

@@ -51,8 +51,8 @@ pub async fn post(
         ClientPayload::One(message) => message,
         batch => return post_batch(gateway, admitted, &parts.headers, accepted, batch).await,
     };
-    let admitted = match message {
-        ClientMessage::Request(_) => admitted.not_draining(gateway)?,
+    let admitted = match &message {
+        ClientMessage::Request(request) => admitted.for_method(gateway, &request.method)?,
         _ => admitted,
     };
     let Admitted { origin, place, .. } = admitted;
@@ -62,14 +62,13 @@ pub async fn post(
             let session = session_for(gateway, &request, &caller);
             let is_standing = request.method == "subscriptions/listen";
             let place = match is_standing {
-                true => place.into_stream(gateway, &caller.principal).map_err(|refused| {
-                    gateway.refused(StatusCode::TOO_MANY_REQUESTS, Some(&caller.principal));
-                    too_many(&refused)
-                })?,
+                true => {
+                    place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
+                }
                 false => place,
             };
             let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());
-            let reply = respond(gateway, request, caller, trace, accepted, place).await;
+            let reply = respond(gateway, request, caller, trace, accepted, place).await?;
             let mut reply = HttpReply { is_standing, ..reply };
             if let Some(session) = session {
                 reply.headers.push((SESSION_HEADER, session));
@@ -133,7 +132,7 @@ async fn respond(
     trace: RequestTrace,
     accepted: Accepted,
     place: RequestPlace,
-) -> HttpReply {
+) -> Result<HttpReply, HttpReply> {
     let era = caller.era;
     let cancel = gateway.abort.child_token();
     let entry = match &caller.session {
@@ -141,7 +140,7 @@ async fn respond(
         Some(session) => {
             let key = in_flight_key(session, &request.id.key());
             match gateway.in_flight.enter(key, cancel.clone()) {
-                None => return bad_request(Some(&request.id), &in_use(&request.id)),
+                None => return Err(bad_request(Some(&request.id), &in_use(&request.id))),
                 entry => entry,
             }
         }
@@ -161,18 +160,18 @@ async fn respond(
         messages.close();
         let answer = (&mut running).await;
         drop(guard);
-        return whole(era, accepted, answer);
+        return Ok(whole(era, accepted, answer));
     }
     let (first, answer) = tokio::select! {
         biased;
         Some(message) = messages.recv() => (Some(message), running.detach()),
         answer = &mut running => match (messages.try_recv(), answer) {
             (Ok(message), Some(answer)) => (Some(message), ready(answer)),
-            (_, answer) => return whole(era, accepted, answer),
+            (_, answer) => return Ok(whole(era, accepted, answer)),
         },
         () = tokio::time::sleep(keep_alive) => (None, running.detach()),
     };
-    HttpReply::events(AnswerStream { first, messages, answer, keep_alive, _guard: guard }.events())
+    Ok(HttpReply::events(AnswerStream { first, messages, answer, keep_alive, _guard: guard }.events()))
 }
 
 /// An answer that nothing was sent before.

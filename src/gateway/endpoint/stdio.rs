@@ -3,7 +3,7 @@
 use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
-use super::{answer, cancelled_request, in_use, stopping};
+use super::{answer, cancelled_request, in_use, refusal_status, stopping};
 use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::legacy::{self, Initialized};
@@ -14,20 +14,18 @@ use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_pay
 use crate::gateway::relay::Outlet;
 use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{
-    ClientMessage, RpcError, RpcRequest, UnreadableMessage, error_message, notification_message,
+    ClientMessage, RpcError, RpcId, RpcRequest, UnreadableMessage, error_message, notification_message,
 };
 use crate::gateway::sse_clients::HeldPlace;
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
-use http::StatusCode;
 use serde_json::Value;
-use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +35,6 @@ const MOST_WAITING: usize = 256;
 /// What runs when the client closes its end may finish within this time; then it is cancelled.
 const GRACE: Duration = Duration::from_millis(500);
 static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
-const PIPE: usize = 64 * 1024;
 
 /// What comes from a client that has one stream.
 pub enum ClientInput {
@@ -71,9 +68,20 @@ pub async fn serve_stdio(
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send + 'static,
 ) {
+    serve_until_gone(gateway, reader, writer, CancellationToken::new()).await;
+}
+
+/// The same; `gone` fires when the client does not read any more, which a writer with a buffer learns late.
+pub async fn serve_until_gone(
+    gateway: Arc<Gateway>,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    gone: CancellationToken,
+) {
     let (output, messages) = mpsc::channel(MOST_WAITING);
     let over = CancellationToken::new();
-    let writing = tokio::spawn(write_all(writer, messages, over.clone()));
+    let written = write_all(writer, messages, over.clone());
+    let writing = tokio::spawn(async move { gone.run_until_cancelled(written).await });
     let origin =
         RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.load().standard() };
     let lines = LineReader::new(reader, gateway.options.max_body);
@@ -126,7 +134,7 @@ pub async fn serve_client(
             }
             ClientInput::TooLong => {
                 let error = RpcError::invalid_request("The message is larger than this server accepts");
-                client.send(error_message(None, &error)).await;
+                client.refuse(None, &error).await;
             }
             ClientInput::End => break,
         }
@@ -177,22 +185,28 @@ impl StdioClient {
         let _ = self.output.send(message).await;
     }
 
+    /// Answers a message that no method has read, and writes that down.
+    async fn refuse(&self, id: Option<&RpcId>, error: &RpcError) {
+        self.gateway.refused(refusal_status(error), Some(&self.principal));
+        self.send(error_message(id, error)).await;
+    }
+
     async fn receive(&mut self, payload: Result<ClientPayload, UnreadableMessage>, place: Option<HeldPlace>) {
         match payload {
             Ok(ClientPayload::One(ClientMessage::Request(request))) => {
                 let id = request.id.clone();
                 if let Err(error) = self.start(request, place) {
-                    self.send(error_message(Some(&id), &error)).await;
+                    self.refuse(Some(&id), &error).await;
                 }
             }
             Ok(ClientPayload::One(message)) => self.notice(message),
             Ok(ClientPayload::Batch(entries)) => {
                 match takes_batches(self.initialized.as_ref().map(|client| client.version)) {
                     Ok(()) => self.start_batch(entries, place),
-                    Err(error) => self.send(error_message(None, &error)).await,
+                    Err(error) => self.refuse(None, &error).await,
                 }
             }
-            Err(refused) => self.send(error_message(refused.id.as_ref(), &refused.error)).await,
+            Err(refused) => self.refuse(refused.id.as_ref(), &refused.error).await,
         }
     }
 
@@ -230,7 +244,7 @@ impl StdioClient {
 
     /// Runs the requests of a batch beside each other, and answers them together.
     fn start_batch(&mut self, entries: Vec<BatchEntry>, place: Option<HeldPlace>) {
-        let mut answers = BatchAnswers::default();
+        let mut answers = BatchAnswers::new(&self.gateway, &self.principal);
         for entry in entries {
             match entry {
                 Ok(ClientMessage::Request(request)) => {
@@ -260,10 +274,7 @@ impl StdioClient {
         request: RpcRequest,
     ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
         let caller = self.caller(&request)?;
-        let running = self.gateway.drain.enter().ok_or_else(|| {
-            self.gateway.refused(StatusCode::SERVICE_UNAVAILABLE, Some(&self.principal));
-            stopping()
-        })?;
+        let running = self.gateway.enter(&request.method).ok_or_else(stopping)?;
         // A standing stream does not keep the gateway from stopping.
         let running = (request.method != "subscriptions/listen").then_some(running);
         let cancel = self.gateway.abort.child_token();
@@ -322,88 +333,4 @@ impl StdioClient {
         }
         self.gateway.forget_session(&self.pipe);
     }
-}
-
-/// Serves the client that started this process. From now on, what other code prints goes to stderr, because a line that
-/// is no message would break the protocol; and other code, child processes too, finds an empty stdin, because it would
-/// take the client's messages.
-pub async fn serve_process_stdio(gateway: Arc<Gateway>) -> io::Result<()> {
-    let (input, output) = (taken_stdin()?, taken_stdout()?);
-    // Dropping one end ends the other, so neither thread waits for a stream that is over.
-    let (reader, to_reader) = tokio::io::duplex(PIPE);
-    let (from_writer, writer) = tokio::io::duplex(PIPE);
-    let runtime = tokio::runtime::Handle::current();
-    let reading = runtime.clone();
-    // Threads, because a read of stdin cannot be interrupted; they end with the process or their stream.
-    std::thread::Builder::new()
-        .name("toolhub-stdin".to_owned())
-        .spawn(move || pump_in(&reading, input, to_reader))?;
-    let done = CancellationToken::new();
-    let written = done.clone();
-    std::thread::Builder::new().name("toolhub-stdout".to_owned()).spawn(move || {
-        pump_out(&runtime, from_writer, output);
-        written.cancel();
-    })?;
-    serve_stdio(gateway, reader, writer).await;
-    done.cancelled().await;
-    Ok(())
-}
-
-fn pump_in(runtime: &tokio::runtime::Handle, mut input: impl Read, mut to: impl AsyncWrite + Unpin) {
-    let mut buffer = vec![0; PIPE];
-    loop {
-        match input.read(&mut buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => break,
-            Ok(count) if runtime.block_on(to.write_all(&buffer[..count])).is_err() => break,
-            Ok(_) => {}
-        }
-    }
-    let _ = runtime.block_on(to.shutdown());
-}
-
-fn pump_out(runtime: &tokio::runtime::Handle, mut from: impl AsyncRead + Unpin, mut output: impl Write) {
-    let mut buffer = vec![0; PIPE];
-    loop {
-        match runtime.block_on(from.read(&mut buffer)) {
-            Ok(0) | Err(_) => return,
-            Ok(count) if output.write_all(&buffer[..count]).and_then(|()| output.flush()).is_err() => return,
-            Ok(_) => {}
-        }
-    }
-}
-
-/// The stdin of this process under another descriptor; the usual one is empty.
-#[cfg(unix)]
-fn taken_stdin() -> io::Result<std::fs::File> {
-    use std::os::fd::{AsFd, AsRawFd};
-    let own = io::stdin().as_fd().try_clone_to_owned()?;
-    let empty = std::fs::File::open("/dev/null")?;
-    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
-    match unsafe { libc::dup2(empty.as_raw_fd(), libc::STDIN_FILENO) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(std::fs::File::from(own)),
-    }
-}
-
-#[cfg(not(unix))]
-fn taken_stdin() -> io::Result<io::Stdin> {
-    Ok(io::stdin())
-}
-
-/// The stdout of this process under another descriptor; the usual one leads to stderr.
-#[cfg(unix)]
-fn taken_stdout() -> io::Result<std::fs::File> {
-    use std::os::fd::AsFd;
-    let own = io::stdout().as_fd().try_clone_to_owned()?;
-    // SAFETY: both descriptors are those of the process, and dup2 touches no memory.
-    match unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(std::fs::File::from(own)),
-    }
-}
-
-#[cfg(not(unix))]
-fn taken_stdout() -> io::Result<io::Stdout> {
-    Ok(io::stdout())
 }

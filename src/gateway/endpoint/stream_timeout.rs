@@ -8,6 +8,7 @@
 //! hyper fetches the next part when the client has taken something of the last one. What it holds then is gone from here, so the
 //! parts are small. A stream that has nothing to say may stay idle.
 
+use crate::gateway::operate::Drain;
 use crate::sync::Mutex;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -36,6 +37,8 @@ tokio::task_local! {
 #[derive(Clone)]
 pub struct StreamExecutor {
     pub timeout: Duration,
+    /// Those that run.
+    pub streams: Drain,
 }
 
 impl<F> Executor<F> for StreamExecutor
@@ -46,7 +49,12 @@ where
     fn execute(&self, stream: F) {
         let offered = OfferedPart::default();
         let stream = Box::pin(OFFERED.scope(offered.clone(), stream));
-        tokio::spawn(TimedStream { stream, offered, timeout: self.timeout, waiting: None });
+        let running = self.streams.enter_beside();
+        let stream = TimedStream { stream, offered, timeout: self.timeout, waiting: None };
+        tokio::spawn(async move {
+            stream.await;
+            drop(running);
+        });
     }
 }
 

@@ -25,8 +25,8 @@ pub async fn call(
     exchange: &Exchange,
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
-    let mut params = object(params)?;
     let caller = &exchange.caller;
+    let mut params = readable(gateway, caller, params)?;
     let arguments = match params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
@@ -60,6 +60,19 @@ pub async fn call(
         Some(wanted) => tasks::create(gateway, exchange, &subject, &params, &wanted, run).map_err(refuse),
         None => answer_or_ask(gateway, exchange, &subject, params, run, refuse).await,
     }
+}
+
+/// The parameters of a call that names its tool. Others are written down as calls of no tool.
+fn readable(
+    gateway: &Gateway,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> Result<Map<String, Value>, RpcError> {
+    let read = object(params).and_then(|params| {
+        name_of(&params)?;
+        Ok(params)
+    });
+    read.map_err(|error| refused(gateway, caller, "", &Value::Null, error))
 }
 
 /// Writes down a call that was refused before a tool was chosen for it.

@@ -298,7 +298,7 @@ fn hand_over(
     let mut result = task.summary();
     result.insert("resultType".to_owned(), json!("task"));
     result.insert("_meta".to_owned(), json!({"io.modelcontextprotocol/serverInfo": gateway.server_info()}));
-    tokio::spawn(drive(gateway.tasks.clone(), task, conversation));
+    tokio::spawn(drive(gateway.tasks.clone(), task, conversation, gateway.drain.enter_beside()));
     Ok(Value::Object(result).to_string())
 }
 

@@ -86,7 +86,7 @@ where
     start.on_progress = Some(messages_of(&task));
     let created = json!({"task": task.summary()});
     let running = conversation(gateway, caller, start, run);
-    tokio::spawn(drive(gateway.tasks.clone(), task, running));
+    tokio::spawn(drive(gateway.tasks.clone(), task, running, gateway.drain.enter_beside()));
     written(gateway, caller, &created, ResultKind::Plain)
 }
 

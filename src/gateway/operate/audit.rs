@@ -62,7 +62,7 @@ impl AuditLog {
         })
     }
 
-    /// A request was refused unread. A client that tries again and again gets one line a second, with the number of tries.
+    /// A request was refused before a method has read it. A client that tries again and again gets one line a second, with the number of tries.
     pub fn refused(&self, status: u16, principal: &str) {
         if let Some(counted) = self.refusals.count(status, principal, Instant::now()) {
             // The request is refused in any case.

@@ -36,7 +36,7 @@ pub enum AuditEvent<'a> {
     Prompt { prompt: &'a str, arguments: &'a Value },
     /// A decision of the operator about a call that waits.
     Approval { id: &'a str, is_approved: bool },
-    /// Requests that were refused unread, with the status of the answer.
+    /// Requests that were refused before a method has read them, with the status of the answer.
     Refusal { status: u16, count: u64 },
 }
 

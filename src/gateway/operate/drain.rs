@@ -35,6 +35,12 @@ impl Drain {
         Some(DrainPlace(self.0.clone()))
     }
 
+    /// A further place for what belongs to a request that is running, also while draining.
+    pub fn enter_beside(&self) -> DrainPlace {
+        *self.0.running.lock() += 1;
+        DrainPlace(self.0.clone())
+    }
+
     pub fn is_draining(&self) -> bool {
         self.0.begun.is_cancelled()
     }

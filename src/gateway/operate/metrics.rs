@@ -136,7 +136,7 @@ impl Metrics {
         let _ = writeln!(text, "# HELP {SESSIONS} Life of sessions that their clients ended.");
         let _ = writeln!(text, "# TYPE {SESSIONS} histogram");
         tables.sessions.write(&mut text, SESSIONS, "");
-        let _ = writeln!(text, "# HELP toolhub_gateway_refusals_total Requests that were refused unread.");
+        let _ = writeln!(text, "# HELP toolhub_gateway_refusals_total Requests that no method has read.");
         let _ = writeln!(text, "# TYPE toolhub_gateway_refusals_total counter");
         for (status, count) in &tables.refusals {
             let _ = writeln!(

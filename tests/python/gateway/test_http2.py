@@ -152,3 +152,19 @@ async def test_an_answer_that_its_client_does_not_take_is_given_up_and_other_str
     async with served(hub, write_timeout=0.5) as serving:
         answer = await asyncio.to_thread(use, serving.port)
     assert json.loads(answer)["result"]["content"][0]["text"] == "x" * 500_000
+
+
+@pytest.mark.anyio
+async def test_an_idle_client_that_answers_no_ping_does_not_hold_up_the_end() -> None:
+    def use(port: int) -> Http2Client:
+        client = Http2Client(port)
+        client.ask(1, "tools/list", {})
+        client.take(1, 100_000)
+        while client.read()[1:] != (END_STREAM, 1):
+            pass
+        return client
+
+    async with asyncio.timeout(wire.PATIENCE):
+        async with served(ToolHub(), grace=600) as serving:
+            client = await asyncio.to_thread(use, serving.port)
+    client.socket.close()

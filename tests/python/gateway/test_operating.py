@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support import wire
-from support.gateway import python_of
+from support.gateway import MODERN, bearer, python_of, send, serving
 from toolhub import ToolError, ToolHub
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "mcp"))
@@ -483,3 +483,97 @@ def test_refusals_searches_and_reads_are_in_the_audit_log(tmp_path: Path) -> Non
         (503, "token:ann", "closed"): 1,
     }
     assert len([line for line in lines if line["type"] == "refusal"]) < 40
+
+
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "add", "arguments": {"a": 1, "b": 2}},
+}
+
+
+def modern(version: str = MODERN, tool: str = "add") -> dict[str, str]:
+    """The headers of a modern call."""
+    return {"MCP-Protocol-Version": version, "Mcp-Method": "tools/call", "Mcp-Name": tool}
+
+
+def speaking(version: str = MODERN, **params: Any) -> dict[str, Any]:
+    """A modern call, with these parameters instead of its own."""
+    meta = {**wire.META, "io.modelcontextprotocol/protocolVersion": version}
+    return {**CALL, "params": {**(params or CALL["params"]), "_meta": meta}}
+
+
+INCAPABLE = {
+    **CALL,
+    "params": {**CALL["params"], "_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}},
+}
+REFUSED: dict[str, tuple[dict[str, str], Any, int]] = {
+    "forger": ({"Mcp-Session-Id": "hunter2"}, CALL, 404),
+    "liar": (modern(tool="other"), speaking(), 400),
+    "visitor": (modern("2030-01-01"), speaking("2030-01-01"), 400),
+    "silent": (modern(), INCAPABLE, 400),
+    "forgetful": ({"Mcp-Session-Id": "own", "MCP-Protocol-Version": "2025-03-26"}, CALL, 400),
+    "hasty": ({"Mcp-Session-Id": "own", "MCP-Protocol-Version": "2025-06-18"}, [CALL, CALL], 400),
+    "double": ({"MCP-Protocol-Version": "2025-03-26", "Mcp-Session-Id": "own"}, [CALL, CALL], 200),
+    "writer": ({**modern(), "Content-Type": "text/plain"}, speaking(), 415),
+    "nameless": (modern(), speaking(arguments={}), 400),
+}
+"""Callers and what they send: headers, message, and the status that they get."""
+
+
+def test_each_refused_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
+    hub, audit = ToolHub(), tmp_path / "audit.ndjson"
+
+    @hub.tool
+    def add(a: int, b: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Add two numbers."""
+        return a + b
+
+    tokens = {name: f"secret-of-{name}" for name in REFUSED}
+    usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with serving(hub, token=tokens, audit=str(audit), metrics_token="the-operator") as served:
+        for name, (headers, message, status) in REFUSED.items():
+            own = {**usual, **bearer(tokens[name])}
+            if headers.get("Mcp-Session-Id") == "own":
+                version = "2025-03-26" if name == "double" else "2025-06-18"
+                params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {}}
+                hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+                opened = send(served.url, "POST", json.dumps(hello), own)
+                headers = {**headers, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+            assert send(served.url, "POST", json.dumps(message), {**own, **headers}).status == status, name
+        metrics = send(served.url.replace("/mcp", "/metrics"), "GET", None, bearer("the-operator")).text
+    text, lines = audit.read_text(), wire.audit_lines(audit)
+    assert "secret-of" not in text
+    assert "hunter2" not in text
+    found = {
+        (line["principal"].removeprefix("token:"), line["type"], line.get("status"), line["outcome"])
+        for line in lines
+    }
+    refusals = [
+        (name, "refusal", 400 if status == 200 else status, "not_found" if status == 404 else "protocol")
+        for name, (_, _, status) in REFUSED.items()
+        if name != "nameless"
+    ]
+    calls = [("nameless", "call", None, "invalid_arguments"), ("double", "call", None, "ok")]
+    assert found == {*refusals, *calls}
+    assert len(lines) == len(found)
+    assert 'toolhub_gateway_refusals_total{http_response_status_code="400"} 6' in metrics
+
+
+def test_refusals_on_stdio_are_in_the_audit_log(tmp_path: Path) -> None:
+    audit = tmp_path / "audit.ndjson"
+    with wire.running("-m", "toolhub", "serve", "--audit", str(audit)) as program:
+        for message, answer in (
+            ({**CALL, "id": 1}, '"id":1,'),
+            ({**speaking("2030-01-01"), "id": 2}, '"id":2,'),
+            ([CALL], '"id":null,'),
+        ):
+            program.send(message)
+            assert "error" in program.output.wait_for(answer)
+        assert program.process.stdin is not None
+        program.process.stdin.close()
+        assert program.process.wait(wire.PATIENCE) == 0
+    lines = wire.audit_lines(audit)
+    assert {(line["type"], line["status"], line["principal"]) for line in lines} == {("refusal", 400, "")}
+    assert sum(line["count"] for line in lines) == 3

@@ -90,14 +90,15 @@ class Program:
         self.process.wait(30)
 
 
-@pytest.mark.parametrize("ends", ["stdin", "both"])
+@pytest.mark.parametrize("ends", ["stdin", "both", "stdout"])
 def test_a_client_that_leaves_while_an_async_tool_runs_ends_serving(ends: str) -> None:
     with Program() as program:
         program.send(INITIALIZE, INITIALIZED, message("tools/call", 1, name="hang"))
         while b"hanging" not in program.errors.readline():
             pass
-        program.input.close()
-        if ends == "both":
+        if ends != "stdout":
+            program.input.close()
+        if ends != "stdin":
             program.output.close()
         assert program.process.wait(30) == 0
 

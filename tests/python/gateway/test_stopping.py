@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import signal
 import socket
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from support import wire
-from toolhub import _lifecycle
+from support.gateway import LegacyClient, ask, served
+from toolhub import ToolHub, _lifecycle
 
 GRACE = 5
 """Seconds. Calls are cancelled after three of them and answered after four; the rest is for the exit. A busy machine may need
@@ -186,3 +188,39 @@ def test_what_hangs_at_the_exit_gets_a_share_of_what_is_left_of_the_grace() -> N
     finally:
         _lifecycle.end_within(None)
     assert _lifecycle.patience(7.0) == 7.0
+
+
+@pytest.mark.anyio
+async def test_tasks_that_run_may_end_while_draining(tmp_path: Path) -> None:
+    hub, audit = ToolHub(), tmp_path / "audit.ndjson"
+    names = ("fetched", "cancelled", "left")
+    begun, go = ({name: asyncio.Event() for name in names} for _ in range(2))
+
+    @hub.tool
+    async def slow(name: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Wait for the test."""
+        begun[name].set()
+        await go[name].wait()
+        return f"{name} is done"
+
+    async with served(hub, audit=str(audit), grace=120) as serving:
+        client, tasks = LegacyClient(serving.url), dict[str, Any]()
+        await client.start()
+        for name in names:
+            reply = await client.ask(
+                "tools/call", {"name": "slow", "arguments": {"name": name}, "task": {"ttl": 600_000}}
+            )
+            tasks[name] = {"taskId": reply.result["task"]["taskId"]}
+            await begun[name].wait()
+        serving.stop()
+        while (await ask(serving.url, "tools/list")).status != 503:
+            pass
+        assert (await client.ask("tasks/get", tasks["left"])).result["status"] == "working"
+        assert (await client.ask("tasks/cancel", tasks["cancelled"])).result["status"] == "cancelled"
+        fetching = asyncio.create_task(client.ask("tasks/result", tasks["fetched"]))
+        go["fetched"].set()
+        assert (await fetching).content == "fetched is done"
+        # Nobody waits for this one.
+        go["left"].set()
+    lines = [line for line in wire.audit_lines(audit) if line["type"] == "call"]
+    assert sorted(line["outcome"] for line in lines) == ["cancelled", "ok", "ok"]

@@ -1,7 +1,6 @@
 """Eight threads use one hub at once, each in its own way: nothing is lost, mixed up or counted twice.
 
-With the GIL the threads change places as often as the interpreter allows. `make free-threading` runs this file on an interpreter
-without one.
+With the GIL the threads change places as often as the interpreter allows. `make free-threading` runs this file without one.
 """
 
 import asyncio
