@@ -195,6 +195,10 @@ async def by_name(token: str | None, headers: dict[str, str]) -> Any:
     }
     if token == "raises":
         raise LookupError("no-such-token-raises")
+    if token == "exits":
+        raise SystemExit(3)
+    if token == "interrupts":
+        raise KeyboardInterrupt
     if token == "hangs":
         await asyncio.Event().wait()
     if token is None:
@@ -220,11 +224,12 @@ async def test_a_function_names_the_caller_or_the_request_is_refused(
             reply = await ask(at.url, "tools/list", **{"X-Api-Key": "k"})
             assert reply.status == 200
             refused = ["none", "empty", "number", "true", "list", "no-name", "wrong-name", "unknown-key"]
-            for token in (*refused, "wrong-token", "own-token", "raises", None):
+            for token in (*refused, "wrong-token", "own-token", "raises", "exits", "interrupts", None):
                 assert (await call(at.url, "read_ping", token)).status == 401, token
             assert (await call(at.url, "read_ping", "unknown-view")).status == 404
     assert "no-such-token-raises" not in caplog.text  # a message may show the token
-    assert "'authenticate' raised LookupError" in caplog.text
+    for raised in ("LookupError", "SystemExit", "KeyboardInterrupt"):
+        assert f"'authenticate' raised {raised}" in caplog.text
     assert "authenticate must return a name, a mapping or None, got int" in caplog.text
     assert callers_in(audit) == {"user:ann"}
 
