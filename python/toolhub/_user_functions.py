@@ -49,7 +49,7 @@ async def call(function: Callable[..., Any], *args: Any) -> Any:
 
 async def alone(awaitable: Awaitable[T]) -> T:
     """Await in a task of its own, so that the caller's cancellation ends the wait even if the function swallows it."""
-    task = asyncio.ensure_future(awaitable)
+    task = asyncio.ensure_future(_caught(awaitable))
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
@@ -57,7 +57,18 @@ async def alone(awaitable: Awaitable[T]) -> T:
         task.add_done_callback(_forget)
         await asyncio.wait({task}, timeout=_GRACE)
         raise
-    return task.result()
+    value, error = task.result()
+    if error is not None:
+        raise error
+    return cast("T", value)
+
+
+async def _caught(awaitable: Awaitable[T]) -> tuple[T | None, BaseException | None]:
+    # Raised out of a task, these would end the loop of the program.
+    try:
+        return await awaitable, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
 
 
 class _Wait:

@@ -1,5 +1,5 @@
 //! Requests of modern clients that stop for questions: the client gets the questions as a result, and sends the request again
-//! with the answers. In between, the request waits here.
+//! with the answers. In between, the request is one of the [`WaitingCalls`](super::waiting_calls::WaitingCalls).
 
 use super::capability::MissingCapability;
 use super::relay::Outlet;
@@ -9,19 +9,13 @@ use crate::model::Arguments;
 use crate::sync::Mutex;
 use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// How long a call waits for an answer before it is cancelled.
-pub const ANSWER_TIME: Duration = Duration::from_secs(300);
 /// A call that takes longer becomes a task, if its client takes tasks.
 const TASK_AFTER: Duration = Duration::from_secs(10);
-/// The calls that may wait for answers at once.
-const MOST_WAITING: usize = 1_000;
 
 /// The questions that a running call asks together.
 pub struct OpenRound {
@@ -43,6 +37,13 @@ impl OpenRound {
             if answer.is_none() && given.get(&question.key).is_some_and(Value::is_object) {
                 *answer = given.remove(&question.key).map(Ok);
             }
+        }
+    }
+
+    /// Nobody will answer the questions that are open.
+    pub fn refuse_open(&mut self, refusal: &(i64, String)) {
+        for answer in self.answers.iter_mut().filter(|answer| answer.is_none()) {
+            *answer = Some(Err(refusal.clone()));
         }
     }
 
@@ -172,6 +173,18 @@ impl Conversation {
             && self.view == view.name
     }
 
+    /// The questions that the client has not answered get no answer.
+    pub fn refuse_questions(&mut self, refusal: &(i64, String)) {
+        if let Some(round) = &mut self.open {
+            round.refuse_open(refusal);
+        }
+    }
+
+    /// Whether its result waits for the client.
+    pub fn has_ended(&self) -> bool {
+        !self.result.is_empty()
+    }
+
     /// Waits for the end of the request, or for its next questions.
     pub async fn step(&mut self) -> ConversationStep {
         loop {
@@ -197,65 +210,8 @@ impl Conversation {
     }
 }
 
-struct WaitingCall {
-    conversation: Conversation,
-    expires: Instant,
-}
-
-#[derive(Default)]
-struct WaitingState {
-    calls: HashMap<String, WaitingCall>,
-    /// A task cancels those whose time is over. One is enough, however often the map is empty in between.
-    has_task: bool,
-}
-
-/// The calls that wait for the answer of a client.
-#[derive(Clone, Default)]
-pub struct WaitingCalls(Arc<Mutex<WaitingState>>);
-
-impl WaitingCalls {
-    /// Keeps a call for its client; false when too many are waiting already. The call is cancelled then.
-    pub fn keep(&self, id: String, conversation: Conversation) -> bool {
-        let expires = Instant::now() + ANSWER_TIME;
-        let mut state = self.0.lock();
-        if state.calls.len() >= MOST_WAITING {
-            return false;
-        }
-        state.calls.insert(id, WaitingCall { conversation, expires });
-        let had_task = std::mem::replace(&mut state.has_task, true);
-        drop(state);
-        if !had_task {
-            tokio::spawn(expire(self.clone()));
-        }
-        true
-    }
-
-    /// The call of this id, if it is still waiting.
-    pub fn take(&self, id: &str) -> Option<Conversation> {
-        self.0.lock().calls.remove(id).map(|call| call.conversation)
-    }
-}
-
-/// Cancels calls whose time is over, for as long as any are waiting.
-async fn expire(calls: WaitingCalls) {
-    loop {
-        let next = {
-            let mut state = calls.0.lock();
-            let now = Instant::now();
-            state.calls.retain(|_, call| call.expires > now);
-            let next = state.calls.values().map(|call| call.expires).min();
-            state.has_task = next.is_some();
-            next
-        };
-        match next {
-            Some(next) => tokio::time::sleep_until(next).await,
-            None => return,
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
@@ -286,7 +242,7 @@ mod tests {
         }
     }
 
-    fn conversation(cancel: &CancellationToken) -> Conversation {
+    pub fn conversation(cancel: &CancellationToken) -> Conversation {
         let (_, questions) = Questioner::channel();
         let (_, result) = oneshot::channel();
         let outlet = Arc::new(Mutex::new(Outlet::open().0));
@@ -309,26 +265,5 @@ mod tests {
             cancel,
             _guard,
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn calls_end_when_no_answer_comes_and_one_task_watches_them() {
-        let calls = WaitingCalls::default();
-        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-        for id in ["one", "two", "three"] {
-            assert!(calls.keep(id.to_owned(), conversation(&CancellationToken::new())));
-            assert!(calls.take(id).is_some());
-        }
-        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks + 1);
-        let cancel = CancellationToken::new();
-        calls.keep("four".to_owned(), conversation(&cancel));
-        cancel.cancelled().await;
-        assert!(calls.take("four").is_none());
-        tokio::task::yield_now().await;
-        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks);
-        // The next one is watched again.
-        let cancel = CancellationToken::new();
-        calls.keep("five".to_owned(), conversation(&cancel));
-        cancel.cancelled().await;
     }
 }

@@ -31,7 +31,9 @@
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
 //! | [`list_changes`], [`client_changes`], [`subscribers`] | changes of what a caller sees, and of resources that it subscribed to |
 //! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
+//! | [`waiting_calls`] | calls that wait for an answer of a modern client |
 //! | [`client_tasks`] | calls that run as tasks of their clients |
+//! | [`kept_calls`] | how many of both are kept |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
@@ -51,6 +53,7 @@ mod in_flight;
 mod inspector_access;
 mod jwks;
 mod jwt;
+mod kept_calls;
 mod limits;
 mod list_changes;
 mod log_level;
@@ -71,6 +74,7 @@ mod subscribers;
 mod upstreams;
 mod view;
 mod view_indexes;
+mod waiting_calls;
 
 pub use crate::principal::{Principal, UpstreamTokens};
 pub use authenticator::{

@@ -14,6 +14,8 @@ pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
+/// The server refuses for now; the client may try again. JSON-RPC leaves this code to servers.
+pub const TRY_LATER: i64 = -32000;
 
 /// The id of a request: a text or a number, written back as it came.
 #[derive(Clone, Debug)]

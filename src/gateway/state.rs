@@ -2,7 +2,6 @@
 
 use super::authenticator::Authenticator;
 use super::client_tasks::ClientTasks;
-use super::conversation::WaitingCalls;
 use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
 use super::limits::Admission;
@@ -16,6 +15,7 @@ use super::subscribers::SessionSubscriptions;
 use super::upstreams::Upstreams;
 use super::view::{View, Views};
 use super::view_indexes::ViewIndexes;
+use super::waiting_calls::WaitingCalls;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
 use crate::inspector::LiveTimeline;

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from .._checks import check_callable, check_mapping, check_path, check_seconds, check_text, check_whole
 from .._core import read_principal, unknown_options
+from .._lazy import asyncio
 from .._user_functions import call
 from ..options import JwtOptions, TokenOptions, ViewOptions
 
@@ -122,7 +123,9 @@ def asking(function: Any) -> Callable[..., Any]:
     async def ask(token: str | None, headers: dict[str, str]) -> Any:
         try:
             answer = await call(function, token, headers)
-        except Exception as error:
+        except (asyncio.CancelledError, GeneratorExit):
+            raise  # the time is over, or the server ends
+        except BaseException as error:
             # Its message may show the token.
             report(f"the function given as 'authenticate' raised {type(error).__name__}")
             return None

@@ -2,15 +2,14 @@
 
 use super::task::{ClientTask, ClientTaskStart};
 use crate::gateway::caller::Caller;
+use crate::gateway::kept_calls::{KeptCall, MOST_OF_PRINCIPAL, first_ended, make_room};
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 use tokio::sync::broadcast;
 
-/// The tasks of all clients, and of one principal, that are kept at once.
-const MOST_TASKS: usize = 2_000;
-const MOST_OF_PRINCIPAL: usize = 200;
 /// The results that are kept at once, in bytes.
 const MOST_KEPT: usize = 64 * 1024 * 1024;
 /// The tasks in one page of a list.
@@ -39,14 +38,7 @@ impl ClientTasks {
     /// Keeps a new task. `None` when the principal, or all together, have too many that are running.
     pub fn add(&self, start: ClientTaskStart) -> Option<Arc<ClientTask>> {
         let mut tasks = self.0.tasks.lock();
-        let of_principal = |task: &&Arc<ClientTask>| task.owner.principal == start.owner.principal;
-        let mut dropped = Vec::new();
-        if tasks.values().filter(of_principal).count() >= MOST_OF_PRINCIPAL {
-            dropped.push(first_ended(tasks.values().filter(of_principal))?);
-        }
-        if tasks.len() - dropped.len() >= MOST_TASKS {
-            dropped.push(first_ended(tasks.values())?);
-        }
+        let dropped = make_room(tasks.iter(), &start.owner.principal, MOST_OF_PRINCIPAL)?;
         for id in dropped {
             if let Some(task) = tasks.remove(&id) {
                 task.removed.cancel();
@@ -90,7 +82,7 @@ impl ClientTasks {
         let mut tasks = self.0.tasks.lock();
         let mut kept: usize = tasks.values().map(|task| task.kept_bytes()).sum();
         while kept > MOST_KEPT {
-            let others = tasks.values().filter(|task| task.number != ended.number);
+            let others = tasks.iter().filter(|(_, task)| task.number != ended.number);
             let Some(id) = first_ended(others) else { return };
             if let Some(dropped) = tasks.remove(&id) {
                 kept -= dropped.kept_bytes();
@@ -104,10 +96,16 @@ impl ClientTasks {
     }
 }
 
-/// The task that ended first, of those that have ended.
-fn first_ended<'a>(tasks: impl Iterator<Item = &'a Arc<ClientTask>>) -> Option<Arc<str>> {
-    let ended = tasks.filter_map(|task| Some((task.ended_at()?, task)));
-    ended.min_by_key(|(at, task)| (*at, task.number)).map(|(_, task)| task.id.clone())
+impl KeptCall for Arc<ClientTask> {
+    type EndedOrder = (SystemTime, u64);
+
+    fn principal(&self) -> &Arc<str> {
+        &self.owner.principal
+    }
+
+    fn ended(&self) -> Option<Self::EndedOrder> {
+        Some((self.ended_at()?, self.number))
+    }
 }
 
 #[cfg(test)]

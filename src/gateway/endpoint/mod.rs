@@ -33,16 +33,15 @@ pub use stdio::serve_stdio;
 use super::exchange::Exchange;
 use super::methods::dispatch;
 use super::operate::Operation;
-use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, error_message, object, result_message};
+use super::rpc::{
+    INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, object, result_message,
+};
 use super::state::Gateway;
 use ::http::StatusCode;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// JSON-RPC leaves these codes to servers.
-const STOPPING: i64 = -32000;
 
 const CALL: &str = "tools/call";
 const LISTEN: &str = "subscriptions/listen";
@@ -113,7 +112,7 @@ pub fn cancelled_request(params: Option<&RawValue>) -> Option<String> {
 
 /// The answer to a request that comes while the gateway drains.
 pub fn stopping() -> RpcError {
-    RpcError::new(STOPPING, "The server is stopping; try again later")
+    RpcError::new(TRY_LATER, "The server is stopping; try again later")
 }
 
 /// The status that stands for the refusal of a message that has none of its own: on a pipe, or in a batch.

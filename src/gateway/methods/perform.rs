@@ -57,7 +57,7 @@ pub async fn perform(
     }
     // What is not in the log must not look as if it were.
     if let Err(error) = record.write_call(called.provider.as_deref(), failure) {
-        return CallResult::refused(error);
+        return CallResult::refused(unlogged(name, &called, error));
     }
     let operation = Operation {
         method: "tools/call",
@@ -67,6 +67,18 @@ pub async fn perform(
     };
     gateway.metrics.operation(operation, &caller.principal.id, begun.elapsed());
     called
+}
+
+/// The error of a call that is not in the audit log. It must not be taken for one that did nothing.
+fn unlogged(name: &str, called: &CallResult, error: HubError) -> HubError {
+    match &called.outcome {
+        Err(failure) if failure.outcome == Outcome::NotSent => error.with_outcome(Outcome::NotSent),
+        _ => {
+            let name = clip(name);
+            let text = format!("{} Tool '{name}' may have run; its result is withheld.", error.message);
+            HubError { message: text.into(), ..error }.with_outcome(Outcome::Unknown)
+        }
+    }
 }
 
 /// Takes the call from the budget of the caller in its view.

@@ -11,10 +11,12 @@ use crate::gateway::conversation::{
     Conversation, ConversationStep, FinishedRequest, Questioner, RequestSubject, TaskSignal,
 };
 use crate::gateway::exchange::Exchange;
+use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
 use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
 use crate::gateway::state::Gateway;
+use crate::gateway::waiting_calls::NotWaiting;
 use crate::model::protocol::Era;
 use crate::sync::Mutex;
 use crate::telemetry::{TRACE_PARENT, TraceContext};
@@ -223,11 +225,11 @@ fn resumed(
             "Invalid params: the request of this 'requestState' has ended; send it again without",
         )
     };
-    let mut conversation = gateway.waiting.take(&id).ok_or_else(gone)?;
-    if !conversation.is_about(subject, &caller.view) {
-        gateway.waiting.keep(id, conversation);
-        return Err(refused());
-    }
+    let taken = gateway.waiting.take(&id, |waiting| waiting.is_about(subject, &caller.view));
+    let mut conversation = taken.map_err(|why| match why {
+        NotWaiting::Gone => gone(),
+        NotWaiting::Other => refused(),
+    })?;
     // Questions without an answer are put again.
     conversation.given = given;
     Ok(conversation)
@@ -240,7 +242,7 @@ async fn converse(
     mut conversation: Conversation,
 ) -> Result<String, RpcError> {
     *conversation.outlet.lock() = exchange.outlet.clone();
-    let step = loop {
+    loop {
         let signal = conversation.becomes_task.clone();
         tokio::select! {
             biased;
@@ -252,23 +254,36 @@ async fn converse(
                     conversation.becomes_task = None;
                 }
             },
-            step = conversation.step() => break step,
+            step = conversation.step() => match step {
+                ConversationStep::Done(finished) => {
+                    let missing = conversation.missing.error().filter(|_| finished.is_failure);
+                    return missing.map_or(finished.answer, Err);
+                }
+                ConversationStep::Lost => {
+                    return Err(failed("Internal error: the call ended without a result"));
+                }
+                ConversationStep::Asks => match input_required(gateway, &exchange.caller, conversation)? {
+                    Ok(asked) => return Ok(asked),
+                    // Too many are waiting. The tool has begun, so its call is not refused: it is told that nobody answers.
+                    Err(kept) => {
+                        conversation = *kept;
+                        conversation.refuse_questions(&too_many_wait());
+                    }
+                },
+            },
             // Dropping the conversation cancels the request.
             () = exchange.cancel.cancelled() => return Err(cancelled()),
         }
-    };
-    match step {
-        ConversationStep::Done(finished) => {
-            match conversation.missing.error().filter(|_| finished.is_failure) {
-                Some(error) => Err(error),
-                None => finished.answer,
-            }
-        }
-        ConversationStep::Lost => {
-            Err(RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result"))
-        }
-        ConversationStep::Asks => input_required(gateway, &exchange.caller, conversation),
     }
+}
+
+fn failed(why: &'static str) -> RpcError {
+    RpcError::new(INTERNAL_ERROR, why)
+}
+
+/// What a tool is told instead of an answer.
+fn too_many_wait() -> (i64, String) {
+    (TRY_LATER, "too many calls of this caller are waiting for answers; try again later".to_owned())
 }
 
 async fn becomes_task(signal: Option<&TaskSignal>) {
@@ -302,13 +317,13 @@ fn hand_over(
     Ok(Value::Object(result).to_string())
 }
 
-/// The questions as a result. The request waits for the message that brings the answers.
+/// The questions as a result. The request waits for the message that brings the answers; it is given back when too many are
+/// waiting. As many may wait as may run at once, besides those that run.
 fn input_required(
     gateway: &Gateway,
     caller: &Caller,
     conversation: Conversation,
-) -> Result<String, RpcError> {
-    let failed = |why: &'static str| RpcError::new(INTERNAL_ERROR, why);
+) -> Result<Result<String, Box<Conversation>>, RpcError> {
     let Some(round) = &conversation.open else {
         return Err(failed("Internal error: there is no question"));
     };
@@ -319,8 +334,9 @@ fn input_required(
     let id = random_id().ok_or_else(|| failed("Internal error: no random numbers"))?;
     let state = gateway.sessions.seal_state(&caller.principal.id, id.as_bytes(), SystemTime::now());
     let state = state.map_err(|_| failed("Internal error: the state cannot be signed"))?;
-    if !gateway.waiting.keep(id, conversation) {
-        return Err(failed("Too many calls are waiting for answers; try again later"));
+    let most = gateway.admission.limits().max_in_flight.min(MOST_OF_PRINCIPAL);
+    if let Err(kept) = gateway.waiting.keep(&caller.principal.id, most, id, conversation) {
+        return Ok(Err(kept));
     }
     let result = json!({
         "resultType": "input_required",
@@ -328,5 +344,5 @@ fn input_required(
         "requestState": state,
         "_meta": {"io.modelcontextprotocol/serverInfo": gateway.server_info()},
     });
-    Ok(result.to_string())
+    Ok(Ok(result.to_string()))
 }

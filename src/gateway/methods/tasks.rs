@@ -17,7 +17,7 @@ use crate::gateway::client_tasks::{ClientTask, ClientTaskStart, TaskQuestion, Ta
 use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::era::ResultKind;
 use crate::gateway::exchange::Exchange;
-use crate::gateway::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, object};
+use crate::gateway::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER, object};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use crate::tool::OnProgress;
@@ -30,8 +30,6 @@ use std::time::Duration;
 
 /// The member of `_meta` that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-/// The server refuses for now; the client may try again.
-const TOO_MANY_TASKS: i64 = -32000;
 
 /// A task that a call asks for.
 pub struct WantedTask {
@@ -81,7 +79,7 @@ where
     let mut start = ConversationStart::new(gateway, exchange, subject, meta);
     let (cancel, removed) = (start.cancel.clone(), gateway.stop.child_token());
     let task = ClientTaskStart::new(caller, wanted.ttl, cancel, removed, start.outlet.clone());
-    let too_many = || RpcError::new(TOO_MANY_TASKS, "Too many tasks are running; try again later");
+    let too_many = || RpcError::new(TRY_LATER, "Too many tasks are running; try again later");
     let task = gateway.tasks.add(task).ok_or_else(too_many)?;
     start.on_progress = Some(messages_of(&task));
     let created = json!({"task": task.summary()});

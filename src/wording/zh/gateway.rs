@@ -21,6 +21,7 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{}' cannot be the name of a view; use up to {} letters, digits, '_' and '-'.",
         "'{0}' 不能作为视图名称；请使用至多 {1} 个字母、数字、'_' 和 '-'。",
     ),
+    ("{~} Tool '{}' may have run; its result is withheld.", "{0}工具 '{1}' 可能已经运行；其结果不予返回。"),
     ("The audit log '{}' cannot be written: {}.", "无法写入审计日志 '{0}'：{1}。"),
     ("Too many calls within a minute; try again in {} s.", "一分钟内的调用过多；请在 {0} 秒后重试。"),
     ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support import wire
 from support.gateway import MODERN, LegacyClient, Reply, send, served
 from toolhub import ToolHub, current_call
 
@@ -38,7 +40,7 @@ def hub() -> ToolHub:
     return hub
 
 
-async def call(url: str, **params: Any) -> Reply:
+async def call(url: str, caller: dict[str, str] | None = None, **params: Any) -> Reply:
     """A call of `book` by a modern client that can be asked."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -51,6 +53,7 @@ async def call(url: str, **params: Any) -> Reply:
         "MCP-Protocol-Version": MODERN,
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
+        **(caller or {}),
     }
     given = {"name": "book", "_meta": meta, **params}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": given})
@@ -83,6 +86,108 @@ async def test_a_state_counts_for_its_own_view_and_arguments_only(hub: ToolHub) 
                 "nights": 2,
                 "room": "single",
             }
+
+
+async def test_a_caller_has_a_limited_number_of_waiting_calls_and_takes_none_from_others(
+    hub: ToolHub,
+) -> None:
+    accept = {"action": "accept", "content": {"nights": 2}}
+    ann, bob = {"Authorization": "Bearer token-of-ann"}, {"Authorization": "Bearer token-of-bob"}
+    tokens = {"ann": "token-of-ann", "bob": "token-of-bob"}
+    async with served(hub, token=tokens, max_in_flight=3) as at:
+
+        async def book(caller: dict[str, str], **answer: Any) -> Any:
+            return (await call(at.url, caller, arguments={"city": "Oslo"}, **answer)).result
+
+        waiting = [await book(ann) for _ in range(3)]
+        assert [one["resultType"] for one in waiting] == ["input_required"] * 3
+        # The tool has begun, so it hears that nobody answers, and its call ends as it decides.
+        refused = await book(ann)
+        assert refused["isError"]
+        assert "too many calls of this caller are waiting for answers" in refused["content"][0]["text"]
+        assert (await book(bob))["resultType"] == "input_required"
+        for one in waiting:
+            answer = await book(ann, **answered(one, accept))
+            assert answer["structuredContent"]["nights"] == 2
+            assert (await book(ann))["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("kind", ["async", "sync"])
+async def test_a_waiting_call_that_has_ended_keeps_its_result_and_makes_room(kind: str) -> None:
+    hub, told = ToolHub(), asyncio.Queue[str]()
+    loop = asyncio.get_running_loop()
+
+    async def patient() -> str:
+        try:
+            return str((await current_call().ask("How long?", FORM)).content)
+        finally:
+            told.put_nowait("ended")
+
+    def sync() -> str:
+        try:
+            return str(current_call().ask_sync("How long?", FORM).content)
+        finally:
+            loop.call_soon_threadsafe(told.put_nowait, "ended")
+
+    hub.register(patient if kind == "async" else sync, name="book", description="Book.", timeout=2)
+    accept = {"action": "accept", "content": {"nights": 2}}
+    async with served(hub, max_in_flight=2) as at:
+        first, second = [(await call(at.url, arguments={})).result for _ in range(2)]
+        assert (first["resultType"], second["resultType"]) == ("input_required", "input_required")
+        for _ in range(2):
+            await asyncio.wait_for(told.get(), 30)
+        # An answer that comes late gets what the call came to, however often the tool was called since.
+        late = (await call(at.url, arguments={}, **answered(second, accept))).result
+        assert late["isError"]
+        assert "timed out" in late["content"][0]["text"]
+        for _ in range(2):
+            async with asyncio.timeout(30):
+                # The tool has ended, its call may be about to.
+                while "requestState" not in (await call(at.url, arguments={})).result:
+                    pass
+        gone = await call(at.url, arguments={}, **answered(first, accept))
+        assert "has ended" in gone.message["error"]["message"]
+
+
+TOOLS = """
+from toolhub import current_call, tool
+
+@tool
+async def book(city: str) -> dict:
+    "Book a room."
+    answer = await current_call().ask("How long?", {"type": "object", "properties": {"nights": {"type": "integer"}}})
+    return {"city": city, **answer.content}
+
+@tool
+def other() -> str:
+    "Do something else."
+    return "done"
+"""
+
+
+async def test_a_call_that_waits_goes_on_when_a_reload_takes_its_tool_away(tmp_path: Path) -> None:
+    config, tools = tmp_path / "mcp.json", tmp_path / "tools"
+    tools.mkdir()
+    (tools / "rooms.py").write_text(TOOLS)
+
+    def shows(tool: str) -> None:
+        draft = config.with_suffix(".draft")
+        draft.write_text(json.dumps({"mcpServers": {}, "serve": {"views": {"part": {"tools": [tool]}}}}))
+        draft.replace(config)
+
+    shows("book")
+    accept = {"action": "accept", "content": {"nights": 2}}
+    with wire.command("--config", str(config), "--tools", str(tools)) as program:
+        url = f"{program.url}/part"
+        asked = (await call(url, arguments={"city": "Oslo"})).result
+        shows("other")
+        async with asyncio.timeout(30):
+            while await asyncio.to_thread(wire.tools, url) != ["other"]:
+                pass
+        refused = await call(url, arguments={"city": "Oslo"})
+        assert refused.message["error"]["message"] == "Unknown tool: book"
+        result = (await call(url, arguments={"city": "Oslo"}, **answered(asked, accept))).result
+        assert result["structuredContent"] == {"city": "Oslo", "nights": 2}
 
 
 WRONG: list[dict[str, Any]] = [

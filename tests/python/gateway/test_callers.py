@@ -196,6 +196,10 @@ async def by_name(token: str | None, headers: dict[str, str]) -> Any:
     }
     if token == "raises":
         raise LookupError("no-such-token-raises")
+    if token == "exits":
+        raise SystemExit(3)
+    if token == "interrupts":
+        raise KeyboardInterrupt
     if token == "hangs":
         await asyncio.Event().wait()
     if token is None:
@@ -221,13 +225,26 @@ async def test_a_function_names_the_caller_or_the_request_is_refused(
             reply = await ask(at.url, "tools/list", **{"X-Api-Key": "k"})
             assert reply.status == 200
             refused = ["none", "empty", "number", "true", "list", "no-name", "wrong-name", "unknown-key"]
-            for token in (*refused, "wrong-token", "own-token", "raises", None):
+            for token in (*refused, "wrong-token", "own-token", "raises", "exits", "interrupts", None):
                 assert (await call(at.url, "read_ping", token)).status == 401, token
             assert (await call(at.url, "read_ping", "unknown-view")).status == 404
     assert "no-such-token-raises" not in caplog.text  # a message may show the token
-    assert "'authenticate' raised LookupError" in caplog.text
+    for raised in ("LookupError", "SystemExit", "KeyboardInterrupt"):
+        assert f"'authenticate' raised {raised}" in caplog.text
     assert "authenticate must return a name, a mapping or None, got int" in caplog.text
     assert callers_in(audit) == {"user:ann"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that takes nothing")
+async def test_a_call_that_cannot_be_logged_says_whether_it_may_have_run(hub: ToolHub) -> None:
+    async with served(hub, audit="/dev/full") as at:
+        called = (await call(at.url, "read_ping")).text
+        assert "The audit log '/dev/full' cannot be written" in called
+        assert "Tool 'read_ping' may have run; its result is withheld." in called
+        assert "pong" not in called
+        unknown = (await call(at.url, "no_such_tool")).text
+        assert "cannot be written" in unknown
+        assert "may have run" not in unknown
 
 
 async def test_a_function_that_takes_too_long_is_given_up(hub: ToolHub) -> None:
