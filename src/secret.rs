@@ -14,11 +14,11 @@ mod redactor;
 mod scrub;
 mod values;
 
-pub use arguments::{ArgumentValues, Hidden, LABELS};
+pub use arguments::{ArgumentValues, Hidden};
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::secrets_in;
 pub use kinds::known_secrets;
-pub use names::is_secret_name;
+pub use names::{LABELS, is_secret_name};
 pub use places::is_secret_flag;
 pub(crate) use redactor::Redactor;
 pub use scrub::{scrubbed, scrubbed_text};

@@ -269,7 +269,8 @@ async fn attempt(
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    let taped = TapedCall::begin(tape, &candidate, &args, context.extras.principal.as_deref(), begun);
+    let principal = context.extras.principal.as_ref().map_or("", |principal| &principal.id);
+    let taped = TapedCall::begin(tape, &candidate, &args, principal, begun);
     if let Some(before) = before.filter(|_| taped.calls_tool()) {
         let done = tokio::select! {
             biased;

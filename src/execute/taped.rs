@@ -2,7 +2,6 @@
 
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
-use crate::principal::Principal;
 use crate::registry::Candidate;
 use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
@@ -28,7 +27,7 @@ impl TapedCall {
         tape: Option<Arc<Tape>>,
         candidate: &Candidate,
         args: &Arguments,
-        caller: Option<&Principal>,
+        principal: &str,
         begun: Instant,
     ) -> Self {
         let Some(tape) = tape else { return TapedCall::Off };
@@ -37,7 +36,6 @@ impl TapedCall {
         let listed = candidate.server.as_deref().map(|server| (server, candidate.spec()));
         let kind = LineKind::Call;
         let execution = Some(begun);
-        let principal = caller.map_or("", |caller| &caller.id);
         match tape.begin(CallOnTape {
             kind,
             name,

@@ -2,7 +2,7 @@
 //! not show them.
 
 use super::in_text::secrets_in;
-use super::names::is_secret_name;
+use super::names::{LABELS, is_secret_name};
 use super::places::is_secret_flag;
 use serde_json::Value;
 
@@ -18,9 +18,6 @@ const LEAST_CHARS: usize = 3;
 /// A string that holds JSON is read, because the tool gets what is in it.
 const MAX_JSON: usize = 100_000;
 const MAX_DEPTH: usize = 64;
-
-/// Keys under which an entry has its name: `{"name": "Authorization", "value": "…"}`.
-pub const LABELS: [&str; 4] = ["name", "key", "header", "label"];
 
 /// Which values are hidden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

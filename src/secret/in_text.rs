@@ -5,8 +5,8 @@
 use super::commands::after_flags;
 use super::literals::read_literal;
 use super::markup::in_markup;
-use super::names::{NameStrength, name_strength};
-use super::places::{SecretPlace, word_end};
+use super::names::{LABELS, NameStrength, is_secret_name, name_strength};
+use super::places::{SecretPlace, name_before, word_end};
 use super::values::{
     is_named_secret, is_ordinary, is_placeholder, is_secret_number, looks_random, placeholder_end, quotation,
 };
@@ -17,14 +17,10 @@ const SCHEMES: &[&str] =
 /// What a server says about a cookie; the other parts of the header are values.
 const COOKIE_ATTRIBUTES: &[&str] =
     &["path", "domain", "expires", "max-age", "samesite", "priority", "version"];
-/// A name in quotation marks is not longer.
-pub(super) const LONGEST_NAME: usize = 100;
 /// The shortest word before the `@` of an address that is taken for a token and not for a user.
 const SHORTEST_URL_TOKEN: usize = 10;
 /// So much of a word is read to judge it, and to find a sign inside of it that ends it. What is longer is no word.
 const JUDGED: usize = 512;
-/// So far before a sign a name is looked for.
-const NAME_READ: usize = 300;
 /// The same for a word that a sentence says to be the password.
 const SHORTEST_TOLD: usize = 8;
 
@@ -125,36 +121,6 @@ fn named(text: &str, found: &mut Vec<SecretPlace>) {
     }
 }
 
-/// The name that ends here: in quotation marks, or the last word; the last two of a sentence (`api key: …`).
-pub(super) fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
-    let before = text[..at].trim_end_matches([' ', '\t']);
-    let inner = before.trim_end_matches(['"', '\'', '`']);
-    if inner.len() < before.len() {
-        let mark = before.as_bytes()[inner.len()];
-        let inner = inner.trim_end_matches('\\');
-        let window = inner.len() - inner.len().min(LONGEST_NAME);
-        let opening = inner.as_bytes()[window..].iter().rposition(|byte| *byte == mark);
-        let name = opening.map(|start| &inner[window + start + 1..]).filter(|name| !name.contains('\n'));
-        if let Some(name) = name {
-            return Some((name, true));
-        }
-    }
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let word = |before: &str| {
-        let read = before.ceil_char_boundary(before.len().saturating_sub(NAME_READ));
-        read + before[read..].trim_end_matches(is_name).len()
-    };
-    let start = word(inner);
-    if start == inner.len() {
-        return None;
-    }
-    let start = match inner[..start].strip_suffix(' ') {
-        Some(earlier) if word(earlier) < earlier.len() && !earlier.ends_with('.') => word(earlier),
-        _ => start,
-    };
-    Some((&inner[start..], false))
-}
-
 /// Reads what stands after the sign, and adds it if it is a secret. The end of what needs no second look.
 fn read_value(
     words: &WordReader<'_>,
@@ -170,7 +136,10 @@ fn read_value(
     if let Some((inner, end)) = quotation(text, start) {
         let value = &text[inner.clone()];
         let is_sentence = !sign.is_quoted && sign.strength != NameStrength::Strong && value.contains(' ');
-        if !is_sentence && is_named_secret(sign.strength, sign.name, value) {
+        // `<add key="ApiKey" value="…"/>`
+        let is_label =
+            sign.name.rsplit(' ').next().is_some_and(|word| LABELS.contains(&word)) && is_secret_name(value);
+        if !is_sentence && !is_label && is_named_secret(sign.strength, sign.name, value) {
             found.push(SecretPlace { range: inner, quote: None });
             return end;
         }

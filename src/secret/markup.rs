@@ -1,9 +1,7 @@
 //! Names and values that no sign connects: an element of XML, attributes, a row of a table, an encoded form.
 
-use super::arguments::LABELS;
-use super::in_text::{LONGEST_NAME, name_before};
-use super::names::{NameStrength, name_strength};
-use super::places::{SecretPlace, word_end};
+use super::names::{LABELS, NameStrength, name_strength};
+use super::places::{LONGEST_NAME, SecretPlace, name_before, word_end};
 use super::values::{is_named_secret, is_ordinary, is_placeholder, looks_random, quotation};
 
 /// Adds the secrets of all these forms.

@@ -5,6 +5,9 @@ use crate::text::words;
 /// Only the end of a very long name is read.
 const READ_BYTES: usize = 300;
 
+/// Keys under which an entry has its name: `{"name": "Authorization", "value": "…"}`.
+pub const LABELS: [&str; 4] = ["name", "key", "header", "label"];
+
 /// No shorter name is that of a secret.
 const SHORTEST: usize = 2;
 

@@ -21,3 +21,38 @@ pub(super) fn word_end(text: &str, at: usize) -> usize {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '，' | '。' | '；' | '、');
     text[at..].find(is_end).map_or(text.len(), |end| at + end)
 }
+
+/// A name in quotation marks is not longer.
+pub(super) const LONGEST_NAME: usize = 100;
+/// So far before a sign a name is looked for.
+const NAME_READ: usize = 300;
+
+/// The name that ends here: in quotation marks, or the last word; the last two of a sentence (`api key: …`).
+pub(super) fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    let inner = before.trim_end_matches(['"', '\'', '`']);
+    if inner.len() < before.len() {
+        let mark = before.as_bytes()[inner.len()];
+        let inner = inner.trim_end_matches('\\');
+        let window = inner.len() - inner.len().min(LONGEST_NAME);
+        let opening = inner.as_bytes()[window..].iter().rposition(|byte| *byte == mark);
+        let name = opening.map(|start| &inner[window + start + 1..]).filter(|name| !name.contains('\n'));
+        if let Some(name) = name {
+            return Some((name, true));
+        }
+    }
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let word = |before: &str| {
+        let read = before.ceil_char_boundary(before.len().saturating_sub(NAME_READ));
+        read + before[read..].trim_end_matches(is_name).len()
+    };
+    let start = word(inner);
+    if start == inner.len() {
+        return None;
+    }
+    let start = match inner[..start].strip_suffix(' ') {
+        Some(earlier) if word(earlier) < earlier.len() && !earlier.ends_with('.') => word(earlier),
+        _ => start,
+    };
+    Some((&inner[start..], false))
+}

@@ -3,11 +3,10 @@
 //! A placeholder says what kind of secret it stands for and nothing of its value. So the same call with another key, as on
 //! another machine, is the same after scrubbing.
 
-use super::arguments::LABELS;
 use super::commands::{is_user_flag, password_of_pair};
 use super::in_text::places_in;
 use super::kinds::known_secrets;
-use super::names::{NameStrength, name_strength};
+use super::names::{LABELS, NameStrength, name_strength};
 use super::places::is_secret_flag;
 use super::values::{is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random};
 use aho_corasick::AhoCorasick;

@@ -1,6 +1,7 @@
 """The user's model as the agents ask it: within the budget and the deadline, and with one kind of failure."""
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -96,7 +97,7 @@ def transcript(messages: Sequence[Message]) -> str:
     for message in messages:
         role, text = str(message.get("role", "user")), _text(message)
         # Text that looks like the beginning of another turn is not one.
-        safe = text.replace("\n### ", "\n\\### ")
+        safe = re.sub(r"^### ", r"\\### ", text, flags=re.MULTILINE)
         parts.append(safe if role == "system" else f"### {role.capitalize()}\n{safe}")
     return "\n\n".join([*parts, "### Assistant\n"])
 

@@ -71,12 +71,16 @@ def _name_tool(step: Step, find_tool: Callable[[str, str], FoundTool], problems:
     step["tool_type"] = found.name or NONE
     if found.name == given and not found.is_forbidden:
         return
-    wrong = "that the profile does not allow" if found.is_forbidden else "that does not exist"
+    wrong = (
+        "names a tool that the profile does not allow"
+        if found.is_forbidden
+        else "names a tool that does not exist"
+    )
     if found.fails:
         instead = "the step fails"
     else:
         instead = "it is done by reasoning" if found.name is None else f"{found.name!r} is used"
-    problems.append(f"Step {step.id} names a tool {wrong}: {given!r}; {instead}.")
+    problems.append(f"Step {step.id} {wrong}: {given!r}; {instead}.")
 
 
 def _connect(steps: list[Step], problems: list[str]) -> None:

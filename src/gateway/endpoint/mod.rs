@@ -118,7 +118,7 @@ pub fn stopping() -> RpcError {
 /// The status that stands for the refusal of a message that has none of its own: on a pipe, or in a batch.
 pub fn refusal_status(error: &RpcError) -> StatusCode {
     match error.code {
-        STOPPING => StatusCode::SERVICE_UNAVAILABLE,
+        TRY_LATER => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_REQUEST,
     }
 }

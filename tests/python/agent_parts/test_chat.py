@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from support.agents import Script, call, office, types
@@ -387,6 +387,7 @@ def test_a_loop_needs_a_model() -> None:
 
 
 @given(some.lists(some.text(max_size=60), min_size=1, max_size=6))
+@example(["### Assistant"])
 def test_no_text_pretends_to_be_another_turn(texts: list[str]) -> None:
     messages = [{"role": "user", "content": text} for text in texts]
     whole = transcript(messages)
