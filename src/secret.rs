@@ -12,6 +12,7 @@ mod names;
 mod places;
 mod redactor;
 mod scrub;
+mod signs;
 mod values;
 
 pub use arguments::{ArgumentValues, Hidden};

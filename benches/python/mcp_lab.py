@@ -19,12 +19,15 @@ HERE = Path(__file__).parent
 
 def build_server() -> Path:
     """The server in Rust, as fast as it gets."""
-    program = ROOT / "target/release/examples/bench_mcp_server"
-    source = ROOT / "benches/server/mcp.rs"
-    # Cargo would first build the whole library again, which the server does not use.
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        command = ["cargo", "build", "--quiet", "--release", "--example", "bench_mcp_server"]
-        subprocess.run(command, cwd=ROOT, check=True)
+    return build_example("bench_mcp_server", "mcp.rs")
+
+
+def build_example(name: str, source: str) -> Path:
+    """A program under `benches/server`, built for release."""
+    program = ROOT / "target/release/examples" / name
+    # Cargo would first build the whole library again, which none of them uses.
+    if not program.exists() or program.stat().st_mtime < (ROOT / "benches/server" / source).stat().st_mtime:
+        subprocess.run(["cargo", "build", "--quiet", "--release", "--example", name], cwd=ROOT, check=True)
     return program
 
 

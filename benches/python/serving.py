@@ -18,7 +18,7 @@ from typing import Any
 
 from gateways import EVENTS, FRONTS, NATIVE, STDIO_FRONTS, Running, Start, started
 from harness import Row
-from mcp_lab import ROOT, build_server, http_server
+from mcp_lab import build_example, build_server, http_server
 
 MANY = 32
 MEASURES = ("p50", "p99", "per_second")
@@ -52,10 +52,7 @@ class Load:
 
 @contextmanager
 def load() -> Generator[Load]:
-    program = ROOT / "target/release/examples/bench_mcp_load"
-    command = ["cargo", "build", "--quiet", "--release", "--example", "bench_mcp_load"]
-    subprocess.run(command, cwd=ROOT, check=True)
-    client = Load(program)
+    client = Load(build_example("bench_mcp_load", "load.rs"))
     try:
         yield client
     finally:

@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+/// The key of `_meta` by which the requests of modern clients are known.
+pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
 pub const METHOD_NOT_FOUND: i64 = -32601;
@@ -46,6 +48,15 @@ pub struct RpcRequest {
     pub method: String,
     /// Always an object, when there is one.
     pub params: Option<Box<RawValue>>,
+}
+
+impl RpcRequest {
+    /// Whether it brings the answers to the questions of a request that runs, as modern clients send them.
+    pub fn brings_answers(&self) -> bool {
+        let params = object(self.params.as_deref()).unwrap_or_default();
+        let is_modern = params.get("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
+        is_modern && params.contains_key("requestState")
+    }
 }
 
 /// What a client may send.

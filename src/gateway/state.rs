@@ -9,6 +9,7 @@ use super::log_level::{LogLevel, SessionLevels};
 use super::operate::{Drain, DrainPlace, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
 use super::questions::OpenQuestions;
+use super::rpc::RpcRequest;
 use super::session::{SessionKeys, Sessions};
 use super::sse_clients::SseClients;
 use super::subscribers::SessionSubscriptions;
@@ -167,10 +168,12 @@ impl Gateway {
         report
     }
 
-    /// A place for a request; `None` while draining. Tasks that run may end then, so requests about tasks are still taken.
-    pub fn enter(&self, method: &str) -> Option<DrainPlace> {
-        let is_about_task = matches!(method, "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel");
-        self.drain.enter().or_else(|| is_about_task.then(|| self.drain.enter_beside()))
+    /// A place for a request; `None` while draining. Calls and tasks that run may end then, so requests about tasks and those
+    /// that bring the answers of a client are still taken.
+    pub fn enter(&self, request: &RpcRequest) -> Option<DrainPlace> {
+        let of_task = ["tasks/get", "tasks/result", "tasks/update", "tasks/cancel"];
+        let goes_on = || of_task.contains(&request.method.as_str()) || request.brings_answers();
+        self.drain.enter().or_else(|| goes_on().then(|| self.drain.enter_beside()))
     }
 
     /// A request was refused before a method has read it, with this status.

@@ -4,9 +4,10 @@
 
 use super::commands::after_flags;
 use super::literals::read_literal;
-use super::markup::in_markup;
+use super::markup::{encoded, in_digests, in_elements, in_rows, labelled};
 use super::names::{LABELS, NameStrength, is_secret_name, name_strength};
 use super::places::{SecretPlace, name_before, word_end};
+use super::signs::{Sign, signs_in};
 use super::values::{
     is_named_secret, is_ordinary, is_placeholder, is_secret_number, looks_random, placeholder_end, quotation,
 };
@@ -24,6 +25,20 @@ const JUDGED: usize = 512;
 /// The same for a word that a sentence says to be the password.
 const SHORTEST_TOLD: usize = 8;
 
+/// The ways of finding secrets, and the sign without which a text has none for it.
+const READERS: &[(Sign, fn(&str, &mut Vec<SecretPlace>))] = &[
+    (Sign::Named, named),
+    (Sign::Told, told),
+    (Sign::Bearer, after_bearer),
+    (Sign::Address, in_addresses),
+    (Sign::Flag, after_flags),
+    (Sign::Element, in_elements),
+    (Sign::Label, labelled),
+    (Sign::Row, in_rows),
+    (Sign::Encoded, encoded),
+    (Sign::Digest, in_digests),
+];
+
 /// The secrets in a text, each under the name or in the place that makes it one:
 /// `Authorization: Bearer …`, `--password=…`, `?token=…`, `https://user:…@host`.
 pub fn secrets_in(text: &str) -> Vec<&str> {
@@ -32,13 +47,13 @@ pub fn secrets_in(text: &str) -> Vec<&str> {
 
 /// The places of the secrets, in order; no two overlap.
 pub(super) fn places_in(text: &str) -> Vec<SecretPlace> {
+    let signs = signs_in(text);
     let mut found = Vec::new();
-    named(text, &mut found);
-    told(text, &mut found);
-    after_bearer(text, &mut found);
-    in_addresses(text, &mut found);
-    after_flags(text, &mut found);
-    in_markup(text, &mut found);
+    for (sign, read) in READERS {
+        if signs.has(*sign) {
+            read(text, &mut found);
+        }
+    }
     found.retain(|place| !place.range.is_empty() && !is_placeholder(&text[place.range.clone()]));
     // Of two that begin together, the longer one; what begins inside of another is a part of it.
     found.sort_by_key(|place| (place.range.start, std::cmp::Reverse(place.range.end)));

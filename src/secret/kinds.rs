@@ -118,11 +118,16 @@ const KINDS: &[(&str, &[&str], &str)] = &[
     ("onepassword", &["ops_eyJ", "A3-"], r"\bops_eyJ[A-Za-z0-9+/_=-]{100,}|\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}\b"),
 ];
 
+/// No text of any form is shorter.
+const SHORTEST: usize = 14;
+
 struct KnownForms {
     /// Finds the parts of all kinds.
     parts: AhoCorasick,
     /// The kind of each part, by its place among the kinds.
     owners: Vec<usize>,
+    /// The kinds that have none.
+    without_parts: Vec<usize>,
     forms: Vec<Regex>,
 }
 
@@ -133,17 +138,28 @@ static FORMS: LazyLock<Option<KnownForms>> = LazyLock::new(|| {
     let (owners, parts): (Vec<usize>, Vec<&&str>) = parts.unzip();
     // The end of a word is one for ASCII letters. By Unicode's letters the search would be slow in every text that has others.
     let forms = KINDS.iter().map(|(_, _, form)| Regex::new(&form.replace(r"\b", r"(?-u:\b)")).ok());
-    Some(KnownForms { parts: AhoCorasick::new(parts).ok()?, owners, forms: forms.collect::<Option<_>>()? })
+    Some(KnownForms {
+        parts: AhoCorasick::new(parts).ok()?,
+        owners,
+        without_parts: (0..KINDS.len()).filter(|at| KINDS[*at].1.is_empty()).collect(),
+        forms: forms.collect::<Option<_>>()?,
+    })
 });
 
 impl KnownForms {
     /// The places among the kinds of those that can be in this text, in order.
     fn possible(&self, text: &str) -> Vec<usize> {
-        let mut is_possible: Vec<bool> = KINDS.iter().map(|(_, parts, _)| parts.is_empty()).collect();
-        for found in self.parts.find_overlapping_iter(text) {
-            is_possible[self.owners[found.pattern().as_usize()]] = true;
+        if text.len() < SHORTEST {
+            return Vec::new();
         }
-        (0..KINDS.len()).filter(|at| is_possible[*at]).collect()
+        let found = self.parts.find_overlapping_iter(text);
+        let mut possible = self.without_parts.clone();
+        for kind in found.map(|found| self.owners[found.pattern().as_usize()]) {
+            if let Err(at) = possible.binary_search(&kind) {
+                possible.insert(at, kind);
+            }
+        }
+        possible
     }
 }
 
@@ -205,6 +221,7 @@ mod tests {
             for _ in 0..200 {
                 let text = texts.new_tree(&mut runner).unwrap().current();
                 assert!(parts.is_empty() || parts.iter().any(|part| text.contains(part)), "{kind}: {text}");
+                assert!(text.len() >= SHORTEST, "{kind}: {text}");
                 assert!(FORMS.as_ref().unwrap().possible(&text).contains(&at));
             }
         }

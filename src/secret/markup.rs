@@ -4,15 +4,6 @@ use super::names::{LABELS, NameStrength, name_strength};
 use super::places::{LONGEST_NAME, SecretPlace, name_before, word_end};
 use super::values::{is_named_secret, is_ordinary, is_placeholder, looks_random, quotation};
 
-/// Adds the secrets of all these forms.
-pub(super) fn in_markup(text: &str, found: &mut Vec<SecretPlace>) {
-    in_elements(text, found);
-    labelled(text, found);
-    in_rows(text, found);
-    encoded(text, found);
-    in_digests(text, found);
-}
-
 fn add(text: &str, start: usize, end: usize, found: &mut Vec<SecretPlace>) {
     let value = &text[start..end];
     if !is_ordinary(value) && !is_placeholder(value) {
@@ -26,7 +17,7 @@ fn tail(text: &str) -> &str {
 }
 
 /// `<password>…</password>`
-fn in_elements(text: &str, found: &mut Vec<SecretPlace>) {
+pub(super) fn in_elements(text: &str, found: &mut Vec<SecretPlace>) {
     for (at, _) in text.match_indices("</") {
         let rest = &text[at + 2..];
         let name = &rest[..rest.floor_char_boundary(LONGEST_NAME)];
@@ -41,7 +32,7 @@ fn in_elements(text: &str, found: &mut Vec<SecretPlace>) {
 }
 
 /// `key="ApiKey" value="…"`, and the same as JSON.
-fn labelled(text: &str, found: &mut Vec<SecretPlace>) {
+pub(super) fn labelled(text: &str, found: &mut Vec<SecretPlace>) {
     for (at, word) in text.match_indices("value") {
         let rest = text[at + word.len()..].trim_start_matches(['\\', '"', '\'']);
         let Some(rest) = rest.trim_start_matches([' ', '\t']).strip_prefix(['=', ':']) else { continue };
@@ -62,7 +53,7 @@ fn labelled(text: &str, found: &mut Vec<SecretPlace>) {
 }
 
 /// `| password | … |`
-fn in_rows(text: &str, found: &mut Vec<SecretPlace>) {
+pub(super) fn in_rows(text: &str, found: &mut Vec<SecretPlace>) {
     let (mut at, mut is_secret) = (0, false);
     for cell in text.split_inclusive(['|', '\n']) {
         let inner = cell.trim_end_matches(['|', '\n']);
@@ -77,7 +68,7 @@ fn in_rows(text: &str, found: &mut Vec<SecretPlace>) {
 }
 
 /// `password%3D…%26user%3Dbob`
-fn encoded(text: &str, found: &mut Vec<SecretPlace>) {
+pub(super) fn encoded(text: &str, found: &mut Vec<SecretPlace>) {
     for sign in ["%3D", "%3d"] {
         for (at, sign) in text.match_indices(sign) {
             let start = at + sign.len();
@@ -94,7 +85,7 @@ fn encoded(text: &str, found: &mut Vec<SecretPlace>) {
 }
 
 /// `Authorization: Digest username="bob", response="…"`
-fn in_digests(text: &str, found: &mut Vec<SecretPlace>) {
+pub(super) fn in_digests(text: &str, found: &mut Vec<SecretPlace>) {
     let Some(first) = text.find("Digest ") else { return };
     for (at, name) in text[first..].match_indices("response=") {
         let start = first + at + name.len();

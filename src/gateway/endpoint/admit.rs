@@ -5,7 +5,7 @@
 //! ```
 //!
 //! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
-//! tasks are taken: which one a message is shows its body.
+//! tasks are taken: its body shows which one a message is.
 
 use super::identify::RequestOrigin;
 use super::inspect::{self, InspectRoute};
@@ -15,7 +15,7 @@ use super::stopping;
 use crate::gateway::authenticator::AuthenticationRefusal;
 use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
-use crate::gateway::rpc::RpcError;
+use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::principal::Principal;
@@ -83,10 +83,10 @@ impl RequestPlace {
 }
 
 impl Admitted {
-    /// Refuses a request of this method that came while the gateway drains, unless it is about a task.
-    pub fn for_method(mut self, gateway: &Gateway, method: &str) -> Result<Admitted, HttpReply> {
+    /// Refuses a request that came while the gateway drains, unless it belongs to a call or task that runs.
+    pub fn for_request(mut self, gateway: &Gateway, request: &RpcRequest) -> Result<Admitted, HttpReply> {
         if self.is_late
-            && let Some(running) = gateway.enter(method)
+            && let Some(running) = gateway.enter(request)
         {
             self.place._running = Some(Arc::new(running));
             return Ok(self);

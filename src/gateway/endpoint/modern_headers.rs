@@ -1,7 +1,7 @@
 //! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
 //! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
 
-use crate::gateway::era::modern::VERSION_KEY;
+use crate::gateway::rpc::VERSION_KEY;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;

@@ -52,7 +52,7 @@ pub async fn post(
         batch => return post_batch(gateway, admitted, &parts.headers, accepted, batch).await,
     };
     let admitted = match &message {
-        ClientMessage::Request(request) => admitted.for_method(gateway, &request.method)?,
+        ClientMessage::Request(request) => admitted.for_request(gateway, request)?,
         _ => admitted,
     };
     let Admitted { origin, place, .. } = admitted;

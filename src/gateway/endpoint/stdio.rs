@@ -274,7 +274,7 @@ impl StdioClient {
         request: RpcRequest,
     ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
         let caller = self.caller(&request)?;
-        let running = self.gateway.enter(&request.method).ok_or_else(stopping)?;
+        let running = self.gateway.enter(&request).ok_or_else(stopping)?;
         // A standing stream does not keep the gateway from stopping.
         let running = (request.method != "subscriptions/listen").then_some(running);
         let cancel = self.gateway.abort.child_token();

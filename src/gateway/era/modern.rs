@@ -1,14 +1,13 @@
 //! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
 
 use super::{ResultKind, modern_result};
-use crate::gateway::rpc::RpcError;
+use crate::gateway::rpc::{RpcError, VERSION_KEY};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::{MODERN, TASKS_EXTENSION};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 

@@ -65,8 +65,7 @@ pub async fn read(
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
     const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
-    available(gateway, &exchange.caller, "resources", "resources/read")?;
-    ask(gateway, exchange, "resources/read", KINDS, "uri", object(params)?).await
+    ask(gateway, exchange, ("resources/read", "resources"), KINDS, "uri", object(params)?).await
 }
 
 /// `prompts/get`.
@@ -75,8 +74,7 @@ pub async fn get_prompt(
     exchange: &Exchange,
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
-    available(gateway, &exchange.caller, "prompts", "prompts/get")?;
-    ask(gateway, exchange, "prompts/get", &[OfferKind::Prompts], "name", object(params)?).await
+    ask(gateway, exchange, ("prompts/get", "prompts"), &[OfferKind::Prompts], "name", object(params)?).await
 }
 
 /// `completion/complete`.
@@ -85,16 +83,15 @@ pub async fn complete(
     exchange: &Exchange,
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
-    available(gateway, &exchange.caller, "completions", "completion/complete")?;
+    const METHOD: (&str, &str) = ("completion/complete", "completions");
+    available(gateway, &exchange.caller, METHOD.1, METHOD.0)?;
     let params = object(params)?;
     let kind = params.get("ref").and_then(|reference| reference.get("type")).and_then(Value::as_str);
     match kind {
-        Some("ref/prompt") => {
-            ask(gateway, exchange, "completion/complete", &[OfferKind::Prompts], "name", params).await
-        }
+        Some("ref/prompt") => ask(gateway, exchange, METHOD, &[OfferKind::Prompts], "name", params).await,
         Some("ref/resource") => {
             const KINDS: &[OfferKind] = &[OfferKind::ResourceTemplates, OfferKind::Resources];
-            ask(gateway, exchange, "completion/complete", KINDS, "uri", params).await
+            ask(gateway, exchange, METHOD, KINDS, "uri", params).await
         }
         _ => Err(RpcError::invalid_params(
             "Invalid params: the type of 'ref' must be 'ref/prompt' or 'ref/resource'",
@@ -102,10 +99,11 @@ pub async fn complete(
     }
 }
 
+/// `method` has the capability that a server needs for it.
 async fn ask(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    method: &'static str,
+    (method, capability): (&'static str, &'static str),
     kinds: &'static [OfferKind],
     member: &'static str,
     mut params: Map<String, Value>,
@@ -114,8 +112,16 @@ async fn ask(
         Some(reference) => reference.get(member),
         None => params.get(member),
     };
-    let Some(key) = named.and_then(Value::as_str).map(str::to_owned) else {
-        return Err(RpcError::invalid_params(format!("Invalid params: '{member}' must be a string")));
+    let named = named.and_then(Value::as_str).map(str::to_owned);
+    let unnamed = || RpcError::invalid_params(format!("Invalid params: '{member}' must be a string"));
+    let key = match (available(gateway, &exchange.caller, capability, method), named) {
+        (Ok(()), Some(key)) => key,
+        (there, named) => {
+            let kind = if there.is_err() { ErrorKind::NotFound } else { ErrorKind::InvalidArguments };
+            let call = OfferCall { method, kinds, key: named.unwrap_or_default(), params };
+            let error = there.err().unwrap_or_else(unnamed);
+            return Err(not_asked(gateway, &exchange.caller, &call, kind, error));
+        }
     };
     let own = ["_meta", "inputResponses", "requestState"];
     let round: Map<String, Value> = own.into_iter().filter_map(|name| params.remove_entry(name)).collect();
@@ -142,6 +148,19 @@ async fn ask(
         }
     };
     answer_or_ask(gateway, exchange, &subject, round, run, |refusal| refusal).await
+}
+
+/// Writes down a request that is refused before a server is asked.
+fn not_asked(
+    gateway: &Gateway,
+    caller: &Caller,
+    call: &OfferCall,
+    kind: ErrorKind,
+    error: RpcError,
+) -> RpcError {
+    let arguments = call.params.get("arguments").unwrap_or(&Value::Null);
+    let record = event(call, arguments).map(|event| AuditedRequest::new(gateway, caller, event));
+    record.and_then(|record| record.write(Some(kind)).err()).unwrap_or(error)
 }
 
 /// What the audit log records of a request; completions are not recorded.

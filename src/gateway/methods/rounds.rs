@@ -143,9 +143,12 @@ where
         RunningContext { gateway: gateway.clone(), caller: caller.clone(), extras, cancel: cancel.clone() };
     let running = run(context);
     let (done, result) = oneshot::channel();
+    // It runs although no message waits for it, so a drain waits for its end.
+    let place = gateway.drain.enter_beside();
     tokio::spawn(async move {
         // The client may have gone.
         let _ = done.send(running.await);
+        drop(place);
     });
     let (open, view, _guard) = (None, caller.view.name.clone(), cancel.clone().drop_guard());
     Conversation {

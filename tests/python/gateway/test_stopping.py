@@ -14,7 +14,7 @@ import pytest
 
 from support import wire
 from support.gateway import LegacyClient, ask, served
-from toolhub import ToolHub, _lifecycle
+from toolhub import ToolHub, _lifecycle, current_call
 
 GRACE = 5
 """Seconds. Calls are cancelled after three of them and answered after four; the rest is for the exit. A busy machine may need
@@ -224,3 +224,44 @@ async def test_tasks_that_run_may_end_while_draining(tmp_path: Path) -> None:
         go["left"].set()
     lines = [line for line in wire.audit_lines(audit) if line["type"] == "call"]
     assert sorted(line["outcome"] for line in lines) == ["cancelled", "ok", "ok"]
+
+
+@pytest.mark.anyio
+async def test_the_answers_of_a_client_are_taken_while_draining(tmp_path: Path) -> None:
+    hub, audit = ToolHub(), tmp_path / "audit.ndjson"
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @hub.tool
+    async def greet() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Ask twice."""
+        first = await current_call().ask("Who are you?", key="first")
+        begun.set()
+        await go.wait()
+        second = await current_call().ask("And who is that?", key="second")
+        return f"{first.action}, {second.action}"
+
+    capabilities = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+    call = {"name": "greet", "arguments": {}, "_meta": capabilities}
+    async with served(hub, audit=str(audit), grace=120) as serving:
+
+        async def answer(reply: Any, key: str, action: str) -> Any:
+            assert list(reply.result["inputRequests"]) == [key]
+            state = {
+                "requestState": reply.result["requestState"],
+                "inputResponses": {key: {"action": action}},
+            }
+            return await ask(serving.url, "tools/call", {**call, **state})
+
+        asked = await ask(serving.url, "tools/call", call)
+        serving.stop()
+        while (await ask(serving.url, "tools/list")).status != 503:
+            pass
+        assert (await ask(serving.url, "tools/call", call)).status == 503
+        forged = await ask(serving.url, "tools/call", {**call, "requestState": "none"})
+        assert "requestState" in forged.message["error"]["message"]
+        answering = asyncio.create_task(answer(asked, "first", "accept"))
+        await begun.wait()
+        go.set()
+        assert (await answer(await answering, "second", "decline")).content == "accept, decline"
+    calls = [line["outcome"] for line in wire.audit_lines(audit) if line["type"] == "call"]
+    assert calls == ["ok"]

@@ -120,7 +120,7 @@ async def ask(
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    given: dict[str, Any] = {**(params or {}), "_meta": {**(params or {}).get("_meta", {}), **meta}}
+    given: dict[str, Any] = {**(params or {}), "_meta": {**meta, **(params or {}).get("_meta", {})}}
     own = {"Mcp-Method": method, "MCP-Protocol-Version": MODERN, "Content-Type": "application/json"}
     if name := given.get("name", given.get("uri")):
         own["Mcp-Name"] = name
