@@ -6,12 +6,17 @@ use super::state::StoredState;
 use crate::error::clip;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long to wait for other processes that are writing.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+/// What a store leaves beside its file.
+const TRACES: [&str; 4] = ["-wal", "-shm", ".pins", ".runs"];
+/// How each database of SQLite begins.
+const HEADER: &[u8; 16] = b"SQLite format 3\0";
 /// The files of an SQLite database: itself, its log, and the index of the log.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
@@ -44,6 +49,17 @@ impl FileProblem {
             // The version matches but the tables do not: `no such column`, or text in place of a number.
             Some(ErrorCode::Unknown) | None => FileProblem::damaged(error),
             _ => FileProblem::Unusable(clip(&error.to_string()).into_owned()),
+        }
+    }
+
+    /// A file that never was a store belongs to somebody else, and keeps its name.
+    fn unless_foreign(self, path: &Path) -> FileProblem {
+        match self {
+            FileProblem::Bad(..) if !was_store(path) => {
+                let why = "it is no database, and is left as it is; give the hub a file of its own";
+                FileProblem::Unusable(why.to_owned())
+            }
+            problem => problem,
         }
     }
 
@@ -127,7 +143,7 @@ impl StoreFile {
                 Some(PATIENCE) => {
                     return Err(FileProblem::Unusable(format!("other processes keep it locked ({error})")));
                 }
-                _ => return Err(FileProblem::of(&error)),
+                _ => return Err(FileProblem::of(&error).unless_foreign(path)),
             }
         }
     }
@@ -269,6 +285,14 @@ fn create_private(path: &Path) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let _ = options.open(path);
+}
+
+/// Whether a file is a database, or what stands beside it says that it was one.
+fn was_store(path: &Path) -> bool {
+    let mut start = [0; HEADER.len()];
+    let is_database =
+        fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *HEADER;
+    is_database || TRACES.iter().any(|trace| beside(path, trace).exists())
 }
 
 /// Two processes that find the same bad file must not both rename it: the second would take away the new one.

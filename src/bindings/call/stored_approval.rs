@@ -10,6 +10,7 @@ use crate::canonical::{arguments_digest, digest_of};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::{error_line, visible_json};
 use crate::plan::Verdict;
+use crate::secret::scrubbed;
 use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -73,7 +74,8 @@ impl CallDriver {
             };
             parts.push(hub.definitions_hash(candidates));
             parts.push(arguments_digest(&value));
-            shown.push(visible_json(&value.to_string()));
+            // It is kept until somebody decides, in the store; the digest binds the answer to the real values.
+            shown.push(visible_json(&scrubbed(value).to_string()));
         }
         let place = match servers.is_empty() {
             true => String::new(),

@@ -161,3 +161,27 @@ def test_a_question_says_how_much_of_it_is_not_shown(tmp_path: Path) -> None:
     with opened(tmp_path / "store.db", []) as hub:
         asked(hub, {"to": "x" * 30_000})
         assert hub.pending()[0].shown.endswith("… and 10019 characters that are not shown")
+
+
+def test_secrets_are_in_the_question_of_no_approval_and_bind_it_all_the_same(tmp_path: Path) -> None:
+    store = tmp_path / "hub.db"
+
+    def login(user: str, password: str) -> str:
+        return user
+
+    def text(password: str) -> str:
+        call = {"name": "login", "arguments": {"user": "ann", "password": password}}
+        return f"<tool_call>{json.dumps(call)}</tool_call>"
+
+    with ToolHub(store=store) as hub:
+        hub.register(login)
+        (waiting,) = hub.run_sync(text("swordfish-1"), approve="ask").results
+        (question,) = hub.pending()
+        assert "ann" in question.shown
+        assert "[named-secret]" in question.shown
+        hub.approve(question.id)
+        (other,) = hub.run_sync(text("swordfish-2"), approve="ask").results
+        assert other.paused not in (None, waiting.paused)
+        (done,) = hub.run_sync(text("swordfish-1"), approve="ask").results
+        assert done.result == "ann"
+    assert all(b"swordfish" not in file.read_bytes() for file in tmp_path.iterdir())

@@ -152,10 +152,27 @@ def test_what_was_used_is_recommended(tmp_path: Path) -> None:
                 assert hub.recommend("fast trains to Hamburg")[0].name == "timetable"
 
 
-@pytest.mark.parametrize("content", [b"no database at all", b"SQLite format 3\0" + b"\xff" * 5_000])
+def test_a_file_that_never_was_a_store_is_left_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("My own notes, given by mistake.\n" * 100)
+    before = notes.read_bytes()
+    with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=notes) as hub:
+        hub.register(len, name="length", read_only=True)
+        assert hub.call("length", {"obj": "abc"}).result == 3
+    assert notes.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+    assert "it is no database, and is left as it is; give the hub a file of its own" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("content", [b"a store once", b"SQLite format 3\0" + b"\xff" * 5_000])
 def test_a_damaged_file_is_quarantined(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+        hub.register(len, name="length")
+        hub.call("length", {"obj": "abc"}, run="one")
     (tmp_path / "hub.db").write_bytes(content)
     with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=tmp_path / "hub.db") as hub:
         hub.register(len, name="length")
