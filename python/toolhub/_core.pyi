@@ -377,6 +377,11 @@ class Gateway:
         """
         Ends serving at once; what runs is answered if its client still waits.
         """
+    @property
+    def write_timeout(self, /) -> float:
+        """
+        In seconds.
+        """
 
 @final
 class GatewayReply:

@@ -16,6 +16,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+_PART = 1 << 18
+"""The longest part of an answer, in bytes: by its parts a slow client is told from one that takes nothing."""
+
 
 @dataclass(frozen=True)
 class Serving:
@@ -130,13 +133,24 @@ class AsgiApp:
         headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
         reply: Any = await self._gateway.handle(scope["method"], _target(scope), headers, body)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
-        if reply.body is not None:
-            await send({"type": "http.response.body", "body": reply.body})
+        # A client that takes nothing: the server closes a connection whose answer is not complete.
+        with contextlib.suppress(TimeoutError):
+            await self._send_body(reply, send)
+
+    async def _send_body(self, reply: Any, send: Send) -> None:
+        async def put(part: bytes, more: bool) -> None:
+            message = {"type": "http.response.body", "body": part, "more_body": more}
+            await asyncio.wait_for(send(message), self._gateway.write_timeout)
+
+        body: bytes | None = reply.body
+        if body is None:
+            events: AsyncIterator[bytes] = reply.events()
+            async for part in events:
+                await put(part, True)
+            await put(b"", False)
             return
-        events: AsyncIterator[bytes] = reply.events()
-        async for part in events:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        for start in range(0, max(len(body), 1), _PART):
+            await put(body[start : start + _PART], start + _PART < len(body))
 
 
 def _rotate(gateway: _core.Gateway, key: str, grace: float | None) -> None:

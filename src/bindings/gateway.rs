@@ -236,6 +236,12 @@ impl PyGateway {
         self.core.admission.limits().body_timeout.as_secs_f64()
     }
 
+    /// In seconds.
+    #[getter]
+    fn write_timeout(&self) -> f64 {
+        self.core.admission.limits().write_timeout.as_secs_f64()
+    }
+
     /// The key of the operator for the inspector.
     #[getter]
     fn inspect_key(&self) -> &str {

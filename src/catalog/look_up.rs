@@ -29,7 +29,7 @@ impl Servers {
         candidates.into_iter().filter(asked).collect()
     }
 
-    fn is_left_alone(&self, server: &Server) -> bool {
+    pub(super) fn is_left_alone(&self, server: &Server) -> bool {
         self.silent.reason(server.id()).is_some() || server.is_backing_off()
     }
 
@@ -121,14 +121,14 @@ impl Servers {
     }
 
     /// Failures to connect have their own rests.
-    fn remember(&self, server: &Server, failure: Option<&HubError>) {
+    pub(super) fn remember(&self, server: &Server, failure: Option<&HubError>) {
         match failure.filter(|error| error.kind != ErrorKind::Connect) {
             Some(error) => self.silent.add(server.id(), error.message.clone()),
             None => self.silent.remove(server.id()),
         }
     }
 
-    fn left_alone(&self, server: &Server) -> HubError {
+    pub(super) fn left_alone(&self, server: &Server) -> HubError {
         let silent = self.silent.reason(server.id());
         let reason = silent.or_else(|| server.info().error.map(|error| error.message));
         let id = server.id();

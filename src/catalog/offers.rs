@@ -19,6 +19,17 @@ pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
 /// Servers that are closed to a caller, and why.
 type ClosedServers = Vec<(Arc<str>, HubError)>;
 
+/// How long a server has to list what it offers, where others have something to offer too.
+pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What becomes of servers that did not answer a short while ago.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SilentAre {
+    Asked,
+    /// One that hangs does not delay every list.
+    LeftAlone,
+}
+
 /// Which server has a resource or a prompt.
 pub enum OfferOwner {
     One(Arc<Server>),
@@ -60,7 +71,7 @@ impl Servers {
         limit: Duration,
     ) -> Result<Vec<OfferedBy>, HubError> {
         let (servers, closed) = for_caller(self.pick(ids)?, caller);
-        let mut lists = self.list_offers(servers, kind, limit).await;
+        let mut lists = self.list_offers(servers, kind, SilentAre::Asked, limit).await;
         lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
         Ok(lists)
     }
@@ -69,11 +80,16 @@ impl Servers {
         &self,
         servers: Vec<Arc<Server>>,
         kind: OfferKind,
+        silent: SilentAre,
         limit: Duration,
     ) -> Vec<OfferedBy> {
         let one = |server: Arc<Server>| async move {
+            if silent == SilentAre::LeftAlone && self.is_left_alone(&server) {
+                return (server.id().clone(), Err(self.left_alone(&server)));
+            }
             let listed = timeout(limit, offers::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
+            self.remember(&server, listed.as_ref().err());
             (server.id().clone(), listed.map(|listed| listed.offers.clone()))
         };
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
@@ -228,7 +244,8 @@ impl Servers {
             if found.is_empty() {
                 // A server that does not answer leaves time for the one that has it.
                 let left = until.saturating_duration_since(Instant::now()) / 2;
-                let listed = self.list_offers(among.to_vec(), *kind, left).await;
+                let patience = left.min(LIST_PATIENCE);
+                let listed = self.list_offers(among.to_vec(), *kind, SilentAre::LeftAlone, patience).await;
                 let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
                 not_asked = not_asked.or(failed.next());
                 found = owners();

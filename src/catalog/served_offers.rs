@@ -5,7 +5,7 @@
 //! one from an earlier list can still use it. What the hub has itself keeps its key, because it is always there.
 
 use super::Servers;
-use super::offers::{OfferOwner, OfferedBy, for_caller, not_asked, too_late};
+use super::offers::{LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, for_caller, not_asked, too_late};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{OfferCall, SubscribedResource, View};
 use crate::model::OfferKind;
@@ -62,7 +62,8 @@ impl Servers {
             true => shown.into_iter().partition(|server| offers::known(server, kind).is_some()),
             false => (Vec::new(), shown),
         };
-        let mut lists: Vec<OfferedBy> = self.list_offers(unknown, kind, OFFER_TIMEOUT).await;
+        let mut lists: Vec<OfferedBy> =
+            self.list_offers(unknown, kind, SilentAre::LeftAlone, LIST_PATIENCE).await;
         let known = known.into_iter().filter_map(|server: Arc<Server>| {
             Some((server.id().clone(), Ok(offers::known(&server, kind)?.offers.clone())))
         });

@@ -67,6 +67,7 @@ mod request_trace;
 pub mod rpc;
 pub mod search_mode;
 mod session;
+mod session_streams;
 mod sse_clients;
 mod standing;
 mod state;

@@ -11,6 +11,7 @@ use super::options::GatewayOptions;
 use super::questions::OpenQuestions;
 use super::rpc::RpcRequest;
 use super::session::{SessionKeys, Sessions};
+use super::session_streams::SessionStreams;
 use super::sse_clients::SseClients;
 use super::subscribers::SessionSubscriptions;
 use super::upstreams::Upstreams;
@@ -65,6 +66,7 @@ pub struct Gateway {
     pub log_levels: SessionLevels,
     /// The resources that legacy clients have subscribed to.
     pub subscriptions: SessionSubscriptions,
+    pub session_streams: SessionStreams,
     /// The principal of callers without credentials.
     pub anonymous: Arc<Principal>,
     /// Who may call. Replaced by [`Gateway::reload`], as the views are.
@@ -116,6 +118,7 @@ impl Gateway {
             sessions: Sessions::new(keys, lifetime),
             log_levels: SessionLevels::default(),
             subscriptions: SessionSubscriptions::default(),
+            session_streams: SessionStreams::default(),
             anonymous: Arc::new(Principal::anonymous()),
             authenticator: ArcSwap::new(authenticator),
             views: ArcSwap::from_pointee(views),
@@ -186,6 +189,7 @@ impl Gateway {
 
     /// A session has ended: what its client has set counts no more.
     pub fn forget_session(&self, session: &str) {
+        self.session_streams.end(session);
         self.subscriptions.forget(session);
         if self.log_levels.forget(session)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

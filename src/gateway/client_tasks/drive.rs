@@ -17,6 +17,8 @@ pub async fn drive(tasks: ClientTasks, task: Arc<ClientTask>, conversation: Conv
         () = task.removed.cancelled() => {}
     }
     tasks.remove(&task.id);
+    // Whoever waits for its result waits for nothing.
+    task.removed.cancel();
 }
 
 async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Conversation, place: DrainPlace) {

@@ -184,6 +184,11 @@ impl ClientTask {
         self.changes.subscribe()
     }
 
+    /// Returns when the task is not kept any more.
+    pub async fn gone(&self) {
+        self.removed.cancelled().await;
+    }
+
     pub fn step(&self) -> TaskStep {
         let state = self.state.lock();
         match (state.status, &state.answer) {

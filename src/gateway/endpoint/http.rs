@@ -11,6 +11,7 @@ use super::sse_stream::event;
 use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::rpc::{RpcError, notification_message};
+use crate::gateway::session_streams::SessionStream;
 use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
 use crate::principal::Principal;
@@ -19,6 +20,7 @@ use futures_util::stream::{Stream, unfold};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
 pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
@@ -87,25 +89,40 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let subscribed = subscribed.unwrap_or_default();
     let changes = ClientChanges::new(gateway, &caller.view, &caller.principal, WantedLists::ALL, subscribed)
         .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
-    Ok(HttpReply::standing(change_events(gateway.clone(), caller, changes, admitted.place)))
+    let session = caller.session.as_ref().and_then(|session| {
+        let (principal, view) = (&caller.principal.id, &caller.view.name);
+        let claims = gateway.sessions.open(session, principal, view, SystemTime::now()).ok()?;
+        Some(gateway.session_streams.open(session, claims.expires))
+    });
+    let held = (admitted.place, session);
+    Ok(HttpReply::standing(change_events(gateway.clone(), caller, changes, held)))
+}
+
+/// Returns when the session of a stream is over, if it has one.
+async fn over(session: Option<&SessionStream>) {
+    match session {
+        Some(session) => session.over().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn change_events(
     gateway: Arc<Gateway>,
     caller: Caller,
     changes: ClientChanges,
-    place: RequestPlace,
+    held: (RequestPlace, Option<SessionStream>),
 ) -> impl Stream<Item = Bytes> + Send {
     let (principal, view) = (caller.principal, caller.view);
-    unfold((changes, place), move |(mut changes, place)| {
+    unfold((changes, held), move |(mut changes, held)| {
         let (gateway, principal, view) = (gateway.clone(), principal.clone(), view.clone());
         async move {
             let (method, params) = tokio::select! {
                 notice = changes.next(&gateway, &view) => notice,
                 () = gateway.stop.cancelled() => return None,
                 () = revoked(&gateway, &principal, &view) => return None,
+                () = over(held.1.as_ref()) => return None,
             };
-            Some((event(&notification_message(method, &params)), (changes, place)))
+            Some((event(&notification_message(method, &params)), (changes, held)))
         }
     })
 }

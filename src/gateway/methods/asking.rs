@@ -11,11 +11,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells callers apart. A client without a session is a caller of its own for each of its calls.
+/// Tells callers apart. Clients of 2026-07-28 have no session: those with credentials are one caller, and one without is a
+/// caller of its own for each of its calls.
 pub fn caller_key(caller: &Caller) -> Arc<str> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     match &caller.session {
         Some(session) => Arc::from(format!("{}\n{session}", caller.principal.id)),
+        None if !caller.principal.is_anonymous() => Arc::from(format!("{}\n", caller.principal.id)),
         None => Arc::from(format!("call {}", NEXT.fetch_add(1, Ordering::Relaxed))),
     }
 }

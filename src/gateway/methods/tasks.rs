@@ -172,6 +172,10 @@ pub async fn result(
             tokio::select! {
                 () = &mut put => break,
                 _ = changes.changed() => if !is_asking(&task, first.as_deref()) { break },
+                () = task.gone() => return match task.step() {
+                    TaskStep::Ended(answer) => answer.map(|answer| with_task(&task, &answer)),
+                    _ => Err(no_such_task()),
+                },
                 () = exchange.cancel.cancelled() => return Err(cancelled()),
             }
         }
@@ -233,9 +237,12 @@ fn found(
     let Some(id) = params.get("taskId").and_then(Value::as_str) else {
         return Err(RpcError::invalid_params("Invalid params: 'taskId' must be a string"));
     };
-    let missing = || RpcError::new(INVALID_PARAMS, "There is no such task; it may have expired");
-    let task = gateway.tasks.get(caller, id).ok_or_else(missing)?;
+    let task = gateway.tasks.get(caller, id).ok_or_else(no_such_task)?;
     Ok((task, params))
+}
+
+fn no_such_task() -> RpcError {
+    RpcError::new(INVALID_PARAMS, "There is no such task; it may have expired")
 }
 
 fn check_client(caller: &Caller, method: &str) -> Result<(), RpcError> {
