@@ -165,8 +165,9 @@ impl EndedRows {
         let call = recorder.record.lock().take().map(|CallRecord { call, ticket, .. }| {
             let is_unknown = ends.iter().any(|end| end.state == EffectState::Unknown);
             let was_sent = ends.iter().any(|end| !is_not_sent(end));
-            // What failed without effects is made again; what may have happened is asked about.
-            let kept = if !is_unknown && (has_succeeded || was_sent) { result() } else { None };
+            // A success is one, whatever the candidates did that it stopped. What failed without effects is made again; what
+            // may have happened is asked about.
+            let kept = if has_succeeded || (was_sent && !is_unknown) { result() } else { None };
             if kept.is_some() {
                 ticket.consume();
             }

@@ -65,6 +65,11 @@ def clean(text: str) -> str:
     return _core.visible_text(text)
 
 
+def one_line(text: str) -> str:
+    """The same on one line: foreign text cannot look like a line of its own."""
+    return "\\n".join(clean(text).splitlines())
+
+
 def first_line(text: str) -> str:
     """The first line that has words, with spaces in order."""
     return " ".join(next((line for line in clean(text).splitlines() if line.strip()), "").split())

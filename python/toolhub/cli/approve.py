@@ -1,7 +1,7 @@
 """`toolhub pending`, `approve`, `deny` and `ledger`: calls that wait for a person, and what calls have done."""
 
 from ._exits import FAILED, NOT_FOUND, OK, Failure
-from ._output import add_json_argument, clean, put, put_json, say
+from ._output import add_json_argument, one_line, put, put_json, say
 from ._sources import add_store_argument, existing_store
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[An
         put_json({given.command: [row.to_dict() for row in rows]})
         return OK
     for row in rows:
-        put(clean(line(row)))
+        put(one_line(line(row)))
     return OK
 
 

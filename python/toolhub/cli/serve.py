@@ -72,7 +72,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         # Tools may print while they are imported.
         with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
-            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store)
+            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store or None)
             errors = [error for path in given.config for error in hub.load_mcp(path).errors]
     except (OSError, TypeError, ValueError, ToolError) as error:
         return _failed(error, USAGE)

@@ -47,6 +47,8 @@ struct ReadMarks {
     known: HashMap<RunMark, RunNote>,
     /// How much of the file is read.
     length: u64,
+    /// Some of it is nothing that was written here: what it was before is not known.
+    is_damaged: bool,
 }
 
 impl RunMarks {
@@ -114,9 +116,12 @@ impl RunMarks {
     fn noted(&self, mark: &RunMark) -> io::Result<Option<u64>> {
         let mut read = self.read.lock();
         self.refresh(&mut read)?;
+        if read.is_damaged {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it is damaged"));
+        }
         let Some(known) = read.known.get(mark).copied() else { return Ok(None) };
         let Some(at) = known.at else { return Ok(Some(known.number)) };
-        let mut file = File::open(&self.path)?;
+        let mut file = self.open(OpenOptions::new().read(true))?;
         if let Some(number) = number_at(&mut file, mark, at)? {
             read.known.insert(*mark, RunNote { number, ..known });
             return Ok(Some(number));
@@ -129,7 +134,7 @@ impl RunMarks {
 
     /// Raises the number of a line. False if the line is not there any more.
     fn overwrite(&self, mark: &RunMark, at: u64, number: u64) -> io::Result<bool> {
-        let mut file = match OpenOptions::new().read(true).write(true).open(&self.path) {
+        let mut file = match self.open(OpenOptions::new().read(true).write(true)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             opened => opened?,
         };
@@ -144,16 +149,24 @@ impl RunMarks {
 
     /// Adds a line, in one write, and at its beginning whatever a process that was killed has left.
     fn add(&self, read: &mut ReadMarks, mark: &RunMark, number: u64) -> io::Result<()> {
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        let mut file = self.open(OpenOptions::new().append(true).create(true))?;
         let note = if file.metadata()?.len() == 0 { NOTE } else { "\n" };
         let digits: String = mark.iter().map(|byte| format!("{byte:02x}")).collect();
         file.write_all(format!("{note}{digits} {number:016x}\n").as_bytes())?;
         self.refresh(read)
     }
 
+    /// Opens the file. A pipe in its place would block.
+    fn open(&self, options: &OpenOptions) -> io::Result<File> {
+        match std::fs::metadata(&self.path) {
+            Ok(found) if !found.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file")),
+            _ => options.open(&self.path),
+        }
+    }
+
     /// Reads what was added, by other processes too.
     fn refresh(&self, read: &mut ReadMarks) -> io::Result<()> {
-        let mut file = match File::open(&self.path) {
+        let mut file = match self.open(OpenOptions::new().read(true)) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 *read = ReadMarks::default();
@@ -172,7 +185,11 @@ impl RunMarks {
         for line in added[..whole].split_inclusive(|byte| *byte == b'\n') {
             let at = read.length;
             read.length += line.len() as u64;
-            let Some((mark, number)) = parsed(&line[..line.len() - 1]) else { continue };
+            let line = &line[..line.len() - 1];
+            let Some((mark, number)) = parsed(line) else {
+                read.is_damaged |= !is_harmless(line);
+                continue;
+            };
             let known = read.known.entry(mark).or_default();
             // All processes raise the first line of a run that has a number.
             if let (None, Some(number)) = (known.at, number) {
@@ -192,6 +209,12 @@ fn number_at(file: &mut File, mark: &RunMark, at: u64) -> io::Result<Option<u64>
         read => read?,
     }
     Ok(parsed(&line).filter(|(found, _)| found == mark).and_then(|(_, number)| number))
+}
+
+/// A comment, an empty line, or the beginning of a line whose process was killed.
+fn is_harmless(line: &[u8]) -> bool {
+    let is_part = line.len() < WIDTH && line.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b' ');
+    is_part || line.starts_with(b"#")
 }
 
 /// The run of a line, and its number if it has one.
@@ -273,6 +296,24 @@ mod tests {
         one.raise(MONDAY, 301).unwrap();
         assert!(other.is_lost(MONDAY, Some(300)) && !other.is_lost(MONDAY, Some(301)));
         std::fs::remove_file(&one.path).unwrap();
+    }
+
+    #[test]
+    fn what_is_damaged_says_that_any_run_is_lost_and_a_pipe_does_not_block() {
+        let (one, other) = two_readers();
+        one.note("", "monday").unwrap();
+        let whole = std::fs::read(&one.path).unwrap();
+        for damage in [&b"\x00\xff garbage\n"[..], b"0123456789abcdeg\n", &[0; 64]] {
+            let text = [&whole[..], damage, b"\n"].concat();
+            std::fs::write(&one.path, text).unwrap();
+            let reader = RunMarks::beside(&one.path.with_extension(""));
+            assert!(reader.is_lost(("", "tuesday"), None) && reader.is_used("any"), "{damage:?}");
+        }
+        std::fs::remove_file(&one.path).unwrap();
+        std::fs::create_dir(&one.path).unwrap();
+        assert!(other.is_lost(MONDAY, None));
+        assert!(other.note("", "tuesday").unwrap_err().contains("it is not a file"));
+        std::fs::remove_dir(&one.path).unwrap();
     }
 
     #[test]

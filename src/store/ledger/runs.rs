@@ -224,14 +224,14 @@ pub fn settle(
     own: &str,
 ) -> rusqlite::Result<bool> {
     rows::reap(connection, path, own)?;
-    let found: Option<(String, bool, String)> = connection
+    let found: Option<(String, bool, String, bool)> = connection
         .prepare_cached(
-            "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal
-             FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
+            "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,
+             coalesce(c.state = 'over', 0) FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
         )?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
-    let Some((call, is_open, owner)) = found else { return Ok(false) };
+    let Some((call, is_open, owner, is_over)) = found else { return Ok(false) };
     if !is_open || principal.is_some_and(|principal| principal != owner) {
         return Ok(false);
     }
@@ -244,5 +244,9 @@ pub fn settle(
         Settlement::Again => (EffectState::Failed, Some(format!("{NOT_SENT}: it shall run again")), None),
     };
     rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error })?;
+    if is_over {
+        // Another candidate has answered the call.
+        return Ok(true);
+    }
     keep(connection, &call, result.map(|result| result.to_string()).as_deref()).map(|()| true)
 }

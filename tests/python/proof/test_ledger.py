@@ -388,3 +388,35 @@ def test_agents_take_part_in_runs(path: Path) -> None:
     check = VerificationAgent().verify_result
     assert asyncio.run(check("I have sent the mail.", evidence=rows))["verified"]
     assert not asyncio.run(check("I have deleted the mail.", evidence=rows))["verified"]
+
+
+@pytest.mark.parametrize("decision", [None, "failed", "again"])
+def test_a_success_is_kept_although_another_candidate_was_stopped(path: Path, decision: Any) -> None:
+    made: list[str] = []
+
+    def opened() -> ToolHub:
+        hub = ToolHub(store=path)
+
+        async def slow(number: int) -> str:
+            made.append("slow")
+            await asyncio.Event().wait()
+            return "slow"
+
+        async def fast(number: int) -> str:
+            made.append("fast")
+            return "fast"
+
+        hub.register(slow, name="work", source="tools")
+        hub.register(fast, name="work", source="skills")
+        return hub
+
+    with opened() as hub:
+        assert hub.call("work", {"number": 1}, run="r", strategy="first").result == "fast"
+        assert sorted(row.state for row in hub.ledger("r")) == ["done", "unknown"]
+    made.clear()
+    with opened() as hub:
+        if decision is not None:
+            (stopped,) = hub.ledger("r", state="unknown")
+            hub.settle(stopped.id, decision)
+        assert hub.call("work", {"number": 1}, run="r", strategy="first").result == "fast"
+    assert made == []
