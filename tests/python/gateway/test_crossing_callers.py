@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import call, python_of, served
+from support.gateway import ask, call, python_of, served
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -177,3 +177,33 @@ async def test_identical_calls_inside_of_served_tools_share_one_run() -> None:
             go.set()
             assert {(await one).content for one in calls} == {"w"}
     assert runs == ["w"]
+
+
+async def test_several_calls_of_one_caller_without_sessions_are_all_asked() -> None:
+    """The server does not say to which call its question belongs; but both have the same caller."""
+    capabilities = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+    with asking("mcp1", "stdio") as options:
+        hub = ToolHub()
+        hub.add_server("asking", **options)
+        async with hub, served(hub, token=TOKENS) as at:
+
+            async def asked(who: str) -> str:
+                params: dict[str, Any] = {
+                    "name": "secret_of",
+                    "arguments": {"who": who},
+                    "_meta": capabilities,
+                }
+                given: dict[str, Any] = {}
+                while True:
+                    reply = await ask(at.url, "tools/call", {**params, **given}, TOKENS["marit"])
+                    if reply.result["resultType"] != "input_required":
+                        return reply.content
+                    # The question of the other call may come with this one.
+                    answers = {
+                        key: {"action": "accept", "content": {"word": question["params"]["message"]}}
+                        for key, question in reply.result["inputRequests"].items()
+                    }
+                    given = {"requestState": reply.result["requestState"], "inputResponses": answers}
+
+            both = await asyncio.gather(asked("a"), asked("b"))
+    assert both == ["a: secret of a?", "b: secret of b?"]
