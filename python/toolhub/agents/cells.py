@@ -186,6 +186,8 @@ def _wrong_text(clause: Clause, texts: dict[str, str]) -> Iterator[tuple[str, st
 
 def _is_key(key: str, clause: Clause) -> bool:
     """Whether a clause has the words of a key, or words that begin alike: `additions` and "adds"."""
+    if not key.isascii():
+        return key in clause.low
     parts = [stem(word) for word in key.split() if len(word) > 2 and word not in _UNITS]
     said = [one for one, word in clause.stems.items() if len(one) > 2 and word not in EMPTY]
     return bool(parts) and all(

@@ -40,6 +40,7 @@ _QUALITIES = {
     "quick": _Quality(-1, _TIME),
     "slow": _Quality(1, _TIME),
     "popul": _Quality(1, r"\b(?:population|inhabitants|people|stars|downloads|votes|users)"),
+    "best": _Quality(1, r"\b(?:rating|score|stars|grade)"),
     "high": _Quality(1),
     "low": _Quality(-1),
     "larg": _Quality(1),

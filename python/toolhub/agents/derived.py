@@ -51,6 +51,11 @@ _FRACTIONS = {
     "quarters": 0.75,
 }
 _PERCENT = re.compile(r"\s?(?:%|percent|per cent|percentage|pp\b|个百分)", re.I)
+_CHANGED = re.compile(
+    r"\b(?:more|less|fewer|\w+er|increas\w+|decreas\w+|rose|risen?|grew|grow\w*|fell|fall\w*|drop\w*|gain\w*|lost|sav\w+|"
+    r"up|down|discount|chang\w+|off|reduc\w+|rais\w+)\b|增|减|涨|跌|降|升|多|少|折|省",
+    re.I,
+)
 _CLOCK = re.compile(r"\b(?:at|until|till|by|from|to|before|after|since)\s+$", re.I)
 _QUANTITY = re.compile(r"quantity|qty|count|units|number|nights|hours|days|seats|pieces|amount")
 
@@ -122,11 +127,11 @@ class Figures:
         if len(base) > _PAIRS:
             return False
         # Of small counts almost any number can be made, so only what is left of them or what they are together counts.
-        is_count = abs(number) <= SMALL and number == int(number)
-        is_percent = (
-            place is not None and _PERCENT.match(sentence, place.end()) is not None
-        ) or "百分之" in before[-4:]
-        made = (one for one in made_of(base, is_count, is_percent) if same(number, one, precision))
+        is_percent = place is not None and _PERCENT.match(sentence, place.end()) is not None
+        is_percent = is_percent or "百分之" in before[-4:]
+        is_count = abs(number) <= SMALL and number == int(number) and not is_percent
+        ratio = None if not is_percent else "change" if _CHANGED.search(sentence) else "share"
+        made = (one for one in made_of(base, is_count, ratio) if same(number, one, precision))
         return any(precision or abs(one - number) <= 0.01 * abs(number) for one in made)
 
     def _has_share(self, answer: str, found: re.Match[str]) -> bool:

@@ -20,7 +20,9 @@ _LONGEST = 20_000
 """So much of a text is read."""
 
 _LINE = re.compile(r"\s*(?:[-*•]\s+)?([^:=\d][^:=]{0,60}?)\s*[:=]\s*(\S.*)")
-_SENTENCE = re.compile(r"(?<=[.!?;])(?<!\b[A-Z]\.)\s+|(?<=[.!?][\"”])\s+|(?<=[。！？；\n])\s*")
+_SENTENCE = re.compile(
+    r"(?<=[.!?;])(?<!\b[A-Z]\.)(?<!\b[DM][rs]\.)(?<!\bMrs\.)\s+|(?<=[.!?][\"”])\s+|(?<=[。！？；\n])\s*"
+)
 _NAME = re.compile(r"[A-Z][\w&'’-]*(?:\s+[A-Z][\w&'’-]*)*")
 _COUNTED = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)\s+([a-z]{3,})")
 _NO_NAME = re.compile(r"[\d\s:.,/TZ+%€$£-]+")
@@ -84,6 +86,7 @@ def entries_of(records: Iterable[Mapping[str, Any]]) -> list[Entry]:
                 found.append(_entry(next(groups) if place else group, [*extra, *own.items()]))
                 found += _sides(own, next(groups))
                 found += _members(own, next(groups))
+                found += _listed(own, next(groups))
             elif isinstance(value, (list, tuple)):
                 rows: list[Any] = [one for one in cast("list[Any]", value) if isinstance(one, Mapping)]
                 in_lists.update(map(id, rows))
@@ -122,6 +125,20 @@ def _members(record: Mapping[Any, Any], group: int) -> Iterator[Entry]:
     values = [value for value in record.values() if isinstance(value, str) and len(value) < 20]
     if len(values) == len(record) and len(set(values)) < len(values):
         yield from (_entry(group, [("name", str(key)), ("state", value)]) for key, value in record.items())
+
+
+def _listed(record: Mapping[Any, Any], group: int) -> Iterator[Entry]:
+    """The members of lists whose keys say what they are: the ports that are `open`, and those that are `closed`."""
+    lists = {
+        str(key): [one for one in cast("list[Any]", value) if isinstance(one, (str, int))]
+        for key, value in record.items()
+        if isinstance(value, (list, tuple)) and 0 < len(cast("list[Any]", value)) <= _MOST
+    }
+    if len(lists) > 1:
+        for key, values in lists.items():
+            for value in values:
+                name = str(value)
+                yield Entry(group, (("name", name), ("state", key)), (name.lower(),), (), f"{name} {key}")
 
 
 def _entry(group: int, fields: Sequence[tuple[Any, Any]]) -> Entry:

@@ -117,7 +117,7 @@ class Evidence:
         told = list(opposite(answer, texts))
         yield from (f"The results say the opposite: {one!r}" for one in told)
         instead = itertools.chain(
-            () if told else States(known, "\n".join(texts).lower()).wrong(said),
+            () if told else States(known, "\n".join(texts).lower()).wrong(in_digits),
             turned_round(said, known),
             exchanged(said, known),
             misattributed(said, list(quotations_of(answer)), known),

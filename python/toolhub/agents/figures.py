@@ -89,15 +89,19 @@ def parts(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from parts(one, depth + 1)
 
 
-def made_of(known: set[float], is_count: bool, is_percent: bool) -> Iterator[float]:
-    """What two numbers make: sum and difference of alike ones; for a number that is no small count, also other things."""
+def made_of(known: set[float], is_count: bool, percent: str | None) -> Iterator[float]:
+    """What two numbers make: sum and difference of alike ones; for a number that is no small count, also other things.
+
+    `percent` is None, `share`, or `change`, which may be a share too.
+    """
     for one, two in itertools.permutations(known, 2):
         alike = is_count or (abs(one) > SMALL and abs(two) > SMALL)
         if alike:
             yield from (one + two, one - two)
         if not is_count and two:
             yield one / two
-            yield from (100 * one / two, abs(100 * (one - two) / two)) if is_percent else ()
+            yield from (100 * one / two,) if percent else ()
+            yield from (abs(100 * (one - two) / two),) if percent == "change" else ()
             if two == int(two) and two > 1:
                 yield one * two
 

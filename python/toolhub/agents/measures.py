@@ -177,6 +177,9 @@ _OF_KEYS = frozenset(
 )
 """Units at the end of a key: `duration_minutes`. Others, such as `min` and `m`, may mean something else there."""
 
+_SPANS = frozenset(["distance", "length", "height", "width", "depth", "altitude", "elevation"])
+"""Words before `m` that make it metres."""
+
 _LASTING = frozenset(["duration", "time", "travel", "drive", "wait", "length"])
 """Words before `min` that make it a unit of time."""
 
@@ -274,6 +277,8 @@ def measures_in(value: Any) -> Iterator[Measure]:
                 yield Measure(float(number), "size", 1.0, f"{number}")
                 yield Measure(number / 1.024**2, "size", 1.0, f"{number}")
                 yield Measure(number / 1.024**3, "size", 1.0, f"{number}")
+            elif unit == "m" and _SPANS & set(before):
+                yield Measure(float(number), "length", 1.0, f"{number}")
             elif unit == "min" and _LASTING & set(before):
                 yield Measure(float(number), "time", 60.0, f"{number}")
             elif unit in _OF_KEYS:

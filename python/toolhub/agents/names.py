@@ -20,7 +20,7 @@ _MEASURED = re.compile(
     r"(?:v|p|q|h|mp|utf-?|sha-?|ipv|covid-?|top-?)\d+",
     re.I,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)\s+|(?<=[。！？；;\n])\s*|:\s")
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[DM][rs]\.)(?<!\bMrs\.)\s+|(?<=[。！？；;\n])\s*|:\s")
 _NAME = re.compile(r"(?<![\w@/.'’-])[A-Z][a-z]+(?:['’-][A-Z]?[a-z]+)*(?![\w@/]|\.\w)")
 _ACRONYM = re.compile(
     r"(?<=\bby )[A-Z]{2,5}\b|(?<=\bwith )[A-Z]{2,5}\b|(?<=\bvia )[A-Z]{2,5}\b|(?<=\bfrom )[A-Z]{2,5}\b|"

@@ -11,11 +11,15 @@ MOST_CLAUSES = 100
 
 _LONGEST = 20_000
 
-_SENTENCES = re.compile(r"(?<=[.!?;])(?<!\b[A-Z]\.)[\"”’)]*\s+|(?<=[。！？；\n])\s*|[:：]\s")
-_CLAUSES = re.compile(
-    r"(?:(?<!\b[A-Z])\.|[!?;,:])[\"”’)]*(?:\s+|$)|[。！？；，\n]\s*|\s+(?:and|while|but|whereas|because|so|和|而)\s+|\s[–—-]\s"
+_SENTENCES = re.compile(
+    r"(?<=[.!?;])(?<!\b[A-Z]\.)(?<!\b[DM][rs]\.)(?<!\bMrs\.)[\"”’)]*\s+|(?<=[。！？；\n])\s*|[:：]\s"
 )
-_PIECES = re.compile(r"(?:(?<!\b[A-Z])\.|[!?;,:])[\"”’)]*(?:\s+|$)|[。！？；，\n]\s*|\s[–—]\s")
+_CLAUSES = re.compile(
+    r"(?:(?<!\b[A-Z])(?<!\b[DM][rs])(?<!\bMrs)\.|[!?;,:])[\"”’)]*(?:\s+|$)|[。！？；，\n]\s*|\s+(?:and|while|but|whereas|because|so|和|而)\s+|\s[–—-]\s"
+)
+_PIECES = re.compile(
+    r"(?:(?<!\b[A-Z])(?<!\b[DM][rs])(?<!\bMrs)\.|[!?;,:])[\"”’)]*(?:\s+|$)|[。！？；，\n]\s*|\s[–—]\s"
+)
 _NOT = re.compile(
     r"\b(?:not|never|no|none|neither|nor|nothing|nobody|cannot|without|hardly)\b|n['’]t\b|没有|不是|不能|不会|未|无法|没|不",
     re.I,

@@ -58,8 +58,17 @@ def mismatched(answer: str, records: Sequence[Sequence[Mapping[str, Any]]]) -> I
             said = _said(clause, owners)
             for text, key, row in said:
                 for other, key_of_other, row_of_other in said:
-                    if row < row_of_other and key != key_of_other and not _is_paired(said, row, row_of_other):
+                    if (
+                        row < row_of_other
+                        and _kind(key) != _kind(key_of_other)
+                        and not _is_paired(said, row, row_of_other)
+                    ):
                         yield text, other
+
+
+def _kind(key: str) -> str:
+    """What a member is: the names of a sentence are numbered."""
+    return "name" if key.startswith("name ") else key
 
 
 def _owners(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:

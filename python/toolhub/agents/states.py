@@ -1,6 +1,7 @@
 """States: what an answer says something is (running, open, delivered, all passed), and what the results say it is."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -71,6 +72,11 @@ _ALIKE = [
     {"bad", "poor", "weak", "critical", "low"},
     {"full", "high"},
 ]
+_MOST_ARE = re.compile(r"\bmost (?:of (?:the|them) ?)?(?:\w+ )?(?:is|are|was|were)\b|大多数|多数", re.I)
+_TOTAL = re.compile(r"\b(?:total|together|in all|altogether|combined|sum|about|over|around)\b|共|总", re.I)
+_NO_VALUES = listed(
+    "current last first next final new old same whole entire other own right wrong main only exact given full"
+)
 _IN_STOCK = re.compile(r"(?:^|_)stock|inventory|库存", re.I)
 _STILL = re.compile(
     r"\b(?:is|are)\s+(?:still\s+|currently\s+)?(?:pending|queued|waiting|processing|in progress|under review)\b",
@@ -112,6 +118,15 @@ class States:
             if isinstance(value, str) and _STATUS.search(key)
         ]
 
+        keys = Counter(key for entry in known.entries for key, _ in entry.fields)
+        self._singles = {
+            key.lower(): value
+            for entry in known.entries
+            for key, value in entry.fields
+            if keys[key] == 1 and key.isalpha() and isinstance(value, str) and value.isalpha()
+        }
+        """Members that only one record has, and that are one word."""
+
     def wrong(self, said: Sequence[Clause]) -> Iterator[tuple[str, str]]:
         """Clauses of an answer that say a state, and what the results say instead."""
         for clause in said:
@@ -128,6 +143,8 @@ class States:
                 or self._stage(clause, groups)
                 or self._not_all(clause)
                 or self._counted(clause)
+                or self._most(clause)
+                or self._slot(clause)
             )
             if found is not None:
                 yield clause.text, found
@@ -210,12 +227,37 @@ class States:
         return None
 
     def _counted(self, clause: Clause) -> str | None:
-        """How many are in a state, if a clause says another number."""
+        """How many there are, if a clause says another number of a state, or a higher one of things."""
+        for written, noun in _COUNTED.findall(clause.text):
+            told = {one[1]: one[2] for one in self._all_counts() if one[0] == stem(noun.lower())}
+            is_sum = _TOTAL.search(clause.text) is not None
+            if told and not is_sum and float(written.replace(",", "")) > sum(told):
+                return told[max(told)]
         for number, word in _COUNTED.findall(clause.text):
             if _OF_STATE.match(word):
                 told = [one for one in self._all_counts() if one[0] == stem(word.lower())]
                 if told and all(one[1] != float(number.replace(",", "")) for one in told):
                     return told[0][2]
+        return None
+
+    def _most(self, clause: Clause) -> str | None:
+        """A member that counts less than half of the others, if a clause says it of most."""
+        if not _MOST_ARE.search(clause.text) or clause.is_negative:
+            return None
+        for entry in self._known.entries:
+            largest = max((number for _, number in entry.numbers), default=0.0)
+            for key, number in entry.numbers:
+                if len(entry.numbers) > 2 and stem(key) in clause.stems and 0 <= number < largest / 2:
+                    return f"{key}: {number:g}"
+        return None
+
+    def _slot(self, clause: Clause) -> str | None:
+        """A member whose name stands behind another word than its value: "the test stage" where the stage is lint."""
+        for key, value in self._singles.items() if clause.says else ():
+            if key in clause.low and value.lower() not in clause.low:
+                found = re.search(rf"\b(?:the|in|at) ([a-z]+) {re.escape(key)}\b", clause.low)
+                if found and found.group(1) not in self._low and found.group(1) not in _NO_VALUES:
+                    return f"{key}: {value}"
         return None
 
     def _count_of(self, word: str) -> str | None:
