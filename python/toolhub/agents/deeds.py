@@ -103,7 +103,7 @@ def _told(said: str, said_zh: str) -> re.Pattern[str]:
     It is wrong only if a call was to do it and did not.
     """
     return re.compile(
-        rf"^\W*(?:\w+ ){{1,4}}(?:{said})\W*$|"
+        rf"^\W*(?:(?!(?:is|are|was|were|been|be|not|already|I|we)\b)\w+ ){{1,3}}(?:{said})(?=\W*$)|"
         rf"\b(?:was|were|is|are|got|been) {_ADVERBS}(?:{said})\b|\b(?:{said}),? (?:successfully|as requested)\b|"
         rf"\bsuccessfully (?:{said})\b|成功(?:{said_zh})|"
         rf"(?:{said_zh})(?:成功|完成|[^，。！？；\s]{{0,12}}了(?![^，。！？；\s]))",
