@@ -89,10 +89,10 @@ class Evidence:
                 yield f"The time {written} is not in the results."
         converted, wrong = self._measured(spelt_as_digits(answer))
         yield from (f"The unit of {written} is not that of the results." for written in wrong)
-        for written in self._figures.unknown(answer, converted):
-            yield f"The number {written} is not in the results."
+        unknown = list(self._figures.unknown(answer, converted))
+        yield from (f"The number {written} is not in the results." for written in unknown)
         if self._good:
-            yield from self._untold(answer)
+            yield from self._untold(answer, unknown)
         deeds = list(undone(answer, self._records, self._names()))
         yield from deeds
         for said, tool in () if deeds else claimed_anyway(answer, self._records):
@@ -103,8 +103,8 @@ class Evidence:
         found = {name for group in self._results.groups for name in group.owners}
         return [name for name in found if re.fullmatch(r"[\w'-]+(?: [\w'-]+){1,3}", name)]
 
-    def _untold(self, answer: str) -> Iterator[str]:
-        """Sentences about what an answer says otherwise than the results."""
+    def _untold(self, answer: str, unknown: list[str]) -> Iterator[str]:
+        """Sentences about what an answer says otherwise than the results; `unknown` are numbers that are told already."""
         texts = [_text(record.get("result")) for record in self._good]
         tools = " ".join(
             str(record.get(part) or "") for record in self._records for part in ("tool", "title")
@@ -117,7 +117,11 @@ class Evidence:
         told = list(opposite(answer, texts))
         yield from (f"The results say the opposite: {one!r}" for one in told)
         instead = itertools.chain(
-            () if told else States(known, "\n".join(texts).lower()).wrong(in_digits),
+            ()
+            if told
+            else States(known, "\n".join(texts).lower()).wrong(
+                [clause for clause in in_digits if not any(one in clause.text for one in unknown)]
+            ),
             turned_round(said, known),
             exchanged(said, known),
             misattributed(said, list(quotations_of(answer)), known),
