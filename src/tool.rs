@@ -107,6 +107,11 @@ pub trait Tool: Any + Send + Sync {
         Map::new()
     }
 
+    /// Who runs it, which a definition does not say: the program or the address of a server, without secrets.
+    fn provider(&self) -> Value {
+        Value::Null
+    }
+
     /// Whether the definition is known. It is not for a tool of a server that has not listed it.
     fn is_defined(&self) -> bool {
         true

@@ -107,6 +107,15 @@ impl Hub {
         hash
     }
 
+    /// The hash of who runs these candidates, whatever their order.
+    pub fn providers_hash(&self, candidates: &[Arc<Candidate>]) -> String {
+        let mut hashes: Vec<String> =
+            candidates.iter().map(|one| json_digest(&one.tool.provider())).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        digest_of(&hashes.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     /// The hash of several definitions, whatever their order.
     pub fn definitions_hash(&self, candidates: &[Arc<Candidate>]) -> String {
         let mut hashes: Vec<Arc<str>> = candidates.iter().map(|one| self.definition_hash(one)).collect();

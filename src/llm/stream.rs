@@ -31,7 +31,8 @@ pub struct ChatStream {
 impl ChatStream {
     pub(crate) fn new(transport: Arc<ChatTransport>, deadline: ChatDeadline, response: Response) -> Self {
         let parser = SseParser::new(MAX_EVENT);
-        let reader = AnswerReader { response, parser, size: 0, is_finished: false, ended: None };
+        let reader =
+            AnswerReader { response, parser, size: 0, is_finished: false, is_refused: false, ended: None };
         Self { transport, deadline, reader: Some(reader), pending: None }
     }
 
@@ -72,6 +73,8 @@ struct AnswerReader {
     size: usize,
     /// The model gave a reason for stopping, so nothing is missing.
     is_finished: bool,
+    /// The model has begun to say why it refuses.
+    is_refused: bool,
     /// How the bytes ended: as HTTP says, or for this reason.
     ended: Option<Result<(), String>>,
 }
@@ -118,8 +121,12 @@ impl AnswerReader {
             _ if event.name == "error" => return Err(error_object(&transport.endpoint, status, &raw)),
             _ => {}
         }
-        let (text, is_finished) = chunk_text(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
-        self.is_finished |= is_finished;
+        let chunk = read_chunk(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
+        self.is_finished |= chunk.is_finished;
+        // Words of an answer that the model gave up stay apart from those with which it refuses.
+        let begins = !chunk.refusal.is_empty() && !self.is_refused && self.size > 0;
+        self.is_refused |= !chunk.refusal.is_empty();
+        let text = format!("{}{}{}", chunk.text, if begins { "\n\n" } else { "" }, chunk.refusal);
         self.size = self.size.saturating_add(text.len());
         if self.size > transport.config.max_body {
             let limit = transport.config.max_body;
@@ -163,22 +170,35 @@ impl AnswerReader {
     }
 }
 
-/// The text of a chunk's first choice, and whether the model gave a reason for stopping. The error says what is wrong.
-fn chunk_text(chunk: &Value) -> Result<(String, bool), &'static str> {
+/// What a chunk has of its first choice.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct AnswerChunk {
+    text: String,
+    /// Why the model refuses; it comes in pieces as the text does, in a field of its own.
+    refusal: String,
+    /// The model gave a reason for stopping.
+    is_finished: bool,
+}
+
+/// Reads a chunk. The error says what is wrong.
+fn read_chunk(chunk: &Value) -> Result<AnswerChunk, &'static str> {
     let choices = match chunk.as_object().ok_or("it is not an object")?.get("choices") {
         // A chunk with the usage only.
-        None | Some(Value::Null) => return Ok((String::new(), false)),
+        None | Some(Value::Null) => return Ok(AnswerChunk::default()),
         Some(choices) => choices.as_array().ok_or("its `choices` are not a list")?,
     };
     let is_first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
-    let Some(choice) = choices.iter().find(is_first) else { return Ok((String::new(), false)) };
-    let text = match choice.get("delta") {
-        Some(Value::Object(delta)) => content_text(delta.get("content"))
-            .ok_or("the `content` of its delta is neither text, null nor a list of parts")?,
-        None | Some(Value::Null) => String::new(),
+    let Some(choice) = choices.iter().find(is_first) else { return Ok(AnswerChunk::default()) };
+    let (text, refusal) = match choice.get("delta") {
+        Some(delta @ Value::Object(_)) => {
+            let text = content_text(delta.get("content"))
+                .ok_or("the `content` of its delta is neither text, null nor a list of parts")?;
+            (text, text_field(delta, "refusal").unwrap_or_default())
+        }
+        None | Some(Value::Null) => Default::default(),
         Some(_) => return Err("its `delta` is not an object"),
     };
-    Ok((text, text_field(choice, "finish_reason").is_some()))
+    Ok(AnswerChunk { text, refusal, is_finished: text_field(choice, "finish_reason").is_some() })
 }
 
 #[cfg(test)]
@@ -197,8 +217,17 @@ mod tests {
             (json!({"choices": [], "usage": {"total_tokens": 5}}), "", false),
             (json!({"usage": {"total_tokens": 5}}), "", false),
         ] {
-            assert_eq!(chunk_text(&chunk), Ok((text.to_owned(), is_finished)), "{chunk}");
+            let expected = AnswerChunk { text: text.to_owned(), is_finished, ..AnswerChunk::default() };
+            assert_eq!(read_chunk(&chunk), Ok(expected), "{chunk}");
         }
+    }
+
+    #[test]
+    fn a_refusal_is_read_apart_from_the_text() {
+        let chunk = json!({"choices": [{"delta": {"content": null, "refusal": "I cannot"}}]});
+        assert_eq!(read_chunk(&chunk).map(|read| read.refusal).as_deref(), Ok("I cannot"));
+        let none = json!({"choices": [{"delta": {"content": "4", "refusal": null}}]});
+        assert_eq!(read_chunk(&none).map(|read| read.refusal).as_deref(), Ok(""));
     }
 
     #[test]
@@ -209,7 +238,7 @@ mod tests {
             json!({"choices": [{"delta": "x"}]}),
             json!({"choices": [{"delta": {"content": 1}}]}),
         ] {
-            assert!(chunk_text(&chunk).is_err(), "{chunk}");
+            assert!(read_chunk(&chunk).is_err(), "{chunk}");
         }
     }
 }

@@ -54,3 +54,32 @@ fn notices_show_no_value() {
     let shown = texts(&loaded.errors).join("\n");
     assert!(!shown.contains("hush"), "{shown}");
 }
+
+#[test]
+fn a_server_is_the_same_with_another_secret_and_another_with_anything_else() {
+    let identity = |server: Value| {
+        let loaded = read(json!({"mcpServers": {"s": server}}));
+        loaded.servers[0].endpoint.identity()
+    };
+    let remote = |url: &str, name: &str, value: &str| identity(json!({"url": url, "headers": {name: value}}));
+    let first = remote("https://u:one@h/p?api_key=9f8e7d6c5b4a3f2e1d0c&account=a", "X-Key", "one");
+    assert!(
+        !first.to_string().contains("9f8e7d6c5b4a3f2e1d0c") && !first.to_string().contains("one"),
+        "{first}"
+    );
+    assert_eq!(first, remote("https://u:two@h/p?api_key=0c1d2e3f4a5b6c7d8e9f&account=a", "x-key", "two"));
+    for (url, name) in [
+        ("https://other/p?api_key=9f8e7d6c5b4a3f2e1d0c&account=a", "X-Key"),
+        ("https://h/q?api_key=9f8e7d6c5b4a3f2e1d0c&account=a", "X-Key"),
+        ("https://h/p?api_key=9f8e7d6c5b4a3f2e1d0c&account=b", "X-Key"),
+        ("https://h/p?api_key=9f8e7d6c5b4a3f2e1d0c&account=a", "X-Other"),
+    ] {
+        assert_ne!(first, remote(url, name, "one"), "{url} {name}");
+    }
+    let program = |args: Value, env: Value| identity(json!({"command": "x", "args": args, "env": env}));
+    let first = program(json!(["--token", "one", "a"]), json!({"KEY": "one"}));
+    assert!(!first.to_string().contains("one"), "{first}");
+    assert_eq!(first, program(json!(["--token", "two", "a"]), json!({"KEY": "two"})));
+    assert_ne!(first, program(json!(["--token", "one", "b"]), json!({"KEY": "one"})));
+    assert_ne!(first, program(json!(["--token", "one", "a"]), json!({"OTHER": "one"})));
+}

@@ -8,25 +8,37 @@ from typing import Any, cast
 
 from ..kit import readable
 from ..ledger import LedgerRow
-from .deeds import undone
+from .cells import wrong_amounts, wrong_cells, wrong_keys
+from .comparisons import wrong_comparisons
+from .deeds import succeeded, undone
+from .derived import HEDGED, NEAR, Figures, nothing_there, spelt_as_digits
+from .entries import Known
 from .facts import Date, dates_of, numbers_of, quotations_of, references_of, times_of
-from .figures import SMALL, counts, made_of, parts, same, shares, totals
-from .lookups import KnownDates, KnownNumbers, KnownTimes
-from .measures import Measure, compounds, measures_in, measures_of
-from .statements import mismatched, opposite, rows_in
-
-_GLUED = re.compile(r"(?<![A-Za-z\d_])[A-Za-z]{1,3}(\d++(?:\.\d++)?+)(?![\w.]*\w)")
-
-_PAIRS = 40
-"""Numbers of the evidence up to which an answer may state what two of them make together."""
+from .figures import parts
+from .kinds import wrong_kinds
+from .lookups import KnownDates, KnownTimes
+from .measures import Measure, compounds, durations, measures_in, measures_of
+from .names import unknown_names
+from .outcomes import claimed_anyway
+from .prose import said_in
+from .readings import unread
+from .relations import exchanged, misattributed, turned_round
+from .statements import mismatched, opposite
+from .states import States
 
 _MEASURES = 200
 """Numbers with units that are compared with one another."""
 
+_TIMES = 12
+"""Times of day between which an answer may tell how long something takes."""
+
 _LISTS = 20
 """Lists of records whose members are told apart."""
 
-_NAMED = re.compile(r"\b[A-Za-z]+-\d+\b")
+_THERE_IS = re.compile(
+    r"\b(?:there (?:is|are|was|were)|(?:I|we) found|(?:it|they) (?:has|have)) (?:an?|one|two|three|some|several|many|\d+)\b",
+    re.I,
+)
 
 
 class Evidence:
@@ -51,22 +63,15 @@ class Evidence:
         self._dates, self._times = KnownDates(dates), KnownTimes(time for time, _ in times_of(self._text))
         self._measures: dict[float, list[Measure]] = {}
         told = list(measures_of(self._text))
-        keyed = (one for record in self._records for one in measures_in(record.get("result")))
-        for measure in (*told, *(whole for whole, _ in compounds(self._text, told)), *keyed):
+        keyed = [one for record in self._records for one in measures_in(record.get("result"))]
+        lasting = durations([time for time, _ in times_of(self._text)][:_TIMES])
+        for measure in (*told, *(whole for whole, _ in compounds(self._text, told)), *keyed, *lasting):
             self._measures.setdefault(measure.number, []).append(measure)
-        stated = {number for number, _ in numbers_of(self._text)}
-        glued = {float(one) for one in _GLUED.findall(self._text)}
-        counted = set(counts(self._records))
-        added = {total for record in self._records for total in totals(record.get("result"))}
-        self._years = {float(date.year) for date in dates if date.year}
-        self._known = KnownNumbers(
-            stated | glued | counted | added | self._years | {float(len(self._records))}
+        self._figures = Figures(
+            self._records, self._text, question, {float(date.year) for date in dates if date.year}
         )
-        # The number of a ticket is a name; nobody calculates with it.
-        self._base = (
-            {number for number, _ in numbers_of(_NAMED.sub(" ", self._text))} | glued | counted - {0.0, 1.0}
-        )
-        self._parts = {part for record in self._records for part in shares(record.get("result"))}
+        self._good = [record for record in self._records if succeeded(record)]
+        self._results = Known(self._good)
 
     def unsupported(self, answer: str) -> Iterator[str]:
         """Sentences about the claims of an answer that nothing supports."""
@@ -82,27 +87,65 @@ class Evidence:
         for time, written in times_of(answer):
             if not self._times.has(time):
                 yield f"The time {written} is not in the results."
-        converted, wrong = self._measured(answer)
+        converted, wrong = self._measured(spelt_as_digits(answer))
         yield from (f"The unit of {written} is not that of the results." for written in wrong)
-        for number, written in dict.fromkeys(numbers_of(answer)):
-            if number not in converted and not self._has_number(number, written):
-                yield f"The number {written} is not in the results."
-        results = [_text(record.get("result")) for record in self._records]
-        yield from (f"The results say the opposite: {told!r}" for told in opposite(answer, results))
-        lists = [
-            rows
-            for record in self._records
-            for value in parts(record.get("result"))
-            if (rows := rows_in(value))
-        ]
-        for one, two in mismatched(answer, lists[:_LISTS]):
+        unknown = list(self._figures.unknown(answer, converted))
+        yield from (f"The number {written} is not in the results." for written in unknown)
+        if self._good:
+            yield from self._untold(answer, unknown)
+        deeds = list(undone(answer, self._records, self._names()))
+        yield from deeds
+        for said, tool in () if deeds else claimed_anyway(answer, self._records):
+            yield f"The answer says {said!r}, but the call did not succeed ({tool})."
+
+    def _names(self) -> list[str]:
+        """The names of entries that consist of several words."""
+        found = {name for group in self._results.groups for name in group.owners}
+        return [name for name in found if re.fullmatch(r"[\w'-]+(?: [\w'-]+){1,3}", name)]
+
+    def _untold(self, answer: str, unknown: list[str]) -> Iterator[str]:
+        """Sentences about what an answer says otherwise than the results; `unknown` are numbers that are told already."""
+        texts = [_text(record.get("result")) for record in self._good]
+        tools = " ".join(
+            str(record.get(part) or "") for record in self._records for part in ("tool", "title")
+        )
+        known = self._results
+        said, digits = said_in(answer), spelt_as_digits(answer)
+        in_digits = said if digits == answer else said_in(digits)
+        for name in dict.fromkeys(unknown_names(answer, f"{self._text}\n{tools}")):
+            yield f"The name {name} is not in the results."
+        told = list(opposite(answer, texts))
+        yield from (f"The results say the opposite: {one!r}" for one in told)
+        instead = itertools.chain(
+            ()
+            if told
+            else States(known, "\n".join(texts).lower()).wrong(
+                [clause for clause in in_digits if not any(one in clause.text for one in unknown)]
+            ),
+            turned_round(said, known),
+            exchanged(said, known),
+            misattributed(said, list(quotations_of(answer)), known),
+            wrong_amounts(digits, known),
+            wrong_keys(in_digits, known),
+            wrong_kinds(said, f"{self._text}\n{tools}"),
+        )
+        yield from (f"The answer says {one!r}, but the results say {other!r}." for one, other in instead)
+        for clause in wrong_comparisons(answer, known):
+            yield f"The numbers of the results do not support {clause!r}."
+        lists = [[entry.row() for entry in group.entries] for group in known.groups]
+        for one, two in dict.fromkeys((*wrong_cells(said, known), *mismatched(answer, lists[:_LISTS]))):
             yield f"{one!r} and {two!r} do not belong together in the results."
-        yield from undone(answer, self._records)
+        for one in unread(answer, self._good):
+            yield f"The answer says {one!r}, but no call did that."
+        if nothing_there(self._good):
+            for clause in said:
+                if clause.says and _THERE_IS.search(clause.text):
+                    yield f"The answer says {clause.text!r}, but the results are empty."
 
     def _has_date(self, date: Date) -> bool:
         if self._dates.has(date):
             return True
-        year = date.year is None or self._known.has(float(date.year), 0)
+        year = date.year is None or self._figures.is_year(date.year)
         return date.day is None and year and date.month in self._dates.months
 
     def _measured(self, answer: str) -> tuple[set[float], list[str]]:
@@ -117,31 +160,18 @@ class Evidence:
         for measure in said:
             if measure.number in converted:
                 continue
-            if any(measure.is_same(other) for other in every):
+            hedged = HEDGED.search(answer[max(0, measure.at - 30) : measure.at]) is not None
+            if any(measure.is_same(other) or (hedged and measure.is_near(other, NEAR)) for other in every):
                 converted.add(measure.number)
-            elif any(other.kind == measure.kind for other in self._measures.get(measure.number, ())):
+            elif measure.number in self._measures and self._is_of_other_kind(measure):
                 wrong.append(measure.written)
         return converted, wrong
 
-    def _has_number(self, number: float, written: str) -> bool:
-        decimals = re.search(r"\.(\d+)", written)
-        precision = len(decimals.group(1)) if decimals else 0
-        if self._known.has(number, precision):
-            return True
-        # A round figure: 2.1 million for 2,102,650, or 350,000 for 350,826.
-        digits = re.sub(r"[^\d.]", "", written)
-        last = 10.0**-precision if precision else 10.0 ** (len(digits) - len(digits.rstrip("0")))
-        unit = last * (number / float(digits) if digits and float(digits) else 1.0)
-        if unit >= 100 and self._known.near(number, unit / 2):
-            return True
-        if any(same(number, part, precision) for part in itertools.islice(self._parts, _PAIRS)):
-            return True
-        if len(self._base) > _PAIRS:
-            return False
-        # Of small counts almost any number can be made, so only what is left of them or what they are together counts.
-        is_count = abs(number) <= SMALL and number == int(number)
-        made = (one for one in made_of(self._base, is_count) if same(number, one, precision))
-        return any(precision or abs(one - number) <= 0.01 * abs(number) for one in made)
+    def _is_of_other_kind(self, measure: Measure) -> bool:
+        """Whether the results have the number only with other units."""
+        known = self._measures[measure.number]
+        bare = [number for number, _ in numbers_of(self._text)].count(measure.number) - len(known)
+        return any(other.kind == measure.kind for other in known) or bare <= 0
 
 
 def unseen(records: Iterable[Any], rows: Iterable[LedgerRow]) -> list[dict[str, Any]]:

@@ -33,39 +33,37 @@ _SCALES = {
     "亿": 1e8,
     "万亿": 1e12,
 }
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+
+
+def listed(words: str) -> list[str]:
+    """Words that are written with a blank between them, for long lists.
+
+    >>> listed("one two")
+    ['one', 'two']
+    """
+    return words.split()
+
+
+_UNITS = listed(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
+    "nineteen"
+)
+_TENS = listed("twenty thirty forty fifty sixty seventy eighty ninety hundred")
 _SPELT = {word: float(n) for n, word in enumerate(_UNITS)} | {
-    "twenty": 20.0,
-    "thirty": 30.0,
-    "fifty": 50.0,
-    "hundred": 100.0,
+    word: 10.0 * n for n, word in enumerate(_TENS, 2)
 }
 
 _DATES = [
     re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?P<y>\d{4})\s*年\s*(?P<m>\d{1,2})\s*月(?:\s*(?P<d>\d{1,2})\s*[日号])?"),
-    re.compile(rf"\b(?P<n>{_MONTH})\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y>\d{{4}})\b"),
+    re.compile(rf"\b(?P<n>{_MONTH})\.?[^\S\n]+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[^\S\n]+(?P<y>\d{{4}})\b"),
     re.compile(
-        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<n>{_MONTH})\.?(?:,?\s+(?P<y>\d{{4}}))?\b"
+        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[^\S\n]+(?:of\s+)?(?P<n>{_MONTH})\.?(?:,?[^\S\n]+(?P<y>\d{{4}}))?\b"
     ),
-    re.compile(rf"\b(?P<n>{_MONTH})\.?\s+(?P<y>\d{{4}})\b"),
+    re.compile(rf"\b(?P<n>{_MONTH})\.?[^\S\n]+(?P<y>\d{{4}})\b"),
     # "In January 38 of them": a number beyond a month's days, or after "in", is no day.
     re.compile(
-        rf"(?<!\b[Ii]n )\b(?P<n>{_MONTH})\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,]?\d)"
+        rf"(?<!\b[Ii]n )\b(?P<n>{_MONTH})\.?[^\S\n]+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,]?\d)"
     ),
     re.compile(r"(?<![\d年])(?P<m>\d{1,2})\s*月\s*(?P<d>\d{1,2})\s*[日号]"),
 ]
@@ -83,7 +81,10 @@ _NOT_FINITE = re.compile(
     r"(?:^|[=:\[,(]\s*|\bis\s+|为|是)([-+]?(?:nan|inf|infinity))(?=\s*(?:$|[,.;\])}。]))", re.I
 )
 _DIGIT = re.compile(r"\d")
-_SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?:\s+(thousand|million|billion))?\b", re.I)
+_SPELT_NUMBER = re.compile(
+    rf"\b({'|'.join(sorted(_SPELT, key=len, reverse=True))})(?:\s+(thousand|million|billion))?\b", re.I
+)
+_COUNTED_ZH = re.compile("(?<![第一二两三四五六七八九十百])[两二三四五六七八九十](?=[个件条份封项张台名位])")
 # "The one that failed" counts nothing, nor does "below zero".
 _NO_NUMBERS = {
     "one": re.compile(r"\b(?:the|this|that|which|each|every|any|another|other|no)\s+$", re.I),
@@ -175,8 +176,9 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     [2500000.0, 12.0]
     """
     rest = _ADDRESSES.sub(" ", text)
-    rest = _FILES.sub(" ", _without_moments(rest))
-    rest = re.sub(r"(?m)^\s*(?:[-*]\s+)?\(?\d{1,2}[.)、]\s", " ", rest)
+    if _DIGIT.search(rest):
+        rest = _FILES.sub(" ", _without_moments(rest))
+        rest = re.sub(r"(?m)^\s*(?:[-*]\s+)?\(?\d{1,2}[.)、]\s", " ", rest)
     for found in _NUMBER.finditer(rest) if _DIGIT.search(rest) else ():
         scale = next((group for group in found.groups() if group), "")
         digits = found.group()[: len(found.group()) - len(scale)].strip()
@@ -184,6 +186,8 @@ def numbers_of(text: str) -> Iterator[tuple[float, str]]:
         if number > 0 and is_below_zero(rest, found.start(), found.end()):
             number = -number
         yield number, found.group().strip()
+    for found in _COUNTED_ZH.finditer(rest):
+        yield float("零一二三四五六七八九十".find(found.group().replace("两", "二"))), found.group()
     low = rest.lower()
     for found in _SPELT_NUMBER.finditer(rest) if any(word in low for word in _SPELT) else ():
         no_number = _NO_NUMBERS.get(found.group().lower())

@@ -3,25 +3,33 @@
 import contextlib
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from .statements import rows_in
-
 SMALL = 12
 """Up to this, a number counts things."""
+
+_LINES = 100
+_COUNTED = re.compile(r"(?:^|, |and )(\d[\d,]{0,12}) [a-z]+(?=,| and|$| in )")
 
 
 def counts(records: list[Mapping[str, Any]]) -> Iterator[float]:
     """How many there are of something: calls of a tool, items of a list, lines of a text."""
     tools = [str(record.get("tool")) for record in records]
     yield from (float(tools.count(tool)) for tool in set(tools))
+    ends = Counter((str(record.get("tool")), bool(record.get("error"))) for record in records)
+    yield from (float(count) for count in ends.values())
     for record in records:
         for value in parts(record.get("result")):
             if isinstance(value, str):
                 lines = len([line for line in value.splitlines() if line.strip()])
                 yield from (float(lines), float(lines - 1)) if lines > 1 else ()
+            elif isinstance(value, Mapping):
+                members = list(cast("Mapping[Any, Any]", value).values())
+                # Members of one type are things of one kind, such as services and their states.
+                yield from (float(len(members)),) if len(set(map(type, members))) == 1 else ()
             elif isinstance(value, (list, tuple)):
                 yield float(len(cast("list[Any]", value)))
                 # How many of them are alike: the failed ones among the jobs.
@@ -35,8 +43,12 @@ def counts(records: list[Mapping[str, Any]]) -> Iterator[float]:
 
 
 def totals(result: Any) -> Iterator[float]:
-    """The sum and the mean of the numbers of each list."""
+    """The sum and the mean of the numbers of each list; what a line counts, "3 passed, 1 failed", together."""
     for value in parts(result):
+        if isinstance(value, str):
+            for line in value.splitlines()[:_LINES]:
+                counted = [float(one.replace(",", "")) for one in _COUNTED.findall(line)]
+                yield from (sum(counted),) if len(counted) > 1 else ()
         if isinstance(value, (list, tuple)):
             inner = [
                 one for one in parts(value) if isinstance(one, (int, float)) and not isinstance(one, bool)
@@ -77,14 +89,19 @@ def parts(value: Any, depth: int = 0) -> Iterator[Any]:
             yield from parts(one, depth + 1)
 
 
-def made_of(known: set[float], is_count: bool) -> Iterator[float]:
-    """What two numbers make: sum and difference of alike ones; for a number that is no small count, also other things."""
+def made_of(known: set[float], is_count: bool, percent: str | None) -> Iterator[float]:
+    """What two numbers make: sum and difference of alike ones; for a number that is no small count, also other things.
+
+    `percent` is None, `share`, or `change`, which may be a share too.
+    """
     for one, two in itertools.permutations(known, 2):
         alike = is_count or (abs(one) > SMALL and abs(two) > SMALL)
         if alike:
             yield from (one + two, one - two)
         if not is_count and two:
-            yield from (one / two, 100 * one / two, abs(100 * (one - two) / two))
+            yield one / two
+            yield from (100 * one / two,) if percent else ()
+            yield from (abs(100 * (one - two) / two),) if percent == "change" else ()
             if two == int(two) and two > 1:
                 yield one * two
 
@@ -95,3 +112,11 @@ def same(claimed: float, known: float, precision: int) -> bool:
         return True
     is_whole = known == int(known) if abs(known) < 1e300 else True
     return not is_whole and abs(claimed - known) <= 0.5 * 10.0**-precision + 1e-9
+
+
+def rows_in(value: Any) -> list[Mapping[str, Any]]:
+    """The records of a list, if it is one of records."""
+    if not isinstance(value, (list, tuple)):
+        return []
+    entries = cast("list[Any]", value)
+    return [cast("Mapping[str, Any]", one) for one in entries if isinstance(one, Mapping)]

@@ -1,7 +1,8 @@
 """Numbers with units: whether a length, a time, a size, a weight or a price of an answer is that of the results."""
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ..kit import words
@@ -73,7 +74,25 @@ _UNITS: dict[str, dict[str, float]] = {
         "lb": 0.45359237,
     }
     | {"pound": 0.45359237, "克": 1e-3, "千克": 1.0, "公斤": 1.0, "斤": 0.5, "吨": 1e3},
-    "volume": {"ml": 1e-3, "l": 1.0, "liter": 1.0, "litre": 1.0, "毫升": 1e-3, "升": 1.0},
+    "volume": {
+        "gallon": 3.785411784,
+        "pint": 0.473176473,
+        "ml": 1e-3,
+        "l": 1.0,
+        "liter": 1.0,
+        "litre": 1.0,
+        "毫升": 1e-3,
+        "升": 1.0,
+    },
+    "speed": {
+        "km/h": 1.0,
+        "kmh": 1.0,
+        "kph": 1.0,
+        "m/s": 3.6,
+        "mph": 1.609344,
+        "knot": 1.852,
+        "公里/小时": 1.0,
+    },
     # Prices are not converted: what counts is that the currency is the same.
     "price": {
         "$": 1.0,
@@ -103,7 +122,8 @@ _KINDS = {unit: (kind, factor) for kind, units in _UNITS.items() for unit, facto
 _WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True))
 _DIGITS = r"(?<![A-Za-z0-9_.,])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
 _AFTER = re.compile(
-    rf"{_DIGITS}\s?({_WORDS})(?:s\b|\b(?![²³/°])|(?=[^\x00-\x7f])|(?<=[^\x00-\x7f])(?=\d)|$)", re.I
+    rf"{_DIGITS}[\s-]?(?:(?:business|working|calendar)\s)?({_WORDS})(?:s\b|\b(?![²³/°])|(?=[^\x00-\x7f])|(?<=[^\x00-\x7f])(?=\d)|$)",
+    re.I,
 )
 _BEFORE = re.compile(r"([$€£¥])\s?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d.,]*\d)")
 _TEMPERATURE = re.compile(
@@ -141,9 +161,27 @@ _OF_KEYS = frozenset(
         "weeks",
         "mb",
         "gb",
+        "kmh",
+        "mph",
+        "cm",
+        "mm",
+        "litres",
+        "liters",
+        "grams",
+        "metres",
+        "meters",
+        "years",
+        "months",
+        "bytes",
     ]
 )
 """Units at the end of a key: `duration_minutes`. Others, such as `min` and `m`, may mean something else there."""
+
+_SPANS = frozenset(["distance", "length", "height", "width", "depth", "altitude", "elevation"])
+"""Words before `m` that make it metres."""
+
+_LASTING = frozenset(["duration", "time", "travel", "drive", "wait", "length"])
+"""Words before `min` that make it a unit of time."""
 
 
 class Measure(NamedTuple):
@@ -172,6 +210,21 @@ class Measure(NamedTuple):
         return abs(one - two) <= max(
             0.5 * 10.0**-places * self.factor * (self.factor != other.factor), 1e-9 * abs(two)
         )
+
+    def is_near(self, other: "Measure", share: float) -> bool:
+        """Whether both are nearly the same."""
+        alike = self.kind == other.kind and (self.kind != "price" or self.factor == other.factor)
+        return alike and abs(self.size - other.size) <= share * abs(other.size)
+
+
+def durations(times: Sequence[tuple[int, int, int]]) -> Iterator[Measure]:
+    """How long it is from one time of day to a later one.
+
+    >>> [one.number for one in durations([(9, 4, 0), (11, 2, 0)])]
+    [118.0]
+    """
+    for one, two in itertools.combinations(sorted({hours * 60 + minutes for hours, minutes, _ in times}), 2):
+        yield Measure(float(two - one), "time", 60.0, f"{two - one} min")
 
 
 def measures_of(text: str) -> Iterator[Measure]:
@@ -215,8 +268,19 @@ def measures_in(value: Any) -> Iterator[Measure]:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or abs(number) > _LARGEST:
                 continue
             *before, unit = words(str(key)) or [""]
+            if "per" in before:
+                continue
             if unit in ("c", "f", "celsius", "fahrenheit") and before:
                 yield Measure(float(number), "temperature", _SCALES[unit], f"{number}")
+            elif unit in ("length", "size") and {"content", "file"} & set(before):
+                # Megabytes of a file may be those of 1,000 or of 1,024.
+                yield Measure(float(number), "size", 1.0, f"{number}")
+                yield Measure(number / 1.024**2, "size", 1.0, f"{number}")
+                yield Measure(number / 1.024**3, "size", 1.0, f"{number}")
+            elif unit == "m" and _SPANS & set(before):
+                yield Measure(float(number), "length", 1.0, f"{number}")
+            elif unit == "min" and _LASTING & set(before):
+                yield Measure(float(number), "time", 60.0, f"{number}")
             elif unit in _OF_KEYS:
                 kind, factor = _KINDS.get(unit) or _KINDS[unit.removesuffix("s")]
                 yield Measure(float(number), kind, factor, f"{number}")

@@ -3,131 +3,49 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..kit import words
+from .prose import MOST_CLAUSES, clauses, content, is_negative, sentences
 
 _ALIKE = 0.75
 """From this share of common words on, two sentences are about the same."""
 
-_FEWEST_WORDS = 3
+_FEWEST_WORDS = 2
 _MOST_SENTENCES = 300
-_MOST_CLAUSES = 100
 _MOST_RECORDS = 200
 """More sentences and records than these are not compared with one another."""
+
+_CONTRAST = re.compile(r"\b(?:but|except|however|although)\b|但|除", re.I)
+"""A sentence with one of these says yes to one thing and no to another."""
 
 _SMALL = 12
 """Smaller numbers count things, and belong to no record."""
 
-_NOT = re.compile(r"\b(?:not|never|no|none|cannot|without)\b|n't\b|没有|不是|不能|不会|未|无法|不", re.I)
-_EMPTY = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "i",
-        "in",
-        "is",
-        "it",
-        "its",
-        "no",
-        "none",
-        "not",
-        "never",
-        "of",
-        "on",
-        "or",
-        "our",
-        "she",
-        "so",
-        "than",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "they",
-        "this",
-        "to",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "which",
-        "who",
-        "will",
-        "with",
-        "without",
-        "yes",
-        "you",
-        "your",
-        "cannot",
-        "can",
-        "t",
-        "don",
-        "doesn",
-        "isn",
-        "aren",
-        "wasn",
-        "weren",
-    ]
-)
-_SENTENCES = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；\n])\s*|[:：]\s")
-_CLAUSES = re.compile(r"[.!?;,:](?:\s+|$)|[。！？；，\n]\s*|\s+(?:and|while|but|whereas|和|而)\s+")
-
 
 def opposite(answer: str, results: Sequence[str]) -> Iterator[str]:
-    """Sentences of the results that say no where the answer says yes in the same words, or the other way round."""
-    known = [
-        (sentence, set_of, _is_negative(sentence))
-        for text in results
-        for sentence in _sentences(text)
-        if len(set_of := _content(sentence)) >= _FEWEST_WORDS
-    ][:_MOST_SENTENCES]
-    for sentence in _sentences(answer)[:_MOST_CLAUSES]:
-        said = _content(sentence)
+    """What the results say no to where the answer says yes in the same words, or the other way round."""
+    known = [_said_in(part) for text in results for part in (*sentences(text), *clauses(text))]
+    known = [one for one in known if len(one[1]) >= _FEWEST_WORDS][:_MOST_SENTENCES]
+    told: set[str] = set()
+    whole = [one for one in sentences(answer)[:MOST_CLAUSES] if not _CONTRAST.search(one)]
+    for part in (*whole, *clauses(answer)):
+        _, said, negative = _said_in(part)
         if len(said) < _FEWEST_WORDS:
             continue
         alike = [
-            (other, negative)
-            for other, content, negative in known
-            if len(said & content) >= _ALIKE * len(said | content)
+            (other, is_no)
+            for other, words_of, is_no in known
+            if len(said & words_of) >= _ALIKE * len(said | words_of)
         ]
-        if alike and all(negative != _is_negative(sentence) for _, negative in alike):
-            yield alike[0][0].strip()
+        if alike and all(is_no != negative for _, is_no in alike) and alike[0][0] not in told:
+            told.add(alike[0][0])
+            yield alike[0][0]
 
 
-def _sentences(text: str) -> list[str]:
-    return [part for part in _SENTENCES.split(text[:20_000]) if part.strip()]
-
-
-def _content(sentence: str) -> set[str]:
-    """The words that say what a sentence is about, without endings that only grammar asks for."""
-    found = (word for word in words(sentence) if word not in _EMPTY)
-    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in found}
-
-
-def _is_negative(sentence: str) -> bool:
-    return _NOT.search(sentence) is not None
+def _said_in(part: str) -> tuple[str, set[str], bool]:
+    """A part of a text, what it is about, and whether it denies that."""
+    return part.strip(), content(part), is_negative(part)
 
 
 def mismatched(answer: str, records: Sequence[Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, str]]:
@@ -136,12 +54,21 @@ def mismatched(answer: str, records: Sequence[Sequence[Mapping[str, Any]]]) -> I
         if not 1 < len(rows) <= _MOST_RECORDS:
             continue
         owners = _owners(rows)
-        for clause in _CLAUSES.split(answer)[:_MOST_CLAUSES]:
+        for clause in clauses(answer):
             said = _said(clause, owners)
             for text, key, row in said:
                 for other, key_of_other, row_of_other in said:
-                    if row < row_of_other and key != key_of_other and not _is_paired(said, row, row_of_other):
+                    if (
+                        row < row_of_other
+                        and _kind(key) != _kind(key_of_other)
+                        and not _is_paired(said, row, row_of_other)
+                    ):
                         yield text, other
+
+
+def _kind(key: str) -> str:
+    """What a member is: the names of a sentence are numbered."""
+    return "name" if key.startswith("name ") else key
 
 
 def _owners(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
@@ -153,7 +80,12 @@ def _owners(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
             is_number = (
                 isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _SMALL
             )
-            if is_number or (isinstance(value, str) and 2 < len(value) < 60):
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and not is_number:
+                # A small number counts things, so that it is told with their name.
+                text = f"{value:g} {' '.join(words(str(key)))}"
+                count[text] += 1
+                owners[text] = (str(key), number)
+            elif is_number or (isinstance(value, str) and 2 - (not value.isascii()) < len(value) < 60):
                 text = str(value).lower()
                 count[text] += 1
                 owners[text] = (str(key), number)
@@ -165,7 +97,7 @@ def _said(clause: str, owners: Mapping[str, tuple[str, int]]) -> list[tuple[str,
     return [
         (text, *owner)
         for text, owner in owners.items()
-        if text in low and re.search(rf"(?<![\w.,]){re.escape(text)}(?!\w|[.,]\d)", low)
+        if text in low and re.search(rf"(?<![A-Za-z0-9_.,]){re.escape(text)}(?![A-Za-z0-9_]|[.,]\d)", low)
     ]
 
 
@@ -173,11 +105,3 @@ def _is_paired(said: Sequence[tuple[str, str, int]], *rows: int) -> bool:
     """Whether a clause has two values of one of these records, or is about more than two: then it lists or compares."""
     counted = Counter(row for _, _, row in said)
     return len(said) > 2 or any(counted[row] > 1 for row in rows)
-
-
-def rows_in(value: Any) -> list[Mapping[str, Any]]:
-    """The records of a list, if it is one of records."""
-    if not isinstance(value, (list, tuple)):
-        return []
-    entries = cast("list[Any]", value)
-    return [cast("Mapping[str, Any]", one) for one in entries if isinstance(one, Mapping)]

@@ -1,5 +1,7 @@
 """Whether a result can be believed: consistent with what came before, possible, and supported by what happened."""
 
+import functools
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,7 +40,8 @@ class VerificationAgent:
     - Consistency: two results that say the same in other words but with other numbers contradict each other. Words are compared
       by Jaccard similarity, Chinese by its characters.
     - Logic: numbers are finite and below 1e15, dates and times exist.
-    - Evidence, if records are given: numbers, dates, quotations, addresses and deeds ("I sent …") of the result are in them.
+    - Evidence, if records are given: numbers, dates, quotations, addresses, names and deeds ("I sent …") of the result are in
+      them, and states ("is running"), comparisons and pairs of things are not told otherwise.
       An empty list says that nothing was called, None that nothing is known about it.
 
     `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too, with and
@@ -72,8 +75,9 @@ class VerificationAgent:
         claims = records is not None or not _is_of_a_call(result)
         if claims and self._hub is not None and self._run is not None:
             records = [] if records is None else records
-            # On a thread, because it waits for the store.
-            records += unseen(records, await kit.call(self._hub.ledger, self._run))
+            # On a thread, because it waits for the store. A run may have any number of rows, and all of them happened.
+            rows = functools.partial(self._hub.ledger, self._run, limit=sys.maxsize)
+            records += unseen(records, await kit.call(rows))
         return await self._verified(result, list(earlier), records, question)
 
     async def _verified(

@@ -1,5 +1,5 @@
 //! `approve="ask"`: the question is kept in the store, and the call ends as paused until somebody has answered it. The answer
-//! is bound to what was shown: tool, definition, arguments, run and caller.
+//! is bound to what was shown: tool, definition, arguments, run and caller; and to the program or the address of the server.
 
 use super::state::{Awaiting, CallDriver, StoredAnswer};
 use super::steps::Next;
@@ -73,6 +73,7 @@ impl CallDriver {
                 }
             };
             parts.push(hub.definitions_hash(candidates));
+            parts.push(hub.providers_hash(candidates));
             parts.push(arguments_digest(&value));
             // It is kept until somebody decides, in the store; the digest binds the answer to the real values.
             shown.push(visible_json(&scrubbed(value).to_string()));

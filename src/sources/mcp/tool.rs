@@ -348,6 +348,10 @@ impl Tool for McpTool {
         self.listed.extras()
     }
 
+    fn provider(&self) -> Value {
+        self.server.config().endpoint.identity()
+    }
+
     fn is_defined(&self) -> bool {
         self.is_listed
     }

@@ -7,6 +7,15 @@
 //! was committed and before anything is sent, so a process that is killed in between leaves a run that can be resumed.
 //!
 //! An approval that was used has a line too: in an older copy it would be free to use again.
+//!
+//! # Why lines are never removed
+//! A line protects from the loss of the store, and after a loss nothing else tells which runs there were. Whatever rule drops
+//! a line (age, number, a size of the file), a run of that name would begin again without a word, and its effects would happen
+//! twice. A summary of dropped lines, such as a Bloom filter, would refuse names that were never used. The file is cheap
+//! instead: 50 bytes for a run and for an approval that was used, so 50 MB for a million of them, while each run has rows of
+//! some hundred bytes in the store. A process reads it once, and then what was added. A program with that many runs can begin
+//! a new store, whose file begins anew with it; removing only this file gives up the protection for all runs, which is a
+//! decision for a person.
 
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};

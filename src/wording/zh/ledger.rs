@@ -2,7 +2,7 @@
 
 pub(super) const LEDGER: &[(&str, &str)] = &[
     (
-        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({}). Make the store \
+        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({~}). Make the store \
          writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
         "未调用工具 '{0}'：它可能产生影响，而存储中的账本无法写入（{1}）。请让存储可写，或用 ToolHub(ledger=\"optional\") 允许不记录的调用。",
     ),
@@ -31,7 +31,7 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未调用工具 '{0}'：准备调用时回放开始或结束了。请再次调用。",
     ),
     (
-        "Tool '{}' was not called: what run '{}' has done cannot be read ({}).",
+        "Tool '{}' was not called: what run '{}' has done cannot be read ({~}).",
         "未调用工具 '{0}'：无法读取运行 '{1}' 已完成的内容（{2}）。",
     ),
     (
@@ -48,7 +48,18 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3}` 批准，然后再次调用。",
     ),
     ("No call waits for approval '{}'.", "没有调用在等待批准 '{0}'。"),
-    ("its approval cannot be asked for ({})", "无法请求批准（{0}）"),
+    ("its approval cannot be asked for ({~})", "无法请求批准（{0}）"),
+    // Why the ledger cannot be used
+    (
+        "nothing can be written beside it: {}; make the file and its folder writable",
+        "它旁边无法写入任何文件：{0}；请让该文件及其所在目录可写",
+    ),
+    ("it was removed or replaced while it was in use", "它在使用中被删除或替换"),
+    ("it is older than '{}' says", "它比 '{0}' 中所记录的更旧"),
+    ("it is closed", "它已关闭"),
+    ("it gave no answer", "它没有给出回答"),
+    ("its thread cannot be started", "无法启动它的线程"),
+    ("'{}' cannot be written: {}", "无法写入 '{0}'：{1}"),
     ("There is nothing to approve.", "没有需要批准的内容。"),
     ("It was settled as failed.", "已被裁定为失败。"),
 ];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -13,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as some
 
 from support.agents import office
+from toolhub import ToolHub
 from toolhub.agents import VerificationAgent
 from toolhub.agents.facts import numbers_of
 
@@ -20,6 +22,9 @@ TRANSCRIPTS = json.loads((Path(__file__).parent / "transcripts.json").read_text(
 
 
 IN_KIND = json.loads((Path(__file__).parent / "transcripts_in_kind.json").read_text(encoding="utf-8"))
+
+FREE = json.loads((Path(__file__).parent / "transcripts_free.json").read_text(encoding="utf-8"))
+SENTENCES = json.loads((Path(__file__).parent / "sentences_free.json").read_text(encoding="utf-8"))
 
 
 def verify(result: Any, *earlier: Any, **options: Any) -> Any:
@@ -123,6 +128,69 @@ def test_transcripts_of_other_kinds_are_told_apart() -> None:
     assert len(IN_KIND) == 30
     assert sum(caught) / len(caught) >= 0.85
     assert sum(alarms) / len(alarms) <= 0.05
+
+
+def test_free_prose_is_told_apart() -> None:
+    """Trends, comparisons, states, relations, names and others, in whole answers. What is missed is listed in the docs."""
+    caught, alarms = [], []
+    for one in FREE:
+        about = {"evidence": one["evidence"], "question": one["question"]}
+        caught.append(not verify(one["false"], **about).verified)
+        alarms.append(not verify(one["true"], **about).verified)
+    assert len(FREE) == 40
+    assert sum(caught) / len(caught) >= 0.9
+    assert sum(alarms) / len(alarms) <= 0.05
+
+
+def test_single_sentences_are_told_apart() -> None:
+    caught, alarms = [], []
+    for one in SENTENCES:
+        about = {"evidence": one["evidence"], "question": one["question"]}
+        caught += [not verify(said, **about).verified for said in one["false"]]
+        alarms += [not verify(said, **about).verified for said in one["true"]]
+    assert len(caught) > 120
+    assert len(alarms) > 80
+    assert sum(caught) / len(caught) >= 0.85
+    assert sum(alarms) / len(alarms) <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("tool", "told"),
+    [
+        ("pay", "The payment was made."),
+        ("pay", "The payment went through."),
+        ("book_room", "Your booking is confirmed."),
+        ("deploy", "The deployment is live."),
+        ("git_push", "The changes are now on the remote."),
+        ("delete_files", "旧日志已经清理完毕。"),
+        ("invite_user", "The invitation was sent."),
+        ("book_room", "The room is yours; everything is arranged."),
+    ],
+)
+def test_a_call_that_failed_is_not_told_as_done_in_other_words(tool: str, told: str) -> None:
+    assert not verify(told, evidence=[record(tool, False)]).verified
+    assert verify(told, evidence=[record(tool, False), record(tool, True)]).verified
+    assert verify("It did not work.", evidence=[record(tool, False)]).verified
+
+
+def test_all_rows_of_a_long_run_are_evidence() -> None:
+    async def scenario() -> None:
+        async with ToolHub() as hub:
+
+            @hub.tool
+            async def archive(page: int) -> str:
+                return f"page {page} is in box {page + 70_000}"
+
+            await hub.execute("archive", {"page": 0}, run="long")
+            await asyncio.gather(
+                *(hub.execute("archive", {"page": page}, run="long") for page in range(1, 1_005))
+            )
+            agent = VerificationAgent(hub=hub, run="long")
+            first = await agent.verify_result("The first page is in box 70000.")
+            assert first.verified, first.issues
+            assert not (await agent.verify_result("The first page is in box 69000.")).verified
+
+    asyncio.run(scenario())
 
 
 def test_a_deed_that_failed_is_not_done_in_any_wording() -> None:

@@ -1,6 +1,7 @@
 """`toolhub.llm.OpenAI` against a local server that speaks the API, faults included; a real model when one is there."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llm.fake_openai import FakeOpenAI, Status
+from llm.fake_openai import FakeOpenAI, Raw, Status
 from toolhub import ToolError
 from toolhub.llm import OpenAI
 
@@ -117,6 +118,29 @@ def test_a_stream_that_breaks_off_raises_after_what_has_come(server: FakeOpenAI)
     assert caught.value.kind == "closed"
     assert pieces
     assert "Paris it is.".startswith("".join(pieces))
+
+
+def streamed(*deltas: dict[str, object], reason: str = "stop") -> Raw:
+    """The events of a stream: a chunk for each delta, and one with the reason for stopping."""
+    choices = [{"index": 0, "delta": delta} for delta in deltas]
+    chunks = [*choices, {"index": 0, "delta": {}, "finish_reason": reason}]
+    events = [f"data: {json.dumps({'choices': [choice]})}\n\n" for choice in chunks]
+    return Raw("".join([*events, "data: [DONE]\n\n"]).encode(), "text/event-stream")
+
+
+def test_a_streamed_refusal_is_the_text_of_the_answer(server: FakeOpenAI) -> None:
+    server.enqueue(
+        streamed(
+            {"role": "assistant", "refusal": ""}, {"refusal": "I cannot "}, {"refusal": "help with that."}
+        ),
+        streamed({"content": "Paris"}, {"refusal": "I stop "}, {"refusal": "here."}),
+    )
+
+    async def collect() -> str:
+        return "".join([piece async for piece in client(server).stream("Where?")])
+
+    assert asyncio.run(collect()) == "I cannot help with that."
+    assert asyncio.run(collect()) == "Paris\n\nI stop here."
 
 
 def test_a_silent_server_ends_with_the_timeout(server: FakeOpenAI) -> None:

@@ -137,6 +137,55 @@ def test_a_thousand_mutations_are_refused(tmp_path: Path) -> None:
         assert len(done) == 1
 
 
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    results = {
+        "initialize": {
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}
+        },
+        "tools/list": {"tools": [{"name": "send_mail", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "sent"}]},
+    }
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] in results:
+        answer["result"] = results[request["method"]]
+    else:
+        answer["error"] = {"code": -32601, "message": "no"}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def served(tmp_path: Path, **changes: Any) -> Any:
+    """What a call of the tool of a server ends with, whose program may be another one."""
+    config = {"command": sys.executable, "args": ["-c", SERVER, "--token", "old"], "env": {"REGION": "eu"}}
+    with ToolHub(store=tmp_path / "store.db", mcp={"mcpServers": {"s": {**config, **changes}}}) as hub:
+        result = asked(hub, {"to": "ann"})
+        if result.paused and not changes:
+            hub.approve(result.paused)
+        return result
+
+
+def test_an_approval_is_bound_to_the_program_of_a_server(tmp_path: Path) -> None:
+    assert served(tmp_path).kind == "paused"
+    link = tmp_path / "python"
+    link.symlink_to(sys.executable)
+    for other in (
+        {"args": ["-c", SERVER + "# changed", "--token", "old"]},
+        {"args": ["-c", SERVER, "--token", "old", "--all"]},
+        {"command": str(link)},
+        {"cwd": str(tmp_path)},
+        {"env": {"REGION": "eu", "DRY_RUN": "0"}},
+    ):
+        assert served(tmp_path, **other).kind == "paused", other
+    # A new token or value makes no other program of it.
+    renewed = {"args": ["-c", SERVER, "--token", "new"], "env": {"REGION": "us"}}
+    assert served(tmp_path, **renewed).result == "sent"
+
+
 def test_only_ask_and_functions_approve() -> None:
     with ToolHub() as hub, pytest.raises(ValueError, match="a function or 'ask'"):
         hub.run_sync("x", approve="yes")  # type: ignore[arg-type]

@@ -122,11 +122,16 @@ with ToolHub(store=sys.argv[1]) as hub:
     try:
         hub.approve(waiting.id)
     except OSError as error:
-        assert "make the file and its folder writable" in str(error), error
+        said = str(error)
+    assert "make the file and its folder writable" in said, said
     for run in (None, "monday", "tuesday"):
         refused = hub.call("send", run=run)
         assert refused.kind == "not_allowed", refused
         assert "writable" in str(refused.error), refused
+with ToolHub(store=sys.argv[1], lang="zh") as hub:
+    hub.register(lambda: "sent", name="send")
+    refused = hub.call("send")
+    assert "请让该文件及其所在目录可写" in str(refused.error), refused
 print("all as it should be")
 """
 

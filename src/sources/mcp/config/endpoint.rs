@@ -1,18 +1,19 @@
 //! Where a server is: a program to start, a URL, or this process.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::command_line;
 use super::env_file;
 use super::fields::Fields;
 use crate::error::clip;
-use crate::secret::{Secret, shown_path};
+use crate::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use crate::sources::mcp::in_process::ServerLink;
 use crate::sources::mcp::principal_headers;
 
@@ -53,7 +54,49 @@ pub enum Dialect {
     Sse,
 }
 
+impl Endpoint {
+    /// What makes it this server and no other: the program with its arguments, its folder and the names of its variables, or
+    /// the URL with the names of its headers. Secrets are left out, so that a new token makes no other server of it.
+    pub fn identity(&self) -> Value {
+        match self {
+            Endpoint::Stdio(command) => json!({
+                "command": command.program,
+                "args": command.shown_args(),
+                "cwd": command.cwd,
+                "env": command.env.keys().collect::<Vec<_>>(),
+            }),
+            Endpoint::Http(remote) => json!({
+                "url": remote.url_without_secrets(),
+                "headers": remote.headers.iter().map(|(name, _)| name.to_lowercase()).collect::<Vec<_>>(),
+            }),
+            Endpoint::InProcess(_) => Value::Null,
+        }
+    }
+}
+
+impl Command {
+    /// The arguments with placeholders for secrets.
+    fn shown_args(&self) -> Vec<Cow<'_, str>> {
+        let before = std::iter::once("").chain(self.args.iter().map(String::as_str));
+        let shown = |(before, arg): (&str, &'_ String)| match is_secret_flag(before) {
+            true => Cow::Borrowed("***"),
+            false => Cow::Owned(scrubbed_text(arg).into_owned()),
+        };
+        before.zip(&self.args).map(shown).collect()
+    }
+}
+
 impl Remote {
+    /// The URL with placeholders for secrets; unlike [`shown_url`](Self::shown_url) it keeps what else is in the query.
+    fn url_without_secrets(&self) -> String {
+        let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
+        let path = shown_path(url.path()).into_owned();
+        url.set_path(&path);
+        // These fail for URLs without a host only, and such a one was refused.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        scrubbed_text(url.as_str()).into_owned()
+    }
+
     /// The URL without what may be secret in it: user, password, query and keys in the path.
     pub fn shown_url(&self) -> String {
         let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
