@@ -9,9 +9,41 @@ use super::call_arguments::CallArguments;
 use super::draft::Draft;
 use super::keys::has_swallowed_brace;
 use super::plain_json;
+use super::repair::Repairs;
 
-/// The call at the start of a text, and its length.
-pub(super) fn read(text: &str) -> Option<(Draft, usize)> {
+/// A call where it stands in a text.
+pub(super) struct FastCall<'a> {
+    name: &'a str,
+    /// An object, and whether it is one of the usual kind.
+    arguments: Option<(&'a str, bool)>,
+    id: Option<&'a str>,
+    source: Option<&'a str>,
+    /// Of its text.
+    pub length: usize,
+}
+
+impl FastCall<'_> {
+    /// The call as a draft; `None` if its arguments are no object after all.
+    pub fn draft(&self, repairs: Repairs) -> Option<Draft> {
+        let arguments = match self.arguments {
+            Some((json, true)) => CallArguments::from_plain(json),
+            Some((json, false)) => CallArguments::from_checked(json).ok()?,
+            None => CallArguments::default(),
+        };
+        Some(Draft {
+            name: self.name.to_owned(),
+            arguments,
+            id: self.id.map(str::to_owned),
+            source: self.source.map(str::to_owned),
+            repairs,
+            error: None,
+            is_custom: false,
+        })
+    }
+}
+
+/// The call at the start of a text.
+pub(super) fn read(text: &str) -> Option<FastCall<'_>> {
     let mut reader = FastReader { text, at: 0 };
     let (mut name, mut arguments, mut id, mut source) = (None, None, None, None);
     reader.pass(b'{')?;
@@ -38,16 +70,7 @@ pub(super) fn read(text: &str) -> Option<(Draft, usize)> {
         || id.is_some_and(has_brace)
         || source.is_some_and(has_brace)
         || arguments.is_some_and(|(json, is_plain)| !is_plain && has_swallowed_brace(json.as_bytes()));
-    if id == Some("") || is_torn {
-        return None;
-    }
-    let arguments = match arguments {
-        Some((json, true)) => CallArguments::from_plain(json),
-        Some((json, false)) => CallArguments::from_checked(json).ok()?,
-        None => CallArguments::default(),
-    };
-    let (id, source) = (id.map(str::to_owned), source.map(str::to_owned));
-    Some((Draft { name: name.to_owned(), arguments, id, source, ..Draft::default() }, length))
+    (id != Some("") && !is_torn).then_some(FastCall { name, arguments, id, source, length })
 }
 
 struct FastReader<'a> {

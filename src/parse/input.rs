@@ -12,9 +12,10 @@ use foldhash::HashSet;
 use parking_lot::Mutex;
 
 use super::draft::Draft;
+use super::fast_call::FastCall;
 use super::hold::{Checkpoint, Hold};
 use super::parsed::{Event, ParsedCall};
-use super::repair::SyntaxRepair;
+use super::repair::{Repairs, SyntaxRepair};
 use super::view::{ByteBefore, InputView, LiteralSearch};
 
 /// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
@@ -358,10 +359,11 @@ impl InputBuffer {
         &self,
         at: usize,
         format: &'static str,
-        look: impl FnOnce(&str) -> Option<(Draft, usize)>,
+        look: impl FnOnce(&str) -> Option<(FastCall<'_>, usize)>,
     ) -> Option<usize> {
         let inner = &mut *self.0.lock();
-        let (draft, length) = look(inner.between(at, inner.view().end()))?;
+        let (call, length) = look(inner.between(at, inner.view().end()))?;
+        let draft = call.draft(Repairs::default())?;
         let span = inner.begin_calls(at + length);
         inner.format.get_or_insert(format);
         inner.add(draft, span, None);
@@ -474,7 +476,9 @@ impl BufferState {
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
         }
-        self.ids.extend(own.clone());
+        if let Some(own) = &own {
+            self.ids.insert(own.clone());
+        }
         let id = own.unwrap_or_else(|| self.fresh_id(index));
         if !self.silent {
             match &error {
@@ -527,5 +531,11 @@ impl BufferState {
 
 /// `call_1` and so on. A text may have ten thousand of them, and formatting one takes longer than all else that is done for it.
 fn numbered(number: usize) -> String {
-    ["call_", itoa::Buffer::new().format(number)].concat()
+    const PREFIX: &str = "call_";
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(number);
+    let mut id = String::with_capacity(PREFIX.len() + digits.len());
+    id.push_str(PREFIX);
+    id.push_str(digits);
+    id
 }

@@ -18,17 +18,18 @@ pub(super) fn object_length(text: &str) -> Option<usize> {
 
 /// The number of bytes before the first one that does not stand for itself in a JSON string: a quote, a backslash or a control
 /// character.
+#[inline]
 pub(crate) fn plain_length(bytes: &[u8]) -> Option<usize> {
-    let (eights, _) = bytes.as_chunks::<8>();
-    for (index, eight) in eights.iter().enumerate() {
+    let mut at = 0;
+    while let Some(eight) = bytes[at..].first_chunk::<8>() {
         let special = special_bytes(u64::from_le_bytes(*eight));
         if special != 0 {
-            return Some(8 * index + special.trailing_zeros() as usize / 8);
+            return Some(at + special.trailing_zeros() as usize / 8);
         }
+        at += 8;
     }
-    let looked_at = 8 * eights.len();
-    let rest = bytes[looked_at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-    rest.map(|at| looked_at + at)
+    let rest = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    rest.map(|found| at + found)
 }
 
 /// The highest bit of each byte that ends a plain part, of the first one at least: a carry may also set later ones.

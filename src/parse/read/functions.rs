@@ -2,11 +2,14 @@
 
 use super::arguments::give_up;
 use crate::parse::context::ReadContext;
-use crate::parse::draft::{CUT, Draft};
+use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::python::{self, BrokenCall, PythonCalls};
+
+/// The error of a call that goes on behind the end of its text.
+const CUT: &str = "The call cannot be read: the text ends inside the arguments.";
 
 /// Longer words are not names of functions.
 const LONGEST_NAME: usize = 256;
