@@ -98,7 +98,9 @@ def plamo3(calls: list[Call]) -> str:
 
     announced = "<|plamo:constrain|>json<|plamo:msg|>"
     written = (
-        between("tool_request", between("tool_name", tool) + between("tool_arguments", announced + dumps(given)))
+        between(
+            "tool_request", between("tool_name", tool) + between("tool_arguments", announced + dumps(given))
+        )
         for tool, given in calls
     )
     return between("tool_requests", "".join(written))
