@@ -5,6 +5,7 @@
 
 use super::json;
 use super::unicode;
+use crate::parse::plain_length;
 use crate::stack;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
@@ -74,10 +75,12 @@ impl<'a, 'py> JsonCursor<'a, 'py> {
 
     /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
-        let rest = self.text.as_bytes().get(self.at..)?;
-        let space = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
-        self.at += space;
-        Some(rest[space])
+        loop {
+            match *self.text.as_bytes().get(self.at)? {
+                b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
+                byte => return Some(byte),
+            }
+        }
     }
 
     fn members(&mut self) -> Option<Bound<'py, PyAny>> {
@@ -126,12 +129,13 @@ impl<'a, 'py> JsonCursor<'a, 'py> {
         let mut at = start + 1;
         let mut is_plain = true;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.text.as_bytes().get(at..)?)?;
-            if self.text.as_bytes()[at] == b'"' {
-                break;
+            at += plain_length(self.text.as_bytes().get(at..)?)?;
+            match self.text.as_bytes()[at] {
+                b'"' => break,
+                b'\\' => at += 2,
+                _ => return None,
             }
             is_plain = false;
-            at += 2;
         }
         self.at = at + 1;
         match is_plain {

@@ -27,9 +27,14 @@ impl CallArguments {
     /// Takes an object whose syntax was checked. Only that: an escape may stand for no character, and it may nest too deeply.
     pub(super) fn from_checked(json: &str) -> Result<Self, Error> {
         match is_plain(json) {
-            true => Ok(Self { json: Some(json.into()), map: OnceLock::new() }),
+            true => Ok(Self::from_plain(json)),
             false => serde_json::from_str::<Map<_, _>>(json).map(Self::from),
         }
+    }
+
+    /// Takes an object that [`plain_json`](super::plain_json) recognises: every reader gets the same out of it.
+    pub(super) fn from_plain(json: &str) -> Self {
+        Self { json: Some(json.into()), map: OnceLock::new() }
     }
 
     /// The object as strict JSON, if it was not read before: a short text without `\u`, not nested deeply.

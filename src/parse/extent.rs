@@ -130,7 +130,9 @@ impl<'a> ExtentScan<'a> {
         match byte {
             b'"' | b'\'' => return self.open_string(view, byte),
             b'{' | b'[' => self.push(byte),
-            b'(' if self.notation == Notation::Python => self.push(byte),
+            b'(' if self.notation == Notation::Python || *self.open.first().unwrap_or(&byte) == byte => {
+                self.push(byte);
+            }
             b'}' | b']' | b')' => {
                 self.close(byte);
                 if self.open.is_empty() {

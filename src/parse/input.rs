@@ -12,9 +12,10 @@ use foldhash::HashSet;
 use parking_lot::Mutex;
 
 use super::draft::Draft;
+use super::fast_call::FastCall;
 use super::hold::{Checkpoint, Hold};
 use super::parsed::{Event, ParsedCall};
-use super::repair::SyntaxRepair;
+use super::repair::{Repairs, SyntaxRepair};
 use super::view::{ByteBefore, InputView, LiteralSearch};
 
 /// Drop what was read once it is this long: moving the rest of a shorter text costs more than it saves.
@@ -246,6 +247,18 @@ impl InputBuffer {
         .await
     }
 
+    /// As [`skip_space`](Self::skip_space), and releases the white space as text.
+    pub async fn space_as_text(&self, at: usize) -> usize {
+        let mut next = at;
+        self.wait_releasing(false, |view, _| {
+            let rest = view.from(next);
+            let space = rest.len() - rest.trim_ascii_start().len();
+            next += space;
+            (next, (space < rest.len() || view.ended).then_some(next))
+        })
+        .await
+    }
+
     /// The index of the first literal that the text at `at` starts with.
     pub async fn literal(&self, at: usize, literals: &[&str]) -> Option<usize> {
         self.wait(|view| {
@@ -346,11 +359,14 @@ impl InputBuffer {
         &self,
         at: usize,
         format: &'static str,
-        look: impl FnOnce(&str) -> Option<(Draft, usize)>,
+        look: impl FnOnce(&str) -> Option<(FastCall<'_>, usize)>,
     ) -> Option<usize> {
         let inner = &mut *self.0.lock();
-        let (draft, length) = look(inner.between(at, inner.view().end()))?;
-        inner.emit([draft], None, at + length, format);
+        let (call, length) = look(inner.between(at, inner.view().end()))?;
+        let draft = call.draft(Repairs::default())?;
+        let span = inner.begin_calls(at + length);
+        inner.format.get_or_insert(format);
+        inner.add(draft, span, None);
         Some(at + length)
     }
 
@@ -389,16 +405,21 @@ impl BufferState {
         to: usize,
         format: &'static str,
     ) {
-        let now = self.checkpoint();
-        self.hold.before_call(now);
-        let from = self.head_chars;
-        self.advance(to);
-        let span = (from, self.head_chars);
-        self.settled = self.calls.len();
+        let span = self.begin_calls(to);
         for draft in drafts {
             self.format.get_or_insert(format);
             self.add(draft, span, raw);
         }
+    }
+
+    /// Settles the calls so far, moves the head to `to`, and returns the span of the calls up to there.
+    fn begin_calls(&mut self, to: usize) -> (usize, usize) {
+        let now = self.checkpoint();
+        self.hold.before_call(now);
+        let from = self.head_chars;
+        self.advance(to);
+        self.settled = self.calls.len();
+        (from, self.head_chars)
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -455,7 +476,9 @@ impl BufferState {
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
         }
-        self.ids.extend(own.clone());
+        if let Some(own) = &own {
+            self.ids.insert(own.clone());
+        }
         let id = own.unwrap_or_else(|| self.fresh_id(index));
         if !self.silent {
             match &error {
@@ -509,16 +532,10 @@ impl BufferState {
 /// `call_1` and so on. A text may have ten thousand of them, and formatting one takes longer than all else that is done for it.
 fn numbered(number: usize) -> String {
     const PREFIX: &str = "call_";
-    let mut id = String::with_capacity(PREFIX.len() + 11);
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(number);
+    let mut id = String::with_capacity(PREFIX.len() + digits.len());
     id.push_str(PREFIX);
-    let mut place = 1;
-    while number / place >= 10 {
-        place *= 10;
-    }
-    while place > 0 {
-        // One digit.
-        id.push(char::from(b'0' + (number / place % 10) as u8));
-        place /= 10;
-    }
+    id.push_str(digits);
     id
 }

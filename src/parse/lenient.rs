@@ -125,6 +125,10 @@ impl<'a> LenientReader<'a> {
         match self.peek() {
             None => Err("the text ends where a value should be".into()),
             Some(b'{') => self.deeper(Self::object),
+            Some(b'(') if self.depth == 0 && matches!(self.notation, Notation::Quoted(_)) => {
+                self.repairs.add(SyntaxRepair::Parentheses);
+                self.deeper(|reader| reader.members(b')'))
+            }
             Some(b'[') => self.deeper(|reader| reader.list(b']')),
             Some(b'(') if self.notation == Notation::Python => self.deeper(|reader| reader.list(b')')),
             Some(b'"' | b'\'') => self.string().map(Value::String),
@@ -152,6 +156,11 @@ impl<'a> LenientReader<'a> {
     }
 
     fn object(&mut self) -> Result<Value, String> {
+        self.members(b'}')
+    }
+
+    /// The members of an object. In parentheses, `=` may stand for the colon.
+    fn members(&mut self, closing: u8) -> Result<Value, String> {
         let mut map = Map::new();
         let mut comma = true;
         loop {
@@ -161,7 +170,7 @@ impl<'a> LenientReader<'a> {
                     self.dangling = if comma { self.depth } else { self.dangling };
                     return self.missing(Value::Object(map));
                 }
-                Some(b'}') => {
+                Some(byte) if byte == closing => {
                     self.at += 1;
                     if comma && !map.is_empty() {
                         self.repairs.add(SyntaxRepair::TrailingComma);
@@ -183,7 +192,7 @@ impl<'a> LenientReader<'a> {
                 self.deeper_torn()?
             } else {
                 self.skip_space();
-                if !matches!(self.peek(), Some(b':')) {
+                if !matches!((self.peek(), closing), (Some(b':'), _) | (Some(b'='), b')')) {
                     return Err(format!("there is no colon after the key \"{}\"", short(&key)));
                 }
                 self.at += 1;
@@ -328,7 +337,18 @@ impl<'a> LenientReader<'a> {
     /// A string whose quoting tokens are missing: the words up to the end of the value.
     fn bare_string(&mut self) -> Result<Value, String> {
         let rest = self.rest();
-        let Some(end) = rest.find([',', '}', ']', '{', '[']).filter(|end| *end > 0) else {
+        let mut open = 0_usize;
+        let in_parentheses = self.repairs.has(SyntaxRepair::Parentheses);
+        let ends = |letter: char| {
+            let closes = in_parentheses && open == 0 && letter == ')';
+            match letter {
+                '(' => open += 1,
+                ')' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            closes || matches!(letter, ',' | '}' | ']' | '{' | '[')
+        };
+        let Some(end) = rest.find(ends).filter(|end| *end > 0) else {
             return Err(format!("there is no value at \"{}\"", short(rest)));
         };
         self.repairs.add(SyntaxRepair::BareString);

@@ -55,6 +55,7 @@ mod notation;
 mod openings;
 mod options;
 mod parsed;
+mod plain_json;
 mod python;
 mod read;
 mod reasoning;
@@ -72,6 +73,8 @@ pub use document::{JsonDocument, read_json};
 pub use native::{has_foreign_arguments, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
+#[cfg(feature = "python")]
+pub(crate) use plain_json::plain_length;
 pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
 pub use stream::StreamParser;

@@ -1,13 +1,23 @@
 //! The markers of the requested dialects, indexed by their first two bytes.
+//!
+//! Almost all of a text starts no marker, so the search looks at eight bytes together: four pairs, each looked up in a table of
+//! all pairs. Only where one of them may matter are the bytes looked at one by one.
 
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, FIRST, TOOL_CALL};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, FIRST, REASONING, TOOL_CALL};
 use super::marker::{CallDialect, Marker, ReadFn};
+
+/// The number of bytes that are looked at together.
+const EIGHT: usize = size_of::<u64>();
+/// The number of pairs of bytes.
+const PAIRS: usize = 1 << 16;
 
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
 pub(super) struct Openings {
+    /// By two bytes, the first one in the low half: 1 if a marker may start at one of them, whatever follows.
+    pairs: Box<[u8; PAIRS]>,
     /// By first byte: the index of its row plus one, or zero.
     first: [u8; 256],
     rows: Vec<FirstByteRow>,
@@ -43,7 +53,7 @@ impl Openings {
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(COMMON) {
+        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(REASONING).chain(COMMON) {
             add(&mut entries, marker);
         }
         // The marks of other families are text when a dialect is requested.
@@ -52,8 +62,12 @@ impl Openings {
         }
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
         let asked = dialect.map(|dialect| dialect.name);
-        let mut openings = Self { first: [0; 256], rows: Vec::new(), entries, asked };
+        let pairs = Box::new([0; PAIRS]);
+        let mut openings = Self { pairs, first: [0; 256], rows: Vec::new(), entries, asked };
         openings.index();
+        for pair in 0..=u16::MAX {
+            openings.pairs[usize::from(pair)] = u8::from(openings.may_matter(pair));
+        }
         openings
     }
 
@@ -80,7 +94,8 @@ impl Openings {
 
     /// The readers that look at the start of the text.
     pub fn first(&self) -> impl Iterator<Item = ReadFn> {
-        FIRST.iter().filter(|(name, _)| self.asked.is_none_or(|asked| asked == *name)).map(|(_, read)| *read)
+        let is_wanted = |names: &[&str]| self.asked.is_none_or(|asked| names.contains(&asked));
+        FIRST.iter().filter(move |(names, _)| is_wanted(names)).map(|(_, read)| *read)
     }
 
     /// True if no dialect was requested.
@@ -91,13 +106,34 @@ impl Openings {
     /// The first position where a marker may start.
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
-        loop {
-            at += bytes[at..].iter().position(|byte| self.first[*byte as usize] != 0)?;
-            if !self.listed(&bytes[at..]).is_empty() {
-                return Some(at);
+        while at < bytes.len() {
+            at += self.quiet(&bytes[at..]);
+            let end = bytes.len().min(at + EIGHT);
+            let begins =
+                |at: &usize| self.first[bytes[*at] as usize] != 0 && !self.listed(&bytes[*at..]).is_empty();
+            if let Some(found) = (at..end).find(begins) {
+                return Some(found);
             }
-            at += 1;
+            at = end;
         }
+        None
+    }
+
+    /// The length of a start in which no marker begins, in steps of eight bytes.
+    fn quiet(&self, bytes: &[u8]) -> usize {
+        let (eights, _) = bytes.as_chunks::<EIGHT>();
+        let is_quiet = |eight: &&[u8; EIGHT]| {
+            let all = u64::from_le_bytes(**eight);
+            let pair = |shift: u32| self.pairs[usize::from((all >> shift) as u16)];
+            pair(0) | pair(16) | pair(32) | pair(48) == 0
+        };
+        eights.iter().take_while(is_quiet).count() * EIGHT
+    }
+
+    /// True if a marker starts with these bytes, or may start with the second one.
+    fn may_matter(&self, pair: u16) -> bool {
+        let [first, second] = pair.to_le_bytes();
+        !self.listed(&[first, second]).is_empty() || self.first[second as usize] != 0
     }
 
     /// The entries that may start these bytes.
@@ -136,6 +172,17 @@ fn add(entries: &mut Vec<MarkerEntry>, marker: &'static Marker) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn the_search_finds_what_a_look_at_each_position_finds(text in "[<\\[{a-gt0-9 |`\n\u{e9}\u{25c1}]{0,40}") {
+            for openings in [None, ALL.first()].map(Openings::of) {
+                let bytes = text.as_bytes();
+                let each = (0..bytes.len()).find(|at| !openings.listed(&bytes[*at..]).is_empty());
+                proptest::prop_assert_eq!(openings.may_begin(bytes), each);
+            }
+        }
+    }
 
     #[test]
     fn every_marker_is_found_at_every_offset() {

@@ -3,47 +3,62 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
+use super::extent::{ExtentScan, ValueExtent};
 use super::lenient::{LenientReader, MissingClosers};
 use super::notation::Notation;
 use super::repair::SyntaxRepair;
 use super::schemas::{SchemaView, ToolSchemas};
+use super::view::InputView;
 
 /// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-') || byte >= 0x80
 }
 
+/// The calls of a text, up to one that cannot be read.
+#[derive(Default)]
+pub(super) struct PythonCalls {
+    pub drafts: Vec<Draft>,
+    pub broken: Option<BrokenCall>,
+}
+
+/// The first call that cannot be read.
+pub(super) struct BrokenCall {
+    /// Empty if there is none.
+    pub name: String,
+    pub why: String,
+    /// The text ends inside of it; all of it so far has the form of a call.
+    pub is_cut: bool,
+}
+
 /// The calls of a list, or one call without brackets. The closing bracket may be missing.
-pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
+pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
     read(LenientReader::new(text, Notation::Python, MissingClosers::NONE), tools)
 }
 
-/// As [`calls`], if strings have their own quotes inside.
-pub(super) fn calls_with_inner_quotes(text: &str, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
+/// As [`calls`], if strings have their own quotes inside: all of them, or none.
+pub(super) fn calls_with_inner_quotes(text: &str, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
     let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
     reader.has_inner_quotes = true;
-    let drafts = read(reader, tools)?;
-    // A name that the tool does not have is part of a string.
+    let PythonCalls { drafts, broken } = read(reader, tools);
+    // A name that the tool does not have is part of a string: its quotes cannot be told from those around it.
     let is_known = |draft: &Draft| match tools.parameters(&draft.name).map(SchemaView::new) {
         Some(schema) => draft.arguments.keys().all(|name| schema.property(name).is_some()),
         None => true,
     };
-    match drafts.iter().all(is_known) {
-        true => Ok(drafts),
-        false => Err("the quotes inside of a string cannot be told from those around it".into()),
-    }
+    (broken.is_none() && !drafts.is_empty() && drafts.iter().all(is_known)).then_some(drafts)
 }
 
-fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Vec<Draft>, String> {
+fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> PythonCalls {
+    let mut found = PythonCalls::default();
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
     reader.at += usize::from(listed);
-    let mut found = Vec::new();
     loop {
         reader.skip_space();
         match reader.peek() {
             Some(b']') if listed => break,
-            Some(b',') if !found.is_empty() => {
+            Some(b',') if !found.drafts.is_empty() => {
                 reader.at += 1;
                 continue;
             }
@@ -52,12 +67,35 @@ fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Vec<Dr
                 break;
             }
             None => break,
-            Some(_) => found.push(call(&mut reader, tools)?),
+            Some(_) => {}
+        }
+        let rest = reader.rest();
+        match call(&mut reader, tools) {
+            Ok(draft) => found.drafts.push(draft),
+            Err(why) => {
+                found.broken = Some(broken(rest, why));
+                break;
+            }
         }
     }
     let repairs = reader.repairs;
-    found.iter_mut().for_each(|draft: &mut Draft| draft.repairs.join(repairs));
-    Ok(found)
+    found.drafts.iter_mut().for_each(|draft: &mut Draft| draft.repairs.join(repairs));
+    found
+}
+
+/// What is known about the call that a text begins with and that cannot be read.
+fn broken(text: &str, why: String) -> BrokenCall {
+    let name = &text[..text.bytes().position(|byte| !names(byte)).unwrap_or(text.len())];
+    let is_cut = match text.as_bytes().get(name.len()) {
+        None => !name.is_empty(),
+        Some(b'(') if !name.is_empty() => {
+            let view = InputView { bytes: text.as_bytes(), base: 0, ended: true };
+            let extent = ExtentScan::new(name.len(), Notation::Python, &[]).look(&view);
+            matches!(extent, Some(ValueExtent::Cut { .. }))
+        }
+        _ => return BrokenCall { name: String::new(), why, is_cut: false },
+    };
+    BrokenCall { name: name.to_owned(), why, is_cut }
 }
 
 fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft, String> {

@@ -71,6 +71,11 @@ pub(super) const TAGS: &[(&str, &str)] = &[
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("◁think▷", "◁/think▷"),
     ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    ("<ifm|think>", "</ifm|think>"),
+    ("<ifm|think_fast>", "</ifm|think_fast>"),
+    ("<ifm|think_faster>", "</ifm|think_faster>"),
+    ("<|think:start|>", "<|think:end|>"),
+    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
 ];
 
 /// The closing tags.

@@ -39,6 +39,7 @@ repairs! {
     InnerQuotes = "quotes inside a string",
     SurplusTag = "a surplus tag",
     MissingStartTag = "a missing start tag",
+    Parentheses = "parentheses in place of braces",
 }
 
 impl SyntaxRepair {
@@ -50,6 +51,10 @@ impl SyntaxRepair {
 impl Repairs {
     pub fn add(&mut self, repair: SyntaxRepair) {
         self.0 |= 1 << repair as u32;
+    }
+
+    pub fn has(self, repair: SyntaxRepair) -> bool {
+        self.0 & (1 << repair as u32) != 0
     }
 
     pub fn join(&mut self, other: Repairs) {

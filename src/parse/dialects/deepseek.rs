@@ -16,7 +16,8 @@ const SECTION: Section = Section {
     opens: &["<｜tool▁calls▁begin｜>"],
     call: "<｜tool▁call▁begin｜>",
     separator: "<｜tool▁sep｜>",
-    call_end: "<｜tool▁call▁end｜>",
+    announces: &[],
+    call_ends: &["<｜tool▁call▁end｜>"],
     closes: &["<｜tool▁calls▁end｜>"],
     header,
 };

@@ -1,8 +1,9 @@
 //! DeepSeek V3.2, V4 and V4.1: elements in their own namespace; each parameter declares whether it is a string. V4.1 has a
-//! space before each name.
+//! space before each name. GigaChat 3.5 has another namespace.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::common;
 use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const DEEPSEEK_DSML: CallDialect = CallDialect { name: "deepseek_dsml", markers: MARKERS };
@@ -22,12 +23,22 @@ const MARKERS: &[Marker] = &[
     Marker::new("<｜｜DSML｜｜", two_bars),
 ];
 
+pub(super) const GIGACHAT35: CallDialect = CallDialect {
+    name: "gigachat35",
+    markers: &[
+        Marker::new("<｜GCML｜tool_calls>", gcml),
+        Marker::new("<｜GCML｜invoke", gcml),
+        Marker::new("</｜GCML｜tool_calls>", common::leftover),
+        Marker::new("<|message_sep|>", common::leftover),
+    ],
+};
+
 /// The tags with another spelling of the token, and the function that reads them.
 macro_rules! spelling {
-    ($read:ident, $token:literal) => {
+    ($read:ident, $format:literal, $token:literal) => {
         fn $read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             const STYLE: TagStyle = TagStyle {
-                format: "deepseek_dsml_v4",
+                format: $format,
                 wraps: &[concat!("<", $token, "tool_calls>"), concat!("<", $token, "function_calls>")],
                 closes: &[concat!("</", $token, "tool_calls>"), concat!("</", $token, "function_calls>")],
                 call: concat!("<", $token, "invoke"),
@@ -41,9 +52,10 @@ macro_rules! spelling {
     };
 }
 
-spelling!(ascii_bars, "|DSML|");
-spelling!(one_double_bar, "‖DSML‖");
-spelling!(two_bars, "｜｜DSML｜｜");
+spelling!(ascii_bars, "deepseek_dsml_v4", "|DSML|");
+spelling!(one_double_bar, "deepseek_dsml_v4", "‖DSML‖");
+spelling!(two_bars, "deepseek_dsml_v4", "｜｜DSML｜｜");
+spelling!(gcml, "gigachat35", "｜GCML｜");
 
 const V32: TagStyle = TagStyle {
     format: "deepseek_dsml",

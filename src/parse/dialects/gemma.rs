@@ -1,8 +1,10 @@
-//! FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens.
+//! FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens. With many tools at hand the model
+//! lapses into parentheses, `call:name(key=5)`, or forgets the word before the name.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
+use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
 
 pub(super) const FUNCTIONGEMMA: CallDialect =
@@ -28,12 +30,14 @@ async fn read(
     next: &'static str,
 ) -> ReadOutcome {
     let at = cx.input.skip_space(opening.after).await;
-    if cx.input.literal(at, &["call:"]).await.is_none() {
+    let marked = cx.input.literal(at, &["call:", ":"]).await;
+    let from = at + marked.map_or(0, |index| ["call:", ":"][index].len());
+    let Some((to, 0 | 1)) = cx.input.find(from, &["{", "(", "<", "\n"]).await else { return ReadOutcome::No };
+    let name = cx.input.slice(from, to).trim().to_owned();
+    let is_name = |name: &str| name.bytes().all(|byte| python::names(byte) || matches!(byte, b'/' | b':'));
+    if marked != Some(0) && (name.is_empty() || !is_name(&name)) {
         return ReadOutcome::No;
     }
-    let from = at + "call:".len();
-    let Some((to, 0)) = cx.input.find(from, &["{", "<", "\n"]).await else { return ReadOutcome::No };
-    let name = cx.input.slice(from, to).trim().to_owned();
     let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(&name, format) };
     let end = arguments::read(cx, to, named, CallStops { ends: &[ends], next: &[next] }).await;
     let close = cx.input.skip_space(end).await;

@@ -17,7 +17,6 @@ pub(super) const HARMONY: CallDialect = CallDialect {
         Marker::new("<|end|>", message_end),
         Marker::new("<|return|>", token),
         Marker::new("<|call|>", token),
-        Marker::new("to=", first_header),
     ],
 };
 
@@ -88,11 +87,14 @@ async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
 }
 
 /// The prompt may end with the start of the header: then the text begins with the rest of it.
-pub(super) fn first_header(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    match cx.input.is_first(opening.start) {
-        true => read(cx, Opening { after: opening.start, ..opening }),
-        false => Box::pin(async { ReadOutcome::No }),
-    }
+pub(super) fn first(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let start = cx.input.space_as_text(opening.start).await;
+        if cx.input.literal(start, &["to="]).await.is_none() || !cx.input.is_first(start) {
+            return ReadOutcome::No;
+        }
+        read(cx, Opening { start, after: start }).await
+    })
 }
 
 /// The position after `<|message|>`, if it comes within the limit.

@@ -22,7 +22,8 @@ const SECTION: Section = Section {
     opens: &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
     call: "<|tool_call_begin|>",
     separator: "<|tool_call_argument_begin|>",
-    call_end: "<|tool_call_end|>",
+    announces: &[],
+    call_ends: &["<|tool_call_end|>"],
     closes: &["<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
     header,
 };

@@ -16,9 +16,11 @@ mod hermes;
 mod hunyuan;
 mod inkling;
 mod internlm;
+mod iquest_coder;
 mod jamba;
 mod json_bare;
 mod json_fence;
+mod k2_horizon;
 mod kimi_k2;
 mod kimi_k3;
 mod lfm2;
@@ -31,15 +33,18 @@ mod muse;
 mod nemotron;
 mod olmo3;
 mod phi4;
+mod plamo3;
 mod pythonic;
 mod qwen3_coder;
 mod react;
 mod sarashina;
 mod seed_oss;
+mod solar_open2;
 mod step3;
 
 use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
+use super::reasoning::TAGS;
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
 pub(super) const ALL: &[CallDialect] = &[
@@ -66,6 +71,11 @@ pub(super) const ALL: &[CallDialect] = &[
     dots::DOTS,
     inkling::INKLING,
     gigachat3::GIGACHAT3,
+    dsml::GIGACHAT35,
+    iquest_coder::IQUEST_CODER,
+    k2_horizon::K2_HORIZON,
+    plamo3::PLAMO3,
+    solar_open2::SOLAR_OPEN2,
     mistral::MISTRAL_JSON,
     mistral::MISTRAL_ARGS,
     llama3::LLAMA3_JSON,
@@ -90,53 +100,28 @@ pub(super) const ALL: &[CallDialect] = &[
     react::REACT,
 ];
 
-/// Readers of a text whose first mark stands in the prompt, by the name of their dialect. They get the start of the text.
-pub(super) const FIRST: &[(&str, ReadFn)] = &[("functionary_v32", functionary::first)];
+/// Readers of a text whose first mark stands in the prompt, by the names of their dialects. They get the start of the text.
+pub(super) const FIRST: &[(&[&str], ReadFn)] =
+    &[(&["functionary_v32"], functionary::first), (&["harmony", "muse"], harmony::first)];
+
+/// The tags of reasoning. An opening tag means more at the start of a line.
+pub(super) const REASONING: &[Marker] = &reasoning_markers();
+
+const fn reasoning_markers() -> [Marker; 3 * TAGS.len()] {
+    let mut markers = [Marker::new("", common::reasoning_end); 3 * TAGS.len()];
+    let mut index = 0;
+    while index < TAGS.len() {
+        let (open, close) = TAGS[index];
+        markers[3 * index] = Marker::new(open, common::reasoning_block).at_line();
+        markers[3 * index + 1] = Marker::new(open, common::mid_line);
+        markers[3 * index + 2] = Marker::new(close, common::reasoning_end);
+        index += 1;
+    }
+    markers
+}
 
 /// Markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
-    Marker::new("<think>", common::reasoning_block).at_line(),
-    Marker::new("<thinking>", common::reasoning_block).at_line(),
-    Marker::new("<thought>", common::reasoning_block).at_line(),
-    Marker::new("<reasoning>", common::reasoning_block).at_line(),
-    Marker::new("<seed:think>", common::reasoning_block).at_line(),
-    Marker::new("<mm:think>", common::reasoning_block).at_line(),
-    Marker::new("<longcat_think>", common::reasoning_block).at_line(),
-    Marker::new("<|channel>thought", common::reasoning_block).at_line(),
-    Marker::new("[THINK]", common::reasoning_block).at_line(),
-    Marker::new("<|START_THINKING|>", common::reasoning_block).at_line(),
-    Marker::new("<|begin_of_thought|>", common::reasoning_block).at_line(),
-    Marker::new("<|inner_prefix|>", common::reasoning_block).at_line(),
-    Marker::new("◁think▷", common::reasoning_block).at_line(),
-    Marker::new("<|open|>think<|sep|>", common::reasoning_block).at_line(),
-    Marker::new("<think>", common::mid_line),
-    Marker::new("<thinking>", common::mid_line),
-    Marker::new("<thought>", common::mid_line),
-    Marker::new("<reasoning>", common::mid_line),
-    Marker::new("<seed:think>", common::mid_line),
-    Marker::new("<mm:think>", common::mid_line),
-    Marker::new("<longcat_think>", common::mid_line),
-    Marker::new("<|channel>thought", common::mid_line),
-    Marker::new("[THINK]", common::mid_line),
-    Marker::new("<|START_THINKING|>", common::mid_line),
-    Marker::new("<|begin_of_thought|>", common::mid_line),
-    Marker::new("<|inner_prefix|>", common::mid_line),
-    Marker::new("◁think▷", common::mid_line),
-    Marker::new("<|open|>think<|sep|>", common::mid_line),
-    Marker::new("</think>", common::reasoning_end),
-    Marker::new("</thinking>", common::reasoning_end),
-    Marker::new("</thought>", common::reasoning_end),
-    Marker::new("</reasoning>", common::reasoning_end),
-    Marker::new("</seed:think>", common::reasoning_end),
-    Marker::new("</mm:think>", common::reasoning_end),
-    Marker::new("</longcat_think>", common::reasoning_end),
-    Marker::new("<channel|>", common::reasoning_end),
-    Marker::new("[/THINK]", common::reasoning_end),
-    Marker::new("<|END_THINKING|>", common::reasoning_end),
-    Marker::new("<|end_of_thought|>", common::reasoning_end),
-    Marker::new("<|inner_suffix|>", common::reasoning_end),
-    Marker::new("◁/think▷", common::reasoning_end),
-    Marker::new("<|close|>think<|sep|>", common::reasoning_end),
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
@@ -161,7 +146,17 @@ pub(super) const TOOL_CALL: &str = "<tool_call>";
 pub(super) const AROUND_TOOL_CALL: &[Marker] =
     &[Marker::new(TOOL_CALL, hermes::unreadable), Marker::new("</tool_call>", common::leftover)];
 
+/// Families that write the format of another one, by the names that servers give them.
+const SAME_AS: &[(&str, &str)] = &[
+    ("berrylm", "qwen3_coder"),
+    ("ling3", "glm45"),
+    ("poolside_v1", "glm47"),
+    ("spark25", "glm45"),
+    ("spark3", "glm45"),
+];
+
 pub(super) fn named(name: &str) -> Option<&'static CallDialect> {
+    let name = SAME_AS.iter().find(|(family, _)| *family == name).map_or(name, |(_, format)| format);
     ALL.iter().find(|dialect| dialect.name == name)
 }
 

@@ -11,7 +11,6 @@ pub(super) const MUSE: CallDialect = CallDialect {
         Marker::new("<atem:function_calls>", read),
         Marker::new("<atem:invoke", read),
         Marker::new("<|start|>", harmony::read),
-        Marker::new("to=", harmony::first_header),
         Marker::new("<|eom|>", harmony::token),
     ],
 };

@@ -1,10 +1,11 @@
-//! Arguments as pairs of tags: `<arg_key>k</arg_key><arg_value>v</arg_value>` (GLM, Hunyuan).
+//! Arguments as pairs of tags: `<arg_key>k</arg_key><arg_value>v</arg_value>` (GLM, Hunyuan, IQuest, K2 Horizon).
 
 use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
+use crate::parse::draft::Draft;
 use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::{schemas, typed};
+use crate::parse::{python, schemas, typed};
 
 /// The tags of a call. Some checkpoints add a suffix to each name: `<arg_key:opensource>`.
 pub struct ArgTags {
@@ -14,19 +15,46 @@ pub struct ArgTags {
     pub key_end: String,
     pub value: String,
     pub value_end: String,
+    /// Around the type of a value, between its key and the value.
+    kind: String,
+    kind_end: String,
 }
 
 impl ArgTags {
     pub fn new(suffix: &str) -> Self {
+        Self::of("tool_call", "", suffix)
+    }
+
+    /// The tags of calls in an element of this name; all other names have a prefix and a suffix.
+    pub fn of(call: &str, prefix: &str, suffix: &str) -> Self {
         Self {
-            open: format!("<tool_call{suffix}>"),
-            close: format!("</tool_call{suffix}>"),
-            key: format!("<arg_key{suffix}>"),
-            key_end: format!("</arg_key{suffix}>"),
-            value: format!("<arg_value{suffix}>"),
-            value_end: format!("</arg_value{suffix}>"),
+            open: format!("<{prefix}{call}{suffix}>"),
+            close: format!("</{prefix}{call}{suffix}>"),
+            key: format!("<{prefix}arg_key{suffix}>"),
+            key_end: format!("</{prefix}arg_key{suffix}>"),
+            value: format!("<{prefix}arg_value{suffix}>"),
+            value_end: format!("</{prefix}arg_value{suffix}>"),
+            kind: format!("<{prefix}arg_type{suffix}>"),
+            kind_end: format!("</{prefix}arg_type{suffix}>"),
         }
     }
+}
+
+/// Reads a call whose name is right after its opening tag, up to `after`, and returns the position after it; `None` if what
+/// follows is no call.
+pub async fn call(cx: &ReadContext, after: usize, tags: &ArgTags, format: &'static str) -> Option<usize> {
+    let from = cx.input.skip_space(after).await;
+    let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
+    let at = skip_gap(cx, to).await;
+    let begins = cx.input.literal(at, &[&tags.key, &tags.close]).await.is_some();
+    if to == from || !begins {
+        return None;
+    }
+    let name = cx.input.slice(from, to);
+    let mut repairs = Repairs::default();
+    let (arguments, end) = read(cx, at, &name, None, tags, &mut repairs).await;
+    cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
+    Some(end)
 }
 
 /// The arguments, and the end of the call. If the `first` key was read already, its end tag comes next.
@@ -155,6 +183,7 @@ async fn value(
     if ends > 1 {
         repairs.add(SyntaxRepair::SurplusTag);
     }
+    let kind = kind(cx, &mut at, tags).await;
     if cx.input.literal(at, &[tags.value.as_str()]).await.is_none() {
         return match cx.input.byte(at).await {
             Some(_) if cx.input.literal(at, &[tags.open.as_str()]).await.is_none() => {
@@ -172,9 +201,23 @@ async fn value(
     let value = cx.input.with(from, to, |text| {
         // The line end is in place of the end tag.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
-        typed::typed(text, schema)
+        match kind {
+            Some(kind) => typed::declared(text, matches!(kind.as_str(), "string" | "any"), schema),
+            None => typed::typed(text, schema),
+        }
     });
     ArgPair::Whole { key, value, after }
+}
+
+/// The type of a value that the call itself gives, if it does. Moves `at` behind it.
+async fn kind(cx: &ReadContext, at: &mut usize, tags: &ArgTags) -> Option<String> {
+    cx.input.literal(*at, &[tags.kind.as_str()]).await?;
+    let from = *at + tags.kind.len();
+    let (end, 0) = cx.input.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
+        return None;
+    };
+    *at = skip_gap(cx, end + tags.kind_end.len()).await;
+    Some(cx.input.slice(from, end).trim().to_ascii_lowercase())
 }
 
 /// The search for the end of a value goes past this many calls, so that it does not begin again at each of a flood.

@@ -19,7 +19,11 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
     if fence.is_some() && !call.fences {
         repairs.add(SyntaxRepair::Fence);
     }
-    let (arguments, end) = if cx.input.byte(at).await == Some(b'{') {
+    let is_open = match cx.input.byte(at).await {
+        Some(b'(') => matches!(call.notation, Notation::Quoted(_)),
+        first => first == Some(b'{'),
+    };
+    let (arguments, end) = if is_open {
         object(cx, at, call.notation, stops, fence, &mut repairs).await
     } else {
         let end =

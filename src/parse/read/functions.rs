@@ -6,7 +6,10 @@ use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
-use crate::parse::python;
+use crate::parse::python::{self, BrokenCall, PythonCalls};
+
+/// The error of a call that goes on behind the end of its text.
+const CUT: &str = "The call cannot be read: the text ends inside the arguments.";
 
 /// Longer words are not names of functions.
 const LONGEST_NAME: usize = 256;
@@ -18,23 +21,27 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     if !names_call(cx, inside).await {
         return ReadOutcome::No;
     }
-    let (end, closed) = match cx.extent(at, Notation::Python, &[]).await {
+    let extent = cx.extent(at, Notation::Python, &[]).await;
+    let (end, closed) = match extent {
         ValueExtent::Closed(end) => (end, true),
-        ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), false),
-        _ => return unfinished(cx),
+        _ => (cx.input.end_so_far(), false),
     };
     // `[name()](address)` is a link.
     if closed && cx.input.byte(end).await == Some(b'(') {
         return ReadOutcome::Text(end);
     }
-    match cx.input.with(at, end, |text| python::calls(text, &*cx.tools)) {
-        Ok(drafts) if !drafts.is_empty() => {
-            cx.emit(drafts, end, format);
-            ReadOutcome::Block(end)
+    let PythonCalls { mut drafts, broken } = cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
+    match broken {
+        None if !drafts.is_empty() && extent != (ValueExtent::Cut { in_string: true }) => {}
+        // The calls before the one that was cut off are whole.
+        Some(broken) if !closed && broken.is_cut && !drafts.is_empty() => {
+            drafts.push(Draft::failed(&broken.name, CUT));
         }
-        _ if closed => ReadOutcome::Text(end),
-        _ => unfinished(cx),
+        _ if closed => return ReadOutcome::Text(end),
+        _ => return unfinished(cx),
     }
+    cx.emit(drafts, end, format);
+    ReadOutcome::Block(end)
 }
 
 /// A list without an end: the inside may be rescanned, a limited number of times.
@@ -69,16 +76,16 @@ pub async fn marked(
             ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), listed),
             ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
-        let read = match whole {
-            true => cx.input.with(at, end, |text| python::calls(text, &*cx.tools)),
-            false => Err("the text ends inside the arguments".to_owned()),
-        };
-        let (drafts, end) = match read {
-            Ok(drafts) => (drafts, end),
-            Err(why) => with_inner_quotes(cx, at, closes, &stops).await.unwrap_or_else(|| {
-                (vec![Draft::failed("", format!("The call cannot be read: {why}."))], end)
-            }),
-        };
+        let PythonCalls { mut drafts, broken } =
+            cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
+        let mut end = end;
+        if broken.is_some() || !whole {
+            match with_inner_quotes(cx, at, closes, &stops).await {
+                Some((read, to)) => (drafts, end) = (read, to),
+                // The calls before the one that cannot be read are whole.
+                None => drafts.push(unreadable(broken)),
+            }
+        }
         cx.emit(drafts, end, format);
         found = true;
         at = cx.input.skip(end, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')).await;
@@ -108,7 +115,18 @@ async fn with_inner_quotes(
 ) -> Option<(Vec<Draft>, usize)> {
     let (end, _) = cx.input.find(at, stops).await.filter(|(_, index)| *index < closes.len())?;
     let read = cx.input.with(at, end, |text| python::calls_with_inner_quotes(text, &*cx.tools));
-    read.ok().filter(|drafts| !drafts.is_empty()).map(|drafts| (drafts, end))
+    read.map(|drafts| (drafts, end))
+}
+
+/// The entry for a call that cannot be read.
+fn unreadable(broken: Option<BrokenCall>) -> Draft {
+    match broken {
+        Some(BrokenCall { is_cut: false, name, why }) => {
+            Draft::failed(&name, format!("The call cannot be read: {why}."))
+        }
+        Some(BrokenCall { name, .. }) => Draft::failed(&name, CUT),
+        None => Draft::failed("", CUT),
+    }
 }
 
 /// True if a name and an opening parenthesis are at `at`.

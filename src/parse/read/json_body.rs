@@ -6,7 +6,7 @@ use super::arguments::{give_up, skip_fence};
 use crate::parse::context::ReadContext;
 use crate::parse::draft::{CUT, Draft};
 use crate::parse::extent::ValueExtent;
-use crate::parse::fast_call;
+use crate::parse::fast_call::{self, FastCall};
 use crate::parse::json_calls::{self, CallShape};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
@@ -44,18 +44,18 @@ pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlo
 }
 
 /// The call at the start of a text, and the length up to the end of its end tag.
-fn fast(text: &str, body: &JsonBlock) -> Option<(Draft, usize)> {
+fn fast<'a>(text: &'a str, body: &JsonBlock) -> Option<(FastCall<'a>, usize)> {
     let value = text.trim_ascii_start();
     let is_plain = value.starts_with('{') && !body.opens.iter().any(|opens| value.starts_with(opens));
     if body.shape != CallShape::Marked || !is_plain {
         return None;
     }
-    let (draft, length) = fast_call::read(value)?;
-    let behind = value[length..].trim_ascii_start();
+    let call = fast_call::read(value)?;
+    let behind = value[call.length..].trim_ascii_start();
     // A tag that is only partly there may still turn out to be another one.
     let tag = body.closes.iter().find(|tag| behind.starts_with(**tag) || tag.starts_with(behind))?;
     let rest = behind.strip_prefix(tag)?;
-    Some((draft, text.len() - rest.len()))
+    Some((call, text.len() - rest.len()))
 }
 
 pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadOutcome {
@@ -123,10 +123,14 @@ async fn value(
     repairs: Repairs,
     is_broken: bool,
 ) -> (usize, bool) {
+    let fast = |text: &str| {
+        let call = fast_call::read(text)?;
+        Some((call.draft(repairs)?, call.length))
+    };
     if body.shape == CallShape::Marked
-        && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast_call::read)
+        && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast)
     {
-        cx.emit(vec![Draft { repairs, ..draft }], at + length, body.format);
+        cx.emit(vec![draft], at + length, body.format);
         return (at + length, false);
     }
     let (end, missing) = match cx.extent(at, body.notation, stops).await {

@@ -1,4 +1,4 @@
-//! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi).
+//! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi, PLaMo).
 
 use super::arguments::{self, CallStops, NamedCall};
 use crate::parse::context::ReadContext;
@@ -13,7 +13,10 @@ pub struct Section {
     pub opens: &'static [&'static str],
     pub call: &'static str,
     pub separator: &'static str,
-    pub call_end: &'static str,
+    /// May stand between the separator and the arguments.
+    pub announces: &'static [&'static str],
+    /// End a call; all of them may follow it.
+    pub call_ends: &'static [&'static str],
     pub closes: &'static [&'static str],
     /// Reads the part before the separator.
     pub header: fn(&str, &dyn ToolSchemas) -> SectionHeader,
@@ -54,8 +57,8 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
             at = end;
         } else if !found {
             break;
-        } else if cx.input.literal(token, &[section.call_end]).await.is_some() {
-            at = token + section.call_end.len();
+        } else if let Some(index) = cx.input.literal(token, section.call_ends).await {
+            at = token + section.call_ends[index].len();
         } else {
             if let Some(index) = cx.input.literal(token, section.closes).await {
                 at = token + section.closes[index].len();
@@ -77,7 +80,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
 
 /// Reads a call from after its opening token, and returns the position after the arguments.
 async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
-    let ends = [&[section.call_end], section.closes].concat();
+    let ends = [section.call_ends, section.closes].concat();
     let stops = CallStops { ends: &ends, next: &[section.call] };
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
     let (separator, index) = cx.input.find(at, &tokens).await?;
@@ -85,7 +88,10 @@ async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
         cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
         return Some(separator);
     }
-    let after = separator + section.separator.len();
+    let mut after = separator + section.separator.len();
+    while let Some(index) = cx.input.literal(after, section.announces).await {
+        after += section.announces[index].len();
+    }
     match cx.input.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
         SectionHeader::Nameless { id, format } => {
             let named = NamedCall { id: Some(id), is_nameless: true, ..NamedCall::new("", format) };

@@ -62,7 +62,7 @@ def test_cases(file: Path, detected: bool) -> None:
 
 
 def test_there_are_cases() -> None:
-    assert len(FILES) == 45
+    assert len(FILES) == 50
 
 
 FAMILIES_2026 = [
@@ -73,18 +73,23 @@ FAMILIES_2026 = [
     "functionary_v32",
     "gemma4",
     "gigachat3",
+    "gigachat35",
     "glm47",
     "granite_20b_fc",
     "harmony",
     "hunyuan",
     "inkling",
+    "iquest_coder",
+    "k2_horizon",
     "kimi_k2",
     "kimi_k3",
     "lfm2",
     "minicpm5",
     "minimax_m3",
     "muse",
+    "plamo3",
     "sarashina",
+    "solar_open2",
 ]
 
 
@@ -99,7 +104,19 @@ def test_a_family_of_2026_has_cases_of_our_own(format: str) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
 
 
-@pytest.mark.parametrize(("format", "tag"), [("functionary_v32", "first_mark"), ("kimi_k2", "bare_counter")])
+@pytest.mark.parametrize(
+    ("format", "tag"),
+    [
+        ("functionary_v32", "first_mark"),
+        ("gemma4", "parentheses"),
+        ("glm45", "ling3"),
+        ("glm47", "poolside_v1"),
+        ("iquest_coder", "q1"),
+        ("kimi_k2", "bare_counter"),
+        ("pythonic", "cut_list"),
+        ("qwen3_coder", "berrylm"),
+    ],
+)
 def test_a_form_of_its_own_has_cases_of_our_own(format: str, tag: str) -> None:
     (file,) = (file for file in FILES if file.stem == format)
     tags = [json.loads(line)["tag"] for line in file.read_text("utf-8").splitlines()]

@@ -13,12 +13,17 @@ NEW = [
     "dots",
     "functionary_v32",
     "gigachat3",
+    "gigachat35",
     "granite_20b_fc",
     "hunyuan",
     "inkling",
+    "iquest_coder",
+    "k2_horizon",
     "minicpm5",
     "muse",
+    "plamo3",
     "sarashina",
+    "solar_open2",
 ]
 WRITERS: dict[str, Writer] = {**QUOTED, **LITERAL}
 SOUND: list[list[Call]] = [
@@ -85,6 +90,33 @@ def test_a_call_in_reasoning_is_text(format: str) -> None:
     assert [name for name, _ in made(f"<think>Perhaps {thought}\nNo.</think>\n{text}", format)] == ["now"]
 
 
+@pytest.mark.parametrize(
+    ("family", "format"),
+    [
+        ("berrylm", "qwen3_coder"),
+        ("ling3", "glm45"),
+        ("poolside_v1", "glm47"),
+        ("spark25", "glm45"),
+        ("spark3", "glm45"),
+    ],
+)
+@pytest.mark.parametrize("calls", SOUND)
+def test_a_family_that_writes_as_another_one(family: str, format: str, calls: list[Call]) -> None:
+    text = WRITERS[format](calls)
+    assert made(text, family) == calls
+    assert toolhub.parse(text, family).format in toolhub.formats()
+    assert family not in toolhub.formats()
+
+
+@pytest.mark.parametrize("tag", ["think", "think_fast", "think_faster"])
+def test_reasoning_of_k2_horizon(tag: str) -> None:
+    thought = WRITERS["k2_horizon"]([("delete_all", {})])
+    text = WRITERS["k2_horizon"]([("now", {})])
+    for opening in (f"<ifm|{tag}>", ""):
+        for format in ("k2_horizon", "auto"):
+            assert made(f"{opening}{thought}</ifm|{tag}>{text}", format) == [("now", {})]
+
+
 TYPED = [
     {
         "name": "plan",
@@ -101,7 +133,9 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize("format", ["dots", "hunyuan", "minicpm5", "muse"])
+@pytest.mark.parametrize(
+    "format", ["dots", "hunyuan", "iquest_coder", "k2_horizon", "minicpm5", "muse", "solar_open2"]
+)
 def test_the_schema_gives_types(format: str) -> None:
     given = {"days": 3, "ratio": 0.5, "deep": True, "more": {"a": 1}, "code": "007"}
     assert made(LITERAL[format]([("plan", given)]), format, TYPED) == [("plan", given)]

@@ -278,7 +278,7 @@ def test_lfm2_sound_strings(calls: str, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("calls", ["f(s='a b)", "f(s='say 'hi, then go')", "f(s=nope)"])
 def test_lfm2_strings_that_cannot_be_told(calls: str) -> None:
     found = read(f"{lfm2(calls)}{lfm2('g()')}", "lfm2").calls
-    assert [(call.name, bool(call.error)) for call in found] == [("", True), ("g", False)]
+    assert [(call.name, bool(call.error)) for call in found] == [("f", True), ("g", False)]
 
 
 def test_lfm2_names_that_a_tool_does_not_have_are_no_arguments() -> None:

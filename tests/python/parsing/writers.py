@@ -56,8 +56,8 @@ def tagged(tag: str, attribute: Callable[[Any], str], close: str) -> Callable[[d
     )
 
 
-def dsml(outer: str, space: str = "") -> Writer:
-    mark = f"｜DSML｜{space}"
+def dsml(outer: str, space: str = "", namespace: str = "DSML") -> Writer:
+    mark = f"｜{namespace}｜{space}"
     values = tagged(
         f'<{mark}parameter name="{{}}" string="{{}}">',
         lambda one: "true" if isinstance(one, str) else "false",
@@ -79,6 +79,31 @@ def hunyuan(calls: list[Call]) -> str:
         "</tool_call>\n",
     )
     return f"<tool_calls>\n{wrapped(pairs)(calls)}</tool_calls>"
+
+
+def k2_horizon(calls: list[Call]) -> str:
+    pairs = invoked(
+        "<ifm|tool_call>",
+        "{}\n",
+        "<ifm|arg_key>{}</ifm|arg_key>\n<ifm|arg_value>[]</ifm|arg_value>\n",
+        "",
+        "</ifm|tool_call>\n",
+    )
+    return f"<ifm|tool_calls>\n{wrapped(pairs)(calls)}</ifm|tool_calls>"
+
+
+def plamo3(calls: list[Call]) -> str:
+    def between(name: str, inside: str) -> str:
+        return f"<|plamo:begin_{name}:plamo|>{inside}<|plamo:end_{name}:plamo|>"
+
+    announced = "<|plamo:constrain|>json<|plamo:msg|>"
+    written = (
+        between(
+            "tool_request", between("tool_name", tool) + between("tool_arguments", announced + dumps(given))
+        )
+        for tool, given in calls
+    )
+    return between("tool_requests", "".join(written))
 
 
 def minicpm5(calls: list[Call]) -> str:
@@ -234,6 +259,7 @@ QUOTED: dict[str, Writer] = {
     "deepseek_v3": deepseek("function<｜tool▁sep｜>{}\n```json\n[]\n```", "\n"),
     "deepseek_v31": deepseek("{}<｜tool▁sep｜>[]", ""),
     "kimi_k2": kimi_k2,
+    "plamo3": plamo3,
     "harmony": by_name(
         "<|channel|>commentary to=functions.{} <|constrain|>json<|message|>[]<|call|>", "<|start|>assistant"
     ),
@@ -250,6 +276,27 @@ LITERAL: dict[str, Writer] = {
     "glm45": wrapped(GLM45, "\n"),
     "glm47": wrapped(GLM47),
     "hunyuan": hunyuan,
+    "iquest_coder": wrapped(
+        invoked(
+            "<iquestcoder_tool_call>",
+            "{}\n",
+            "<arg_key>{}</arg_key>\n<arg_value>[]</arg_value>\n",
+            "",
+            "</iquestcoder_tool_call>",
+        ),
+        "\n",
+    ),
+    "k2_horizon": k2_horizon,
+    "solar_open2": wrapped(
+        invoked(
+            "<|tool_call:start|>",
+            "{}\n",
+            "<|tool_arg:start|>{}<|tool_arg:value|>[]<|tool_arg:end|>\n",
+            "",
+            "<|tool_call:end|>",
+        ),
+        "\n",
+    ),
     "minicpm5": minicpm5,
     "muse": invoked(
         "<atem:function_calls>\n",
@@ -266,6 +313,7 @@ LITERAL: dict[str, Writer] = {
     "deepseek_dsml": dsml("function_calls"),
     "deepseek_dsml_v4": dsml("tool_calls"),
     "deepseek_dsml_v41": dsml("calls", " "),
+    "gigachat35": dsml("tool_calls", namespace="GCML"),
     "kimi_k3": kimi_k3,
     "functiongemma": gemma("<start_function_call>", "<escape>", "<end_function_call>"),
     "gemma4": gemma("<|tool_call>", '<|"|>', "<tool_call|>"),
