@@ -43,6 +43,7 @@ WANTED = (
     "toolhub/py.typed",
     "toolhub/_core.pyi",
     "toolhub/cli/__init__.py",
+    "toolhub/data/words_en.bin.gz",
     "toolhub/data/zh_en.txt.gz",
 )
 SMOKE = """

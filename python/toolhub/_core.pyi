@@ -1452,6 +1452,11 @@ def use_safe_bridge(safe: bool) -> bool:
     Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     """
 
+def use_word_vectors(file: str | PathLike[str]) -> None:
+    """
+    Names the file of the word vectors of search.
+    """
+
 def usual_token_file() -> str | None:
     """
     The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.

@@ -185,7 +185,7 @@ mod _core {
     #[pymodule_export]
     use super::runtime::{after_fork_in_child, shutdown_runtime};
     #[pymodule_export]
-    use super::search::{PyHit, embed, recommend, search, unembedded, use_dictionary};
+    use super::search::{PyHit, embed, recommend, search, unembedded, use_dictionary, use_word_vectors};
     #[pymodule_export]
     use super::servers::{PyServers, usual_token_file};
     #[pymodule_export]

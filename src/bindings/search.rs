@@ -109,6 +109,12 @@ pub fn use_dictionary(file: std::path::PathBuf) {
     crate::search::use_dictionary(file);
 }
 
+/// Names the file of the word vectors of search.
+#[pyfunction]
+pub fn use_word_vectors(file: std::path::PathBuf) {
+    crate::search::use_word_vectors(file);
+}
+
 /// Up to `most` tools that have no vector yet: name, state, and the text to embed.
 #[pyfunction]
 pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {

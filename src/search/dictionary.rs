@@ -2,6 +2,7 @@
 
 use super::lexicon::Lexicon;
 use super::stop::is_stop;
+use super::word_vectors::{VectorRow, word_vectors};
 use super::words::{Word, WordKind};
 use crate::text::{StrongStemmer, is_wide};
 use std::borrow::Cow;
@@ -24,6 +25,8 @@ pub struct Dictionary {
     /// The term of each form.
     stemmed: Vec<Term>,
     stems: Lexicon,
+    /// By term: its row among the word vectors, if it has one.
+    rows: Vec<Option<VectorRow>>,
     /// Stems by first letter and length, for typo correction.
     buckets: Words<(u8, u8), Vec<StemEntry>>,
     stemmer: StrongStemmer,
@@ -69,6 +72,11 @@ impl Dictionary {
         !is_character && !is_stop(text)
     }
 
+    /// The row of a term among the word vectors.
+    pub fn row(&self, term: Term) -> Option<VectorRow> {
+        self.rows.get(term as usize).copied().flatten()
+    }
+
     /// Whether any tool is described in a script without spaces.
     pub fn has_chinese(&self) -> bool {
         self.has_chinese
@@ -84,6 +92,7 @@ impl Dictionary {
             return term;
         }
         let term = self.stems.add(text);
+        self.rows.push(word_vectors().and_then(|vectors| vectors.find(text)));
         if let Some(bucket) = bucket_of(text) {
             self.buckets.entry(bucket).or_default().push(StemEntry { letters: letters(text), term });
         }
@@ -189,7 +198,11 @@ impl Dictionary {
     pub fn bytes(&self) -> usize {
         let buckets: usize =
             self.buckets.values().map(|bucket| bucket.capacity() * size_of::<StemEntry>() + 32).sum();
-        self.forms.bytes() + self.stemmed.capacity() * 4 + self.stems.bytes() + buckets
+        self.forms.bytes()
+            + self.stemmed.capacity() * 4
+            + self.stems.bytes()
+            + self.rows.capacity() * 4
+            + buckets
     }
 }
 

@@ -4,12 +4,13 @@ use super::action::Promise;
 use super::dictionary::{Dictionary, Term};
 use super::part::ToolPart;
 use super::text::{Counts, analyse};
+use super::word_vectors::Direction;
 use crate::registry::{Candidate, NameEntry, Registry, Snapshot};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The index of a tool in [`Index`].
 pub type DocumentSlot = u32;
@@ -48,6 +49,8 @@ pub struct Document {
     named_in_lead: u16,
     pub promise: Promise,
     pub verb: Option<Term>,
+    /// Boxed: tools that are not described in English have none.
+    pub direction: Option<Box<Direction>>,
 }
 
 impl Document {
@@ -57,12 +60,14 @@ impl Document {
 
     /// The terms of the first sentence, without grammar.
     pub fn lead_terms(&self) -> impl Iterator<Item = Term> {
-        let is_lead = |at: usize| {
-            let bit = 1_u16.checked_shl(at as u32).unwrap_or(0);
-            at >= usize::from(self.in_name) || self.named_in_lead & bit != 0
-        };
         let terms = self.terms[..usize::from(self.in_lead)].iter().enumerate();
-        terms.filter(move |(at, _)| is_lead(*at)).map(|(_, weighed)| weighed.number())
+        terms.filter(move |(at, _)| self.is_lead(*at)).map(|(_, weighed)| weighed.number())
+    }
+
+    /// Whether one of `terms`, by its place there, is a term of the first sentence.
+    pub fn is_lead(&self, at: usize) -> bool {
+        let named = || self.named_in_lead & 1_u16.checked_shl(at as u32).unwrap_or(0) != 0;
+        at < usize::from(self.in_lead) && (at >= usize::from(self.in_name) || named())
     }
 }
 
@@ -77,6 +82,8 @@ pub struct Index {
     slots: HashTable<DocumentSlot>,
     hasher: RandomState,
     unused: usize,
+    /// The logarithm of the number of tools plus one.
+    log_size: f32,
     /// A scratch buffer, empty between uses.
     counts: Counts,
     version: u64,
@@ -106,10 +113,9 @@ impl Index {
         self.postings.get(term as usize).map_or(&[], SmallVec::as_slice)
     }
 
-    /// The inverse document frequency of a term.
+    /// The inverse document frequency of a term, as in BM25: `ln(1 + (all - having + ½) / (having + ½))`.
     pub fn rarity(&self, term: Term) -> f32 {
-        let (all, having) = (self.len() as f32, self.postings(term).len() as f32);
-        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+        self.log_size - log_frequency(self.postings(term).len())
     }
 
     /// Catches up with the registry and returns the snapshot it read.
@@ -125,6 +131,7 @@ impl Index {
             *self = Index { version: self.version, ..Index::default() };
             self.compare(&snapshot, part);
         }
+        self.log_size = (self.len() as f32 + 1.0).ln();
         snapshot
     }
 
@@ -193,6 +200,7 @@ impl Index {
             named_in_lead: analysed.named_in_lead,
             promise: analysed.promise,
             verb: analysed.verb,
+            direction: analysed.direction.map(Box::new),
         };
         match self.documents.get_mut(slot as usize) {
             Some(free) => *free = Some(document),
@@ -225,6 +233,13 @@ impl Index {
     }
 }
 
+/// `ln(having + ½)`. Finalists of a query ask for it hundreds of times, mostly for words that few tools have.
+fn log_frequency(having: usize) -> f32 {
+    static LOGS: LazyLock<[f32; 1_024]> =
+        LazyLock::new(|| std::array::from_fn(|having| (having as f32 + 0.5).ln()));
+    LOGS.get(having).copied().unwrap_or_else(|| (having as f32 + 0.5).ln())
+}
+
 fn position_of(postings: &[Weighed], slot: DocumentSlot) -> Result<usize, usize> {
     // New tools usually have the highest slot.
     match postings.last() {
@@ -241,7 +256,11 @@ impl Index {
         let postings = self.postings.iter().map(spilled).sum::<usize>()
             + self.postings.capacity() * size_of::<SmallVec<[Weighed; 2]>>();
         let terms: usize = self.documents.iter().flatten().map(|document| document.terms.len() * 4).sum();
-        let documents = terms + self.documents.capacity() * size_of::<Option<Document>>();
+        let directions =
+            self.documents.iter().flatten().filter(|document| document.direction.is_some()).count();
+        let documents = terms
+            + directions * size_of::<Direction>()
+            + self.documents.capacity() * size_of::<Option<Document>>();
         [postings, documents, self.slots.capacity() * 5, self.dictionary.bytes()]
     }
 }

@@ -22,6 +22,7 @@ mod text;
 mod usage;
 mod vectors;
 mod weights;
+mod word_vectors;
 mod words;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use bilingual::use_dictionary;
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};
+pub use word_vectors::use_word_vectors;
 
 use crate::registry::capability::CapabilityRules;
 use crate::registry::{Registry, Snapshot};

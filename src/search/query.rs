@@ -9,9 +9,10 @@ use super::index::Index;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
 use super::weights::{
-    ABBREVIATION, CAPABILITY, JOINED, NUMBER, OBJECT, QUOTED, SAME_KIND, STOP, SYNONYM, TRANSLATION, TYPO,
-    VERB,
+    ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, OBJECT, QUOTED, SAME_KIND,
+    STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE,
 };
+use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_wide_run, each_word, start_of};
 
 /// Only the beginning of a longer query is read.
@@ -34,6 +35,8 @@ pub struct Query {
     pub wishes: Vec<Wish>,
     /// The number of words in each of them, without grammar and quotations.
     pub lengths: Vec<u32>,
+    /// What the query is about, and each clause of several.
+    pub directions: Vec<Direction>,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -43,6 +46,8 @@ pub struct WantedWord {
     pub term: Term,
     /// The most that the term can add to a tool's score.
     pub weight: f32,
+    /// How rare it is among the tools, as [`Index::rarity`].
+    pub rarity: f32,
     /// Below `Query::sentences`.
     pub sentence: u32,
     /// One of `Query::lengths`, or another form of one.
@@ -64,6 +69,7 @@ impl Query {
             asked: Vec::new(),
             other_forms: Vec::new(),
             unknown: Vec::new(),
+            sums: Vec::new(),
             previous: None,
             typos: 0,
         };
@@ -89,6 +95,9 @@ impl Query {
                 reading.ask(before, word.clause);
             }
             reading.joined(&word.text, word.kind, word.position, word.clause);
+            if !stop {
+                reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
+            }
             if !stop && !word.quoted {
                 reading.short_and_long(&word.text, word.kind, weight, word.clause);
                 reading.synonyms(&word.text, word.kind, weight, word.clause);
@@ -99,8 +108,9 @@ impl Query {
         for (clause, wish) in clauses.wishes.iter().enumerate() {
             reading.same_kind(wish.action, clause as u32);
         }
+        let weight = if reading.words() < LONG_QUERY { CAPABILITY } else { CAPABILITY_OF_LONG };
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
-            reading.add_term(term, CAPABILITY, 0);
+            reading.add_term(term, weight, 0);
         }
         reading.finish(&clauses.wishes)
     }
@@ -127,6 +137,8 @@ struct QueryReading<'i> {
     other_forms: Vec<Term>,
     /// The clauses of such words that no tool has.
     unknown: Vec<u32>,
+    /// What each clause is about.
+    sums: Vec<VectorSum>,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -158,6 +170,30 @@ impl QueryReading<'_> {
             self.unknown.push(clause);
         }
         self.asked.extend_from_slice(&self.mentioned[before..]);
+    }
+
+    /// The number of words without grammar and quotations.
+    fn words(&self) -> usize {
+        self.asked.len() + self.unknown.len()
+    }
+
+    /// Adds a word to what its clause is about, whether tools have it or not.
+    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) {
+        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return };
+        if let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) {
+            let clause = clause as usize;
+            if self.sums.len() <= clause {
+                self.sums.resize(clause + 1, VectorSum::default());
+            }
+            self.sums[clause].add(vectors, row, weight);
+        }
+    }
+
+    fn directions(&self) -> Vec<Direction> {
+        let mut whole = VectorSum::default();
+        self.sums.iter().for_each(|sum| whole.add_all(sum));
+        let clauses = self.sums.iter().filter(|sum| sum.words >= WORDS_OF_CLAUSE && sum.words < whole.words);
+        std::iter::once(&whole).chain(clauses).filter_map(VectorSum::direction).collect()
     }
 
     /// `app service` also matches `appservice`.
@@ -243,12 +279,13 @@ impl QueryReading<'_> {
     /// Adds a term to look for, from the text or derived from it. Terms that no tool has are ignored.
     fn add_term(&mut self, term: Term, weight: f32, sentence: u32) {
         if self.is_used(term) {
-            self.terms.push(WantedWord { term, weight, sentence, is_asked: false });
+            self.terms.push(WantedWord { term, weight, rarity: 0.0, sentence, is_asked: false });
         }
     }
 
     /// A repeated term counts once, with its highest weight.
     fn finish(self, wishes: &[Wish]) -> Query {
+        let directions = self.directions();
         let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
         let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
         asked.sort_unstable();
@@ -258,7 +295,8 @@ impl QueryReading<'_> {
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
-            wanted.weight *= self.index.rarity(wanted.term);
+            wanted.rarity = self.index.rarity(wanted.term);
+            wanted.weight *= wanted.rarity;
             wanted.is_asked =
                 asked.binary_search(&wanted.term).is_ok() || self.other_forms.contains(&wanted.term);
         }
@@ -290,6 +328,7 @@ impl QueryReading<'_> {
             sentences: sentences as usize,
             wishes: asked_for,
             lengths,
+            directions,
             filter,
         }
     }

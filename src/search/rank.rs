@@ -3,7 +3,8 @@
 //! The first pass adds up term scores (BM25F; fields were weighed when a tool was indexed). The second pass reranks the best
 //! few hundred: a tool gains when its whole name is asked for, when it fits one clause of the query well, and when it does
 //! what the clause asks for; it loses when it does the opposite. Then words are counted, whatever their field and rarity: how
-//! many of a clause the tool has, and how many of its first sentence the query has. Last, each wish of the query gets a place near the top.
+//! many of a clause the tool has, and how many of its first sentence the query has; and, as far as no tool has
+//! all words, what query and tool are about is compared. Last, each wish of the query gets a place near the top.
 
 use super::action::VerbKind;
 use super::clauses::Wish;
@@ -11,8 +12,8 @@ use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::weights::{
-    AGREEING, LEAD_COVERED, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION, SENTENCE,
-    SHORTEST_CLAUSE, WORDS_FOUND,
+    AGREEING, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION,
+    SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -106,13 +107,15 @@ fn finalists(scores: &[f32], most: usize) -> Vec<Finalist> {
 
 fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let all: f32 = query.terms.iter().map(|wanted| wanted.weight).sum();
-    let Parts { by_sentence, matched, asked } = parts(index, query, found);
+    let Parts { by_sentence, matched, asked, said } = parts(index, query, found);
     for (one, parts) in found.iter_mut().zip(by_sentence.chunks(query.sentences)) {
         one.score = parts.iter().sum();
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     let shares = sentence_shares(query, &by_sentence, top);
     let asked_of = |at: usize| &asked[at * query.sentences..][..query.sentences];
+    let most_found = (0..found.len()).map(|at| words_found(query, asked_of(at))).fold(0.0, f32::max);
+    let open = 1.0 - most_found;
     let mut bonuses = Vec::with_capacity(found.len());
     for (at, ((one, matched), share)) in found.iter_mut().zip(matched).zip(shares).enumerate() {
         let Some(document) = index.document(one.slot) else {
@@ -130,29 +133,36 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             Some(false) | None => 1.0,
         };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
-        bonuses.push(agreement.min(1.0) * word_bonus(index, query, document, asked_of(at)));
+        let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
+        let bonus = words + LIKENESS * open * likeness(query, document);
+        bonuses.push(agreement.min(1.0) * bonus);
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     found.iter_mut().zip(bonuses).for_each(|(one, bonus)| one.score += top * bonus);
 }
 
-/// The bonus for the number of words that query and tool share. `asked` are those of each clause.
-fn word_bonus(index: &Index, query: &Query, document: &Document, asked: &[f32]) -> f32 {
+/// The share of the words of a tool's best clause that the tool has. `asked` are those of each clause.
+fn words_found(query: &Query, asked: &[f32]) -> f32 {
     let shares =
         asked.iter().zip(&query.lengths).map(|(found, all)| found / (*all as f32).max(SHORTEST_CLAUSE));
-    let found = shares.fold(0.0, f32::max).min(1.0);
-    if found == 0.0 {
-        return 0.0;
-    }
-    let is_asked = |term: &Term| query.find(*term).is_some_and(|wanted| wanted.is_asked);
-    let said: f32 = document.lead_terms().filter(is_asked).map(|term| index.rarity(term)).sum();
-    // Most first sentences share nothing with the query, and rarity takes a logarithm.
+    shares.fold(0.0, f32::max).min(1.0)
+}
+
+/// The bonus for the number of words that query and tool share: the share of the query that was `found`, and the words of the
+/// first sentence that the query has `said`, by rarity.
+fn word_bonus(index: &Index, found: f32, document: &Document, said: f32) -> f32 {
     let covered = if said > 0.0 {
         said / document.lead_terms().map(|term| index.rarity(term)).sum::<f32>()
     } else {
         0.0
     };
     WORDS_FOUND * found + LEAD_COVERED * covered
+}
+
+/// How well the subject of a tool fits the query, or its best clause.
+fn likeness(query: &Query, document: &Document) -> f32 {
+    let Some(direction) = &document.direction else { return 0.0 };
+    query.directions.iter().map(|asked| asked.likeness(direction)).fold(0.0, f32::max)
 }
 
 /// Whether a query for several things meets a tool that lists, or one for a single thing a tool that gets it.
@@ -204,25 +214,28 @@ struct Parts {
     matched: Vec<f32>,
     /// For each finalist and each sentence: the number of words, without grammar.
     asked: Vec<f32>,
+    /// For each finalist: these words in its own first sentence, by their rarity.
+    said: Vec<f32>,
 }
 
 fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
     let cells = found.len() * query.sentences;
     let (mut by_sentence, mut asked) = (vec![0.0; cells], vec![0.0; cells]);
-    let mut matched = vec![0.0; found.len()];
-    for (at, one) in found.iter().enumerate() {
-        let first = at * query.sentences;
-        let terms = index.document(one.slot).map_or(&[][..], |document| &document.terms);
-        for term in terms {
-            if let Some(wanted) = query.find(term.number()) {
-                let cell = first + wanted.sentence as usize;
-                by_sentence[cell] += scale(wanted) * term.worth();
-                asked[cell] += f32::from(u8::from(wanted.is_asked));
-                matched[at] += wanted.weight;
+    let (mut matched, mut said) = (vec![0.0; found.len()], vec![0.0; found.len()]);
+    for (one, finalist) in found.iter().enumerate() {
+        let Some(document) = index.document(finalist.slot) else { continue };
+        for (at, term) in document.terms.iter().enumerate() {
+            let Some(wanted) = query.find(term.number()) else { continue };
+            let cell = one * query.sentences + wanted.sentence as usize;
+            by_sentence[cell] += scale(wanted) * term.worth();
+            matched[one] += wanted.weight;
+            if wanted.is_asked {
+                asked[cell] += 1.0;
+                said[one] += if document.is_lead(at) { wanted.rarity } else { 0.0 };
             }
         }
     }
-    Parts { by_sentence, matched, asked }
+    Parts { by_sentence, matched, asked, said }
 }
 
 /// The share of a name that the query mentions, weighted by rarity. The verb of the name is mentioned by any other one of

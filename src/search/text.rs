@@ -2,7 +2,8 @@
 
 use super::action::Promise;
 use super::dictionary::{Dictionary, Term};
-use super::weights::{CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
+use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
+use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_word, start_of};
 use crate::registry::Candidate;
 use serde_json::Value;
@@ -35,6 +36,8 @@ pub struct Analysed {
     pub promise: Promise,
     /// The word of the name that says so.
     pub verb: Option<Term>,
+    /// What its name and description are about.
+    pub direction: Option<Direction>,
 }
 
 /// Reads the texts of the candidates of a name.
@@ -232,6 +235,19 @@ impl FieldReading<'_> {
         self.text(field, text);
     }
 
+    fn direction(&self) -> Option<Direction> {
+        let (vectors, mut sum) = (word_vectors()?, VectorSum::default());
+        for (term, counts) in &self.counts.order {
+            let Some(row) = self.dictionary.row(*term) else { continue };
+            let times: f32 =
+                ABOUT.iter().map(|(field, weight)| weight * f32::from(counts[*field as usize])).sum();
+            if times > 0.0 {
+                sum.add(vectors, row, times);
+            }
+        }
+        sum.direction()
+    }
+
     fn weigh(self, in_name: usize) -> Analysed {
         let mut shares = [0.0; FIELDS];
         for (field, measure) in MEASURES.iter().enumerate() {
@@ -259,8 +275,9 @@ impl FieldReading<'_> {
         terms.extend(others.iter().filter(|one| is_lead(one)).map(weighed));
         let in_lead = terms.len();
         terms.extend(others.iter().filter(|one| !is_lead(one)).map(weighed));
+        let direction = self.direction();
         self.counts.clear();
-        Analysed { terms, in_name, in_lead, named_in_lead, promise: self.promise, verb: self.verb }
+        Analysed { terms, in_name, in_lead, named_in_lead, promise: self.promise, verb: self.verb, direction }
     }
 }
 

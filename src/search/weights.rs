@@ -41,6 +41,9 @@ pub const CHARACTER_LENGTH: f32 = 0.5;
 /// Diminishing returns of repeated words (k1 of BM25).
 pub const SATURATION: f32 = 1.2;
 
+/// How much a word counts for what a tool is about, in the fields that say it.
+pub const ABOUT: [(Field, f32); 3] = [(Field::Name, 1.5), (Field::Lead, 1.0), (Field::Rest, 0.5)];
+
 /// Weights of query words: stop words, quoted words, numbers.
 pub const STOP: f32 = 0.1;
 pub const QUOTED: f32 = 0.6;
@@ -61,8 +64,10 @@ pub const VERB: f32 = 0.6;
 pub const SAME_KIND: f32 = 0.5;
 /// A word of the other language that a query word is translated to.
 pub const TRANSLATION: f32 = 0.6;
-/// A capability extracted from the query.
+/// A capability extracted from the query; and from one of `LONG_QUERY` words or more, in which each word says less.
 pub const CAPABILITY: f32 = 0.7;
+pub const CAPABILITY_OF_LONG: f32 = 1.0;
+pub const LONG_QUERY: usize = 5;
 
 /// Bonuses as a share of the best score: all words of the name are asked for; they stand one after the other; the tool fits
 /// one of several clauses.
@@ -76,6 +81,11 @@ pub const QUERY_COVERED: f32 = 0.3;
 pub const WORDS_FOUND: f32 = 0.3;
 pub const SHORTEST_CLAUSE: f32 = 3.0;
 pub const LEAD_COVERED: f32 = 0.2;
+/// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about. It counts as far as
+/// words leave it open: by the share of a clause that even the best tool does not have. A clause of a single word says too
+/// little.
+pub const LIKENESS: f32 = 1.2;
+pub const WORDS_OF_CLAUSE: usize = 2;
 /// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
 pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;

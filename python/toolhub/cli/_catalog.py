@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _RESULT_BYTES = 32_000_000
 _STORE_TIMEOUT = 10.0
-_DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "zh_en.txt.gz")
+_DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
 
 
 class StoredCatalog:
@@ -60,7 +60,8 @@ class StoredCatalog:
 
     def search(self, query: str, k: int) -> "list[_core.Hit]":
         """The best tools for a query."""
-        _core.use_dictionary(_DICTIONARY)
+        _core.use_dictionary(os.path.join(_DATA, "zh_en.txt.gz"))
+        _core.use_word_vectors(os.path.join(_DATA, "words_en.bin.gz"))
         return _core.search(self.core, query, k)
 
     def servers(self) -> "list[dict[str, Any]]":

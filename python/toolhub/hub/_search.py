@@ -6,8 +6,10 @@ from .. import _core
 from .._checks import check_whole
 from ._embedding import Embed, Embedding
 
-# It has a licence of its own, so it is a file of its own. The core reads it when a query needs it.
-_core.use_dictionary(os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "zh_en.txt.gz"))
+# They have licences of their own, so they are files of their own. The core reads each when a search first needs it.
+_DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
+_core.use_dictionary(os.path.join(_DATA, "zh_en.txt.gz"))
+_core.use_word_vectors(os.path.join(_DATA, "words_en.bin.gz"))
 
 
 class ToolSearch:

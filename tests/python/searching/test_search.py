@@ -258,6 +258,7 @@ def test_an_english_query_finds_chinese_tools(query: str, name: str) -> None:
 def test_the_dictionary_is_part_of_the_package_with_its_licence() -> None:
     folder = Path(toolhub.__file__).parent / "data"
     assert (folder / "zh_en.txt.gz").stat().st_size <= 500_000
+    assert (folder / "words_en.bin.gz").stat().st_size <= 300_000
     assert "Attribution-ShareAlike 4.0" in (folder / "LICENSE.txt").read_text("utf8")
 
 
@@ -374,6 +375,36 @@ def test_each_wish_of_a_query_has_a_place() -> None:
         '"Get the weather forecast of tomorrow in the region, then please send it by mail"',
     ):
         assert "send_mail" in [hit.name for hit in hub.search(query, 5)], query
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("design a shirt", "design_garment"),
+        ("design a sofa", "design_room"),
+        ("plan dinner with salad", "plan_meal"),
+        ("plan a hike in the mountains", "plan_trip"),
+    ],
+)
+def test_of_tools_that_share_a_word_the_one_about_the_same_comes_first(query: str, name: str) -> None:
+    hub = ToolHub()
+    for tool, text in {
+        "design_card": "Design cards and envelopes for parties and weddings.",
+        "design_garment": "Design clothes such as jackets, trousers and hats.",
+        "design_room": "Design rooms of a house with furniture and lamps.",
+        "plan_trip": "Plans a trip: hotels, flights and museums.",
+        "plan_meal": "Plans a meal: dishes and what to buy.",
+        "plan_workout": "Plans exercises for muscles and stamina.",
+        "send_email": "Sends a message to an address.",
+    }.items():
+        add(hub, tool, text)
+    assert first(hub, query) == name
+
+
+def test_what_shares_no_word_is_no_hit_even_if_it_is_related() -> None:
+    hub = ToolHub()
+    add(hub, "garments", "Jackets, trousers and hats.")
+    assert hub.search("sweater") == []
 
 
 SLOW_DICTIONARY = """
