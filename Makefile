@@ -142,8 +142,8 @@ soak: develop ## 50 MCP servers that hang, crash and flood, without and with a s
 	$(PY) tests/torture/mcp_soak/run.py
 	$(PY) tests/torture/mcp_soak/run.py --store
 
-wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, fat LTO, into dist/
-	$(MATURIN) build $(LOCKED) --profile wheel --interpreter "$(abspath $(PY))" --out dist
+wheel: $(VENV)/.stamp-dev ## a wheel for PYTHON, into dist/
+	$(MATURIN) build $(LOCKED) --release --interpreter "$(abspath $(PY))" --out dist
 
 wheels: $(VENV)/.stamp-release ## wheels for cp311 to cp314 and cp314t, manylinux2014, and the sdist, checked, into dist/ (WHEELS_ARGS="--only cp311,sdist")
 	$(call say,wheels)

@@ -32,7 +32,7 @@ PYTHONS = {
     "cp314": "python3.14",
     "cp314t": "python3.14t",
 }
-MOST_BYTES = 12 * 1024 * 1024
+MOST_BYTES = 12_000_000
 # What agents have installed already; a wheel has to resolve together with each.
 BESIDE = ("mcp>=1,<2", "mcp>=2,<3", "fastmcp>=4,<5", "langchain", "pydantic-ai")
 NAME = re.compile(
@@ -116,16 +116,8 @@ def build(tag: str, out: Path) -> Path:
     if tag == "sdist":
         command = [maturin, "sdist", "--out", str(out)]
     else:
-        command = [
-            maturin,
-            "build",
-            "--locked",
-            "--profile",
-            "wheel",
-            "--zig",
-            "--compatibility",
-            "manylinux2014",
-        ]
+        # The profile that the benchmarks measure.
+        command = [maturin, "build", "--locked", "--release", "--zig", "--compatibility", "manylinux2014"]
         command += ["--interpreter", PYTHONS[tag], "--out", str(out)]
     # Where the build looks for zig: the package `ziglang` of this environment, not of the first Python of the PATH.
     environment = {**os.environ, "CARGO_ZIGBUILD_PYTHON_PATH": sys.executable}
@@ -134,6 +126,13 @@ def build(tag: str, out: Path) -> Path:
     if not made:  # it has replaced one of the same name
         made = sorted(out.glob("*"), key=lambda path: path.stat().st_mtime)
     return made[-1]
+
+
+def problem_of_tag(path: Path, tag: str) -> str | None:
+    """What is wrong if a file is not what was to be built: `python3.14` may be a Python without a GIL, for example."""
+    parts = NAME.fullmatch(path.name)
+    found = "sdist" if path.name.endswith(".tar.gz") else parts["abi"] if parts is not None else None
+    return None if found == tag else f"{path.name} was built for {tag}"
 
 
 def interpreter_of(path: Path) -> str | None:
@@ -195,8 +194,10 @@ def main() -> int:
     tags = given.only.split(",") if given.only else [*PYTHONS, "sdist"]
     if unknown := [tag for tag in tags if tag not in PYTHONS and tag != "sdist"]:
         parser.error(f"there is no {unknown[0]!r}")
-    files = given.check or [build(tag, given.out) for tag in tags]
-    problems = [problem for path in files for problem in problems_of(path)]
+    built = {} if given.check else {tag: build(tag, given.out) for tag in tags}
+    files = given.check or list(built.values())
+    problems = [problem for tag, path in built.items() if (problem := problem_of_tag(path, tag))]
+    problems += [problem for path in files for problem in problems_of(path)]
     used: list[str] = []
     for path in files:
         python = interpreter_of(path)

@@ -53,7 +53,13 @@ impl Drop for LargeCopy {
 }
 
 /// Drops a value. Containers that nothing else refers to are emptied first, a slice at a time.
+///
+/// Without a GIL no thread waits for this one, so the value is dropped at once. The count of references could also miss one
+/// that two threads are handing over.
 pub fn release(object: Bound<'_, PyAny>) {
+    if cfg!(Py_GIL_DISABLED) {
+        return;
+    }
     let (py, mut slices) = (object.py(), Slices::new());
     let mut left = vec![object];
     while let Some(container) = left.pop() {

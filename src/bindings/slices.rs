@@ -6,6 +6,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -112,12 +113,12 @@ impl<'py> Iterator for Entries<'_, 'py> {
             return None;
         }
         let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the dict is alive and the GIL is held. Any position is allowed, and both references become owned before
-        // other code can run.
-        unsafe {
+        // SAFETY: the dict is alive, and nobody changes it here: the GIL is held, or the dict's lock where there is no GIL.
+        // Any position is allowed, and both references become owned before other code can run.
+        with_critical_section(self.dict, || unsafe {
             let found =
                 ffi::PyDict_Next(self.dict.as_ptr(), &raw mut self.position, &raw mut key, &raw mut value);
             (found != 0).then(|| Ok((Bound::from_borrowed_ptr(py, key), Bound::from_borrowed_ptr(py, value))))
-        }
+        })
     }
 }

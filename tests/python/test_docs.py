@@ -173,7 +173,8 @@ def dependencies() -> set[str]:
     names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines}
     for project_file in ("tests/loom/Cargo.toml", "benches/rmcp/Cargo.toml"):
         names |= set(tomllib.loads((ROOT / project_file).read_text("utf-8"))["dependencies"])
-    return names | set(cargo["dependencies"]) | set(cargo["dev-dependencies"])
+    parts = ("dependencies", "build-dependencies", "dev-dependencies")
+    return names.union(*(cargo[part] for part in parts))
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -116,6 +116,22 @@ def test_a_source_distribution_has_the_sources_and_nothing_built(tmp_path: Path)
     assert any("which is built" in problem for problem in found)
 
 
+@pytest.mark.parametrize(
+    ("name", "tag", "fits"),
+    [
+        (WHEEL, "cp311", True),
+        (WHEEL, "cp312", False),
+        (WHEEL.replace("cp311-cp311", "cp314-cp314t"), "cp314t", True),
+        (WHEEL.replace("cp311-cp311", "cp314-cp314t"), "cp314", False),
+        ("agent_toolhub-0.1.0.tar.gz", "sdist", True),
+        (WHEEL, "sdist", False),
+    ],
+)
+def test_a_wheel_for_another_python_than_was_asked_for_is_named(name: str, tag: str, fits: bool) -> None:
+    problem = wheels.problem_of_tag(Path(name), tag)
+    assert problem == (None if fits else f"{name} was built for {tag}")
+
+
 def test_the_interpreter_of_a_wheel_is_asked_for_its_version() -> None:
     own = f"cp{sys.version_info[0]}{sys.version_info[1]}"
     python = wheels.interpreter_of(Path(WHEEL.replace("cp311", own)))

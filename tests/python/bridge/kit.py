@@ -137,9 +137,11 @@ class Blocked:
         self.began = threading.Semaphore(0)
         self.released = threading.Event()
         self.runs = 0
+        self._counting = threading.Lock()  # without a GIL, `+=` of two threads may count once
 
     def __call__(self) -> str:
-        self.runs += 1
+        with self._counting:
+            self.runs += 1
         self.began.release()
         self.released.wait()
         return "released"

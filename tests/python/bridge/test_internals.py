@@ -24,9 +24,10 @@ AWAITABLES = [_core.Execution, _core.BridgeFuture]
 
 
 def am_send(cls: type) -> int:
-    """The address in a class's slot `tp_as_async->am_send`: the 11th word of the type, then the 4th of the table."""
+    """The address in a class's slot `tp_as_async->am_send`: the 9th word after the head of an object (which is larger
+    without a GIL), then the 4th of the table."""
     word = ctypes.sizeof(ctypes.c_void_p)
-    table = ctypes.c_void_p.from_address(id(cls) + 10 * word).value
+    table = ctypes.c_void_p.from_address(id(cls) + object.__basicsize__ + 8 * word).value
     assert table, f"PyTypeObject.tp_as_async has moved{ADVICE}"
     return ctypes.c_void_p.from_address(table + 3 * word).value or 0
 

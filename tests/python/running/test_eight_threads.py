@@ -171,3 +171,59 @@ def test_a_hub_is_closed_under_the_calls_of_all_threads() -> None:
         hub.close()
 
     together(*[calls] * (THREADS - 1), closes)
+
+
+def test_arguments_may_change_while_they_are_read() -> None:
+    entries = 300
+    shared = {str(number): [number] for number in range(entries)}
+    with ToolHub() as hub:
+
+        @hub.tool
+        def total(values: dict[str, list[int]]) -> int:
+            return sum(number for [number] in values.values())
+
+        ended = threading.Event()
+
+        def changes() -> None:
+            while not ended.is_set():
+                for key in [str(number) for number in range(entries)]:
+                    # The list of the old entry is free at once; a reader that borrowed it would read freed memory.
+                    shared.pop(key, None)
+                    shared[key] = [1]
+
+        def reads() -> None:
+            for _ in range(STEPS):
+                result = hub.call("total", {"values": shared})
+                assert result.success or "changed while it was read" in str(result.error), result.error
+
+        def readers() -> None:
+            try:
+                together(*[reads] * (THREADS // 2))
+            finally:
+                ended.set()
+
+        together(readers, *[changes] * (THREADS // 2))
+
+
+def test_what_tools_keep_of_their_arguments_stays_whole() -> None:
+    size = 1500
+    kept: list[list[dict[str, int]]] = []
+    with ToolHub() as hub:
+
+        @hub.tool
+        def keep(rows: list[dict[str, int]]) -> int:
+            # From hand to hand: the reference that another thread left is taken, and given away again.
+            kept.append(rows)
+            kept.append(kept.pop(0))
+            return len(rows)
+
+        def job(thread: int) -> None:
+            for _ in range(10):
+                rows = [{"thread": thread, "row": row} for row in range(size)]
+                assert hub.call("keep", {"rows": rows}).unwrap() == size
+
+        together(*(lambda n=n: job(n) for n in range(THREADS)))
+        assert len(kept) == THREADS * 10
+        for rows in kept:
+            assert [row["row"] for row in rows] == list(range(size))
+            assert len({row["thread"] for row in rows}) == 1

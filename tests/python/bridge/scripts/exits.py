@@ -219,7 +219,7 @@ def a_call_at_exit() -> None:
 
 
 mode = globals()[sys.argv[1]]
-if asyncio.iscoroutinefunction(mode):
+if inspect.iscoroutinefunction(mode):
     asyncio.run(mode())
 else:
     mode()
