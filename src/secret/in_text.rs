@@ -25,8 +25,11 @@ const JUDGED: usize = 512;
 /// The same for a word that a sentence says to be the password.
 const SHORTEST_TOLD: usize = 8;
 
+/// Adds the secrets that it finds.
+type SecretReader = fn(&str, &mut Vec<SecretPlace>);
+
 /// The ways of finding secrets, and the sign without which a text has none for it.
-const READERS: &[(Sign, fn(&str, &mut Vec<SecretPlace>))] = &[
+const READERS: &[(Sign, SecretReader)] = &[
     (Sign::Named, named),
     (Sign::Told, told),
     (Sign::Bearer, after_bearer),
