@@ -119,13 +119,13 @@ class ChatLoop(AnsweringAgent):
                     return await self._conclude(run, talk, text)
                 waiting = text
         except RunStop as stop:
-            said = talk.text or str(stop)
+            text = talk.text or str(stop)
             if stop.reason == "refused":
-                said = str(stop)
-                self._say(said)
-            return run.end(said, False, stop.reason, [str(stop)], str(stop), verification=None)
+                text = str(stop)
+                self._say(text)
+            return run.end(text, False, stop.reason, [str(stop)], str(stop), verification=None)
         finally:
-            self._run = None
+            self._finish(run)
 
     def _ask(self, question: str) -> None:
         if not self.messages:
