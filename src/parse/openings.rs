@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, FIRST, TOOL_CALL};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, REASONING, TOOL_CALL};
 use super::marker::{CallDialect, Marker, ReadFn};
 
 /// Most bytes start no marker, and most of the others are not followed by a second byte that fits.
@@ -40,18 +40,31 @@ impl Openings {
         BUILT[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
+    /// The openings of JSON that is not a call.
+    pub fn of_documents() -> &'static Self {
+        static BUILT: OnceLock<Openings> = OnceLock::new();
+        BUILT.get_or_init(|| {
+            let mut entries = Vec::new();
+            DOCUMENT.iter().copied().flatten().for_each(|marker| add(&mut entries, marker));
+            Self::indexed(entries, Some(DOCUMENT_NAME))
+        })
+    }
+
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(COMMON) {
+        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(REASONING).chain(COMMON) {
             add(&mut entries, marker);
         }
         // The marks of other families are text when a dialect is requested.
         if entries.iter().any(|entry| entry.text == TOOL_CALL) {
             AROUND_TOOL_CALL.iter().for_each(|marker| add(&mut entries, marker));
         }
+        Self::indexed(entries, dialect.map(|dialect| dialect.name))
+    }
+
+    fn indexed(mut entries: Vec<MarkerEntry>, asked: Option<&'static str>) -> Self {
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
-        let asked = dialect.map(|dialect| dialect.name);
         let mut openings = Self { first: [0; 256], rows: Vec::new(), entries, asked };
         openings.index();
         openings

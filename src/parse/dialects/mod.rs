@@ -4,6 +4,7 @@ mod anthropic;
 mod apertus;
 mod cohere;
 mod deepseek;
+mod document;
 mod dots;
 mod dsml;
 mod functionary;
@@ -93,8 +94,12 @@ pub(super) const ALL: &[CallDialect] = &[
 /// Readers of a text whose first mark stands in the prompt, by the name of their dialect. They get the start of the text.
 pub(super) const FIRST: &[(&str, ReadFn)] = &[("functionary_v32", functionary::first)];
 
-/// Markers that may occur in a text of any dialect.
-pub(super) const COMMON: &[Marker] = &[
+/// The markers with which JSON is found that is not a call: see `document`.
+pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers, REASONING];
+pub(super) use document::NAME as DOCUMENT_NAME;
+
+/// The marks of reasoning, which may occur in a text of any dialect.
+pub(super) const REASONING: &[Marker] = &[
     Marker::new("<think>", common::reasoning_block).at_line(),
     Marker::new("<thinking>", common::reasoning_block).at_line(),
     Marker::new("<thought>", common::reasoning_block).at_line(),
@@ -137,6 +142,10 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|inner_suffix|>", common::reasoning_end),
     Marker::new("◁/think▷", common::reasoning_end),
     Marker::new("<|close|>think<|sep|>", common::reasoning_end),
+];
+
+/// Other markers that may occur in a text of any dialect.
+pub(super) const COMMON: &[Marker] = &[
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
