@@ -790,9 +790,14 @@ class TapedQuestion:
         """
         Seconds that the answer shall take.
         """
-    def failed(self, /, kind: str, message: str) -> None:
+    @property
+    def exception(self, /) -> Any | None:
         """
-        Records that the model failed.
+        The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
+        """
+    def failed(self, /, kind: str, message: str, code: int | None = None, status: int | None = None, retry_after: float | None = None, exception: Any | None = None) -> None:
+        """
+        Records that the model failed, with the details that a `ToolError` has, or the class and the arguments of another exception.
         """
     @property
     def is_replayed(self, /) -> bool:
@@ -1235,6 +1240,11 @@ def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tu
     Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
     """
 
+def message_text(message: Any) -> str | None:
+    """
+    The text of a message of a chat API, or of its blocks, without the thoughts of the model; `None` for other data.
+    """
+
 def min_result_limit() -> int:
     """
     The least number of characters that a run gives a model of a result.
@@ -1288,6 +1298,11 @@ def prompt_text(hub: Hub, base: str, core: Sequence[str], choice: ToolChoice | N
 def question_on_tape(model: str, request: Any) -> "TapedQuestion | None":
     """
     A question to a model that is recorded or replayed; `None` if there is no tape.
+    """
+
+def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Any, list[str], str | None]]:
+    """
+    Reads all JSON objects and lists in a model's text, without what it only thought.
     """
 
 def read_json(text: str) -> tuple[Any, list[str], str | None]:

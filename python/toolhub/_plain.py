@@ -82,6 +82,15 @@ def readable(value: Any) -> str:
     return _shown(cast("object", value))
 
 
+def whole(text: str) -> str:
+    """Text without halves of characters, which the core does not take.
+
+    >>> whole("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
 
 

@@ -1,11 +1,13 @@
 """Questions to models on tape. The core decides whether one is recorded or replayed; see `toolhub.testing`."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, cast
 
 from . import _core
 from ._lazy import asyncio
+from ._plain import readable, whole
 from .exceptions import ToolError
 
 _inside: ContextVar[bool] = ContextVar("toolhub_model_on_tape", default=False)
@@ -21,12 +23,15 @@ async def on_tape(
         return await question()
     if taped.is_replayed:
         await asyncio.sleep(taped.delay)
-        return taped.answer()
+        try:
+            return taped.answer()
+        except ToolError as error:
+            raise _as_recorded(error, taped.exception) from None
     token = _inside.set(True)
     try:
         answer = await question()
     except Exception as error:
-        taped.failed(str(error.kind) if isinstance(error, ToolError) else "tool_error", str(error))
+        _record(taped, error)
         raise
     finally:
         _inside.reset(token)
@@ -35,6 +40,46 @@ async def on_tape(
     except ValueError:
         taped.answered(plain(answer))
     return answer
+
+
+def _record(taped: _core.TapedQuestion, error: Exception) -> None:
+    message = whole(readable(error))
+    known = error if isinstance(error, ToolError) else ToolError(message)
+    status = known.status if known.status in range(1000) else None
+    exception = None
+    if type(error).__module__ != ToolError.__module__:
+        args = [whole(one) if isinstance(one, str) else one for one in error.args]
+        exception = {"type": f"{type(error).__module__}:{type(error).__qualname__}", "args": args}
+    taped.failed(str(known.kind), message, known.code, status, known.retry_after, exception)
+
+
+def _as_recorded(error: ToolError, exception: Any) -> Exception:
+    """The exception that the model raised when it was recorded, or one with its name and its text.
+
+    >>> _as_recorded(ToolError("'x'"), {"type": "builtins:KeyError", "args": ["x"]})
+    KeyError('x')
+    >>> _as_recorded(ToolError("no route"), {"type": "some_client:ConnectError", "args": ["no route"]})
+    ConnectError('no route')
+    """
+    match exception:
+        case {"type": str(name), "args": [*args]}:
+            module, _, path = name.partition(":")
+        case _:
+            return error
+    if not (short := path.rpartition(".")[2]).isidentifier():
+        return error
+    found: Any = sys.modules.get(module)  # never imported for this: a cassette must not load code
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, type) and issubclass(found, Exception):
+        try:
+            made = found(*args)
+        except Exception:
+            made = None  # its arguments are not those of its class
+        if made is not None and str(made) == str(error):
+            return made
+    named = type(short, (type(error),), {"__module__": module})
+    return cast("Exception", named(str(error), error.kind))
 
 
 def _name_of(llm: object) -> str:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeVar
 from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
 from ._core import ToolInfo, unknown_options
-from ._plain import readable
+from ._plain import readable, whole
 from ._tape import on_tape
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
-from .hub._synthesis import check_llm, text_of
+from .hub._synthesis import check_llm, said_in, text_of
 from .options import Lang
 from .result import ToolResult
 
@@ -32,11 +32,13 @@ __all__ = [
     "describe_error",
     "failed_result",
     "in_language",
+    "json_in",
     "kind_of",
     "read_json",
     "read_yaml",
     "readable",
     "run",
+    "said_in",
     "similarity",
     "unknown_options",
     "words",
@@ -70,6 +72,17 @@ def read_json(text: str) -> JsonText:
     return JsonText(*_core.read_json(text))
 
 
+def json_in(text: str) -> list[JsonText]:
+    """Read the JSON objects and lists in the answer of a model, in their order, each as `read_json` does.
+
+    What the model only thought is left out, by the rule that `parse` has for calls.
+
+    >>> json_in('<think>[1] is wrong.</think>The list is [2], or {"a": 3}.')
+    [JsonText(value=[2], repairs=[], cut=None), JsonText(value={'a': 3}, repairs=[], cut=None)]
+    """
+    return [JsonText(*read) for read in _core.read_documents(text)]
+
+
 def read_yaml(text: str) -> dict[str, Any]:
     """Read a YAML mapping as plain data; `ValueError` if it is something else. Aliases and types of programs are refused.
 
@@ -97,7 +110,7 @@ def words(text: str) -> list[str]:
     >>> words("getCurrent_time 查询")
     ['get', 'current', 'time', '查询']
     """
-    return _core.words_of(text)
+    return _core.words_of(whole(text))
 
 
 def similarity(one: str, other: str) -> float:
@@ -106,7 +119,7 @@ def similarity(one: str, other: str) -> float:
     >>> similarity("The sky is blue.", "the sky is BLUE"), similarity("天气好", "天气坏")
     (1.0, 0.5)
     """
-    return _core.similarity(one, other)
+    return _core.similarity(whole(one), whole(other))
 
 
 def failed_result(tool: str, kind: ErrorKind | str, message: str) -> ToolResult:

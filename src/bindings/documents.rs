@@ -4,7 +4,7 @@
 use super::json;
 use super::releasing::LargeJson;
 use crate::kind::ToolKind;
-use crate::parse;
+use crate::parse::{self, ReasoningMode};
 use crate::sources::mcp::config::raw_entries;
 use crate::sources::skills::front_matter;
 use crate::text;
@@ -14,13 +14,33 @@ use std::path::PathBuf;
 
 /// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
 #[pyfunction]
-pub fn read_json<'py>(
-    py: Python<'py>,
-    text: &str,
-) -> PyResult<(Bound<'py, PyAny>, Vec<&'static str>, Option<String>)> {
+pub fn read_json<'py>(py: Python<'py>, text: &str) -> PyResult<ReadDocument<'py>> {
     let read = py.detach(|| parse::read_json(text)).map_err(PyValueError::new_err)?;
     let value = json::to_python(py, &LargeJson::from(read.value))?;
     Ok((value, read.repairs, read.cut))
+}
+
+/// A JSON value, the repairs, and why the rest of a list was left out.
+type ReadDocument<'py> = (Bound<'py, PyAny>, Vec<&'static str>, Option<String>);
+
+/// Reads all JSON objects and lists in a model's text, without what it only thought.
+#[pyfunction]
+#[pyo3(signature = (text, reasoning="auto"))]
+pub fn read_documents<'py>(py: Python<'py>, text: &str, reasoning: &str) -> PyResult<Vec<ReadDocument<'py>>> {
+    let mode = ReasoningMode::named(reasoning).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let read = py.detach(|| parse::read_documents(text, mode));
+    let documents = read.into_iter().map(|document| {
+        let value = json::to_python(py, &LargeJson::from(document.value))?;
+        Ok((value, document.repairs, document.cut))
+    });
+    documents.collect()
+}
+
+/// The text of a message of a chat API, or of its blocks, without the thoughts of the model; `None` for other data.
+#[pyfunction]
+pub fn message_text(message: &Bound<'_, PyAny>) -> Option<String> {
+    let value = json::from_python(message).ok()?;
+    parse::message_text(&value)
 }
 
 /// Reads a YAML mapping as plain data.

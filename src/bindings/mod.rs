@@ -133,7 +133,9 @@ mod _core {
     #[pymodule_export]
     use super::choice::ToolChoice;
     #[pymodule_export]
-    use super::documents::{config_entries, read_json, read_yaml, similarity, tool_kind, words_of};
+    use super::documents::{
+        config_entries, message_text, read_documents, read_json, read_yaml, similarity, tool_kind, words_of,
+    };
     #[pymodule_export]
     use super::event_text::{event_error, event_name};
     #[pymodule_export]

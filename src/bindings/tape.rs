@@ -3,7 +3,7 @@
 use super::errors::tool_error;
 use super::hub::PyHub;
 use super::json;
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, UpstreamError};
 use crate::model::ToolOutput;
 use crate::secret;
 use crate::tape::{
@@ -137,11 +137,34 @@ impl TapedQuestion {
         Ok(())
     }
 
-    /// Records that the model failed.
-    fn failed(&self, kind: &str, message: &str) {
+    /// The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
+    #[getter]
+    fn exception<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(TapedAnswer::Error(error)) = self.recording.as_ref().map(|recording| &recording.answer)
+        else {
+            return Ok(None);
+        };
+        let raised = error.upstream.as_ref().and_then(|raised| raised.data.as_ref());
+        raised.map(|raised| json::to_python(py, raised)).transpose()
+    }
+
+    /// Records that the model failed, with the details that a `ToolError` has, or the class and the arguments of another exception.
+    #[pyo3(signature = (kind, message, code=None, status=None, retry_after=None, exception=None))]
+    fn failed(
+        &self,
+        kind: &str,
+        message: String,
+        code: Option<i64>,
+        status: Option<u16>,
+        retry_after: Option<f64>,
+        exception: Option<&Bound<'_, PyAny>>,
+    ) {
         let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
-        let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message.to_owned());
-        self.end(&TapedAnswer::error(error));
+        let raised = exception.map(json::with_texts);
+        let upstream =
+            raised.map(|raised| Arc::new(UpstreamError { message: message.clone(), data: Some(raised) }));
+        let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message);
+        self.end(&TapedAnswer::error(HubError { code, status, retry_after, upstream, ..error }));
     }
 }
 

@@ -72,6 +72,10 @@ impl ReadContext {
         }
     }
 
+    pub fn has_rescans(&self) -> bool {
+        self.rescans_left.load(Ordering::Relaxed) > 0
+    }
+
     /// Takes one of the rescans; `false` when none is left.
     pub fn take_rescan(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);

@@ -1,7 +1,11 @@
 //! JSON that is not a tool call, such as a plan or a table of arguments, as models write it.
 
+use super::dialects::DOCUMENT_NAME;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
+use super::options::ParseOptions;
+use super::reasoning::ReasoningMode;
+use super::stream::StreamParser;
 use serde_json::Value;
 
 /// A JSON value in a model's text.
@@ -20,8 +24,23 @@ pub fn read_json(text: &str) -> Result<JsonDocument, String> {
     Ok(JsonDocument { value: read.value, repairs: read.repairs.names(), cut: read.cut.map(|cut| cut.why) })
 }
 
+/// Reads all objects and lists of a text, in their order. What the model only thought is left out, by the rules for calls.
+pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument> {
+    let mut stream = StreamParser::new(&ParseOptions::documents().with_reasoning(reasoning));
+    stream.feed(text);
+    stream.finish();
+    let documents = stream.into_calls().into_iter().filter(|call| call.name == DOCUMENT_NAME);
+    let read = documents.map(|document| {
+        let mut fields = document.arguments.into_map();
+        let cut = fields.remove("cut").and_then(|why| why.as_str().map(str::to_owned));
+        JsonDocument { value: fields.remove("value").unwrap_or_default(), repairs: document.repairs, cut }
+    });
+    read.collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::reasoning::TAGS;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -41,7 +60,54 @@ mod tests {
         assert!(read_json(r#"{"id": 2, "description": "Look"#).is_err());
     }
 
+    fn values(text: &str) -> Vec<Value> {
+        read_documents(text, ReasoningMode::Auto).into_iter().map(|read| read.value).collect()
+    }
+
+    #[test]
+    fn what_was_only_thought_is_no_document() {
+        for (open, close) in TAGS {
+            for opened in [*open, ""] {
+                let text = format!("{opened}One could [{{'a': 1}}].{close}\n{{\"b\": 2}} and [3]");
+                assert_eq!(values(&text), [json!({"b": 2}), json!([3])], "{text}");
+            }
+            assert_eq!(values(&format!("{open}\n[1] and so on")), [] as [Value; 0], "{open}");
+        }
+        let harmony =
+            "<|channel|>analysis<|message|>[1]<|end|><|start|>assistant<|channel|>final<|message|>[2]";
+        assert_eq!(values(harmony), [json!([2])]);
+        let unclosed = r#"{"steps": [{"id": 1}, no.</think>{"steps": [{"id": 2}]}"#;
+        assert_eq!(values(unclosed), [json!({"steps": [{"id": 2}]})]);
+    }
+
+    #[test]
+    fn a_tag_in_a_sound_value_belongs_to_it() {
+        let value = json!({"text": "Write </think> at the end."});
+        assert_eq!(values(&value.to_string()), [value]);
+    }
+
+    #[test]
+    fn what_follows_a_list_that_is_cut_off_is_read_too() {
+        let read = read_documents(r#"[1, 2 and then {"steps": [3]}"#, ReasoningMode::Auto);
+        assert_eq!(read.len(), 2);
+        assert_eq!((&read[0].value, read[0].cut.is_some()), (&json!([1, 2]), true));
+        assert_eq!(read[1].value, json!({"steps": [3]}));
+    }
+
     proptest! {
+        #[test]
+        fn any_text_has_documents(text in "([\\[{\\]}\",:a-z0-9 \\\\'\n]|<think>|</think>|<\\|end\\|>){0,60}") {
+            let _ = read_documents(&text, ReasoningMode::Auto);
+        }
+
+        #[test]
+        fn nothing_before_a_closing_tag_counts(before in "[\\[{\\]}\",:a-z0-9 ]{0,40}") {
+            let text = format!("{before}.\n</think>\n{{\"b\": 2}}");
+            let read = values(&text);
+            // Unless the tag is in a string of a value that goes on behind it.
+            prop_assert!(read == [json!({"b": 2})] || before.contains('"'), "{read:?}");
+        }
+
         #[test]
         fn any_text_can_be_read(text in "[\\[{\\]}\",:a-z0-9 \\\\']{0,60}") {
             let _ = read_json(&text);

@@ -30,6 +30,8 @@ pub(super) struct LenientValue {
     pub repairs: Repairs,
     /// Nothing but white space follows it.
     pub whole: bool,
+    /// The position after it; of a list that was cut off, that of the element which cannot be read.
+    pub end: usize,
     /// Set when the outermost list was cut off.
     pub cut: Option<CutList>,
     /// How deep the bracket is that was left open where another member should come: after it, or after a comma. Zero if there
@@ -40,6 +42,8 @@ pub(super) struct LenientValue {
 /// A list whose last element cannot be read.
 pub(super) struct CutList {
     pub why: String,
+    /// Where that element begins.
+    pub at: usize,
     /// Without a comma, what cannot be read may be the rest of the element before it.
     pub follows_comma: bool,
 }
@@ -49,12 +53,22 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str::<Value>(text)
     {
-        return Ok(LenientValue { value, repairs: Repairs::default(), whole: true, cut: None, dangling: 0 });
+        let end = text.len();
+        return Ok(LenientValue {
+            value,
+            repairs: Repairs::default(),
+            whole: true,
+            end,
+            cut: None,
+            dangling: 0,
+        });
     }
     let mut reader = LenientReader::new(text, notation, missing);
     let value = reader.value()?;
     let whole = reader.rest().trim().is_empty();
-    Ok(LenientValue { value, repairs: reader.repairs, whole, cut: reader.cut, dangling: reader.dangling })
+    let end = reader.cut.as_ref().map_or(reader.at, |cut| cut.at);
+    let LenientReader { repairs, cut, dangling, .. } = reader;
+    Ok(LenientValue { value, repairs, whole, end, cut, dangling })
 }
 
 pub(super) struct LenientReader<'a> {
@@ -262,10 +276,11 @@ impl<'a> LenientReader<'a> {
                 _ if !comma => self.repairs.add(SyntaxRepair::MissingComma),
                 _ => {}
             }
+            let at = self.at;
             match self.value() {
                 Ok(item) => items.push(item),
                 Err(why) if self.depth == 1 && self.missing > MissingClosers::NONE && !items.is_empty() => {
-                    self.cut = Some(CutList { why, follows_comma: comma });
+                    self.cut = Some(CutList { why, at, follows_comma: comma });
                     self.at = self.text.len();
                     return Ok(Value::Array(items));
                 }

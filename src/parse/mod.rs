@@ -22,6 +22,9 @@
 //! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Until it is certain that it does
 //! not, calls are held back (`hold`); if the tag comes, they become text. `reasoning` has the tags and the modes.
 //!
+//! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
+//! never read.
+//!
 //! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
 //! repeated id is replaced by a new one (`call_1`, …).
 //!
@@ -69,8 +72,8 @@ mod whole;
 
 pub use call_arguments::CallArguments;
 pub use dialects::names as formats;
-pub use document::{JsonDocument, read_json};
-pub use native::{has_foreign_arguments, parse_request, parse_value};
+pub use document::{JsonDocument, read_documents, read_json};
+pub use native::{has_foreign_arguments, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
 #[cfg(feature = "python")]

@@ -1,8 +1,9 @@
 //! Messages of the chat APIs: their calls are in fields, so nothing has to be searched.
 
 use serde_json::Value;
+use std::collections::HashMap;
 
-use super::api_message::ApiMessage;
+use super::api_message::{self, ApiMessage, MessageKind};
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
 use super::keys::ARGUMENT_KEYS;
@@ -26,6 +27,19 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
         call.raw = raw;
     }
     ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }
+}
+
+/// The text of a message of the model, of its blocks, or of a response, without its thoughts; `None` for other data.
+pub fn message_text(value: &Value) -> Option<String> {
+    let blocks = match value {
+        // Texts may stand between the blocks.
+        Value::Array(items) => {
+            let blocks: Vec<_> = items.iter().filter(|item| !item.is_string()).cloned().collect();
+            api_message::kind_of(&Value::Array(blocks))
+        }
+        _ => api_message::kind_of(value),
+    };
+    (blocks == MessageKind::Answer).then(|| ApiMessage::new(value, &HashMap::<String, Value>::new()).text)
 }
 
 /// The calls in an object that stands for calls and for nothing else, in any shape that models and APIs give them.

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, FIRST, REASONING, TOOL_CALL};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, REASONING, TOOL_CALL};
 use super::marker::{CallDialect, Marker, ReadFn};
 
 /// The number of bytes that are looked at together.
@@ -50,6 +50,16 @@ impl Openings {
         BUILT[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
+    /// The openings of JSON that is not a call.
+    pub fn of_documents() -> &'static Self {
+        static BUILT: OnceLock<Openings> = OnceLock::new();
+        BUILT.get_or_init(|| {
+            let mut entries = Vec::new();
+            DOCUMENT.iter().copied().flatten().for_each(|marker| add(&mut entries, marker));
+            Self::indexed(entries, Some(DOCUMENT_NAME))
+        })
+    }
+
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
@@ -60,8 +70,11 @@ impl Openings {
         if entries.iter().any(|entry| entry.text == TOOL_CALL) {
             AROUND_TOOL_CALL.iter().for_each(|marker| add(&mut entries, marker));
         }
+        Self::indexed(entries, dialect.map(|dialect| dialect.name))
+    }
+
+    fn indexed(mut entries: Vec<MarkerEntry>, asked: Option<&'static str>) -> Self {
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
-        let asked = dialect.map(|dialect| dialect.name);
         let pairs = Box::new([0; PAIRS]);
         let mut openings = Self { pairs, first: [0; 256], rows: Vec::new(), entries, asked };
         openings.index();

@@ -42,7 +42,7 @@ class AnsweringAgent(ABC):
                 yield event
         finally:
             await events.aclose()
-            self._run = None  # also if the work was cancelled before it began
+            self._finish(run)  # also if the work was cancelled before it began
 
     def resume(self, state: Mapping[str, Any]) -> AsyncGenerator[AgentEvent, None]:
         """`stream` from the state of a paused run, which may come from another process."""
@@ -65,6 +65,12 @@ class AnsweringAgent(ABC):
         self.view.start(given.get("seconds_left"))
         self._model.emit = self._run.emit
         return self._run
+
+    def _finish(self, run: AgentRun) -> None:
+        """The end of a run, however it came; a second time does nothing."""
+        if self._run is run:
+            self._run = None
+            self.view.finish()
 
     @abstractmethod
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer: ...

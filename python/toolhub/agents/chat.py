@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from .. import ParsedCall, kit
 from ..exceptions import ErrorKind
@@ -14,7 +14,7 @@ from ..result import ToolResult
 from .answering import AnsweringAgent
 from .chat_state import ChatState, HeldResults, same_key
 from .events import AgentAnswer, CallFinished, Verified
-from .model import AgentModel, Message
+from .model import AgentModel, Message, said
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .running import AgentRun, Waiting
@@ -119,13 +119,13 @@ class ChatLoop(AnsweringAgent):
                     return await self._conclude(run, talk, text)
                 waiting = text
         except RunStop as stop:
-            said = talk.text or str(stop)
+            text = talk.text or str(stop)
             if stop.reason == "refused":
-                said = str(stop)
-                self._say(said)
-            return run.end(said, False, stop.reason, [str(stop)], str(stop), verification=None)
+                text = str(stop)
+                self._say(text)
+            return run.end(text, False, stop.reason, [str(stop)], str(stop), verification=None)
         finally:
-            self._run = None
+            self._finish(run)
 
     def _ask(self, question: str) -> None:
         if not self.messages:
@@ -147,11 +147,10 @@ class ChatLoop(AnsweringAgent):
         talk.rounds += 1
         if not isinstance(message, (str, dict)):
             message = spelt_out(message)
-        content: Any = cast("Message", message).get("content") if isinstance(message, dict) else message
         if not message or (isinstance(message, str) and not message.strip()):
             return self._ask_again(talk)
         if not self.profile.enable_tool_calling:
-            text = str(content or "")
+            text = said(message)
             self._say(message)
             return text if text.strip() else self._ask_again(talk)
         return await self._carry_out(run, talk, message)
@@ -195,8 +194,8 @@ class ChatLoop(AnsweringAgent):
         return []
 
     def _say(self, message: Any) -> None:
-        said = {"role": "assistant", "content": message} if isinstance(message, str) else message
-        self.messages.append(said)
+        turn = {"role": "assistant", "content": message} if isinstance(message, str) else message
+        self.messages.append(turn)
 
     def _admit(self, call: ParsedCall, talk: ChatState, is_new: bool) -> ToolResult | None:
         """The result of a call that is not made: for lack of time or budget, or because it was made again and again.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .. import ParsedCall
 from ..exceptions import ErrorKind
-from ..kit import failed_result
+from ..kit import failed_result, readable
 from ..result import ToolResult
 from .repeats import RepeatedCalls
 from .running import Waiting, waiting_call
@@ -28,7 +28,14 @@ def call_key(call: ParsedCall) -> str:
 
 def _plain(result: ToolResult) -> dict[str, Any]:
     """A result as JSON; what is none is kept as it reads."""
-    return json.loads(json.dumps(result, default=str, skipkeys=True))
+    return {str(name): _plain_value(value) for name, value in result.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value, default=readable, skipkeys=True))
+    except (ValueError, RecursionError):
+        return readable(value)  # it contains itself, or is nested too deeply
 
 
 class HeldResults:
@@ -72,18 +79,19 @@ class ChatState:
         return failed_result(name, "limit", str(stop))
 
     def hold(self, message: Any, outcome: "RunOutcome") -> "list[Waiting]":
-        """Keep a message of which some calls wait for a decision; these calls."""
-        done = [
-            {"place": place, "key": call_key(call), "result": _plain(result)}
-            for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True))
-            if result.kind is not ErrorKind.PAUSED
+        """Keep a message if some of its calls wait for a decision; these calls."""
+        made = list(enumerate(zip(outcome.calls, outcome.results, strict=True)))
+        waiting = [
+            waiting_call(call.name, result) for _, (call, result) in made if result.kind is ErrorKind.PAUSED
         ]
-        self.held = {"message": message, "done": done}
-        return [
-            waiting_call(call.name, result)
-            for call, result in zip(outcome.calls, outcome.results, strict=True)
-            if result.kind is ErrorKind.PAUSED
-        ]
+        if waiting:
+            done = [
+                {"place": place, "key": call_key(call), "result": _plain(result)}
+                for place, (call, result) in made
+                if result.kind is not ErrorKind.PAUSED
+            ]
+            self.held = {"message": message, "done": done}
+        return waiting
 
     def state(self) -> dict[str, Any]:
         """The counts as plain data."""

@@ -125,7 +125,7 @@ class CoordinationAgent(AnsweringAgent):
         except RunStop as stop:
             return run.end(str(stop), False, stop.reason, [str(stop)], str(stop), steps=[], verification=None)
         finally:
-            self._run = None
+            self._finish(run)
 
     async def _plan(self, run: AgentRun, state: Mapping[str, Any] | None) -> Plan:
         if state is not None and "plan" in state:

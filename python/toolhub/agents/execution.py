@@ -10,7 +10,7 @@ from ..kit import check_whole
 from ..options import Model
 from ..permissions import Approver
 from ..result import ToolResult
-from .inputs import NoExpressionError, arguments_for, by_schema, with_results
+from .inputs import NoExpressionError, arguments_for, by_schema, objects_in, unwrapped, with_results
 from .model import AgentModel
 from .plans import NONE, Step, StepResult, shown
 from .profile import AgentProfile
@@ -188,15 +188,11 @@ class _Attempt:
             if stop.reason != "model":
                 raise
             return None
-        try:
-            value = kit.read_json(text[text.index("{") :]).value
-        except ValueError:
-            return None
         named = cast("dict[str, Any]", known.parameters.get("properties") or {})
-        for wrapper in ("arguments", "parameters", "args"):
-            if isinstance(value, dict) and wrapper in value and wrapper not in named:
-                value = cast("dict[str, Any]", value)[wrapper]
-        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+        objects = [unwrapped(one, named) for read in kit.json_in(text) for one in objects_in(read.value)]
+        # A model may show a draft before what it means; an object with none of the names is an example of something else.
+        fitting = [one for one in objects if named.keys() & one.keys()]
+        return next(iter([*fitting[-1:], *objects[-1:]]), None)
 
     async def _reason(self) -> StepResult:
         if not self._model:

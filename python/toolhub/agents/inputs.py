@@ -109,6 +109,21 @@ def by_schema(description: str, schema: Schema, texts: Mapping[str, str]) -> dic
     return found
 
 
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """A value that is an object, or the objects in a list."""
+    values = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return [cast("dict[str, Any]", one) for one in values if isinstance(one, dict)]
+
+
+def unwrapped(value: dict[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments without the object that some models put around them."""
+    for wrapper in ("arguments", "parameters", "args"):
+        inner = None if wrapper in named else value.get(wrapper)
+        if isinstance(inner, dict):
+            value = cast("dict[str, Any]", inner)
+    return value
+
+
 def _required_value(
     name: str,
     schema: Schema,

@@ -42,7 +42,7 @@ class AgentModel:
         """The text that the model answers to a prompt; `RunStop` if it may not be asked, or fails."""
         if self._llm is None:
             messages = [{"role": "user", "content": prompt}]
-            return _text(await self.chat(messages, purpose))
+            return said(await self.chat(messages, purpose))
         answer = await self._within(lambda: kit.ask(self._llm, prompt))
         text = _clean(answer)
         self._count(purpose, prompt, text, None)
@@ -100,6 +100,16 @@ def transcript(messages: Sequence[Message]) -> str:
         safe = re.sub(r"^### ", r"\\### ", text, flags=re.MULTILINE)
         parts.append(safe if role == "system" else f"### {role.capitalize()}\n{safe}")
     return "\n\n".join([*parts, "### Assistant\n"])
+
+
+def said(message: Any) -> str:
+    """What the model says in a message, without the blocks of its thoughts.
+
+    >>> said({"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Yes."}]})
+    'Yes.'
+    """
+    text = message if message is None or isinstance(message, str) else kit.said_in(message)
+    return _text(message) if text is None else text
 
 
 def _has_chat(llm: Any) -> bool:

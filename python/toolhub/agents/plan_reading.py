@@ -2,17 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .. import truncate
-from ..kit import read_json
+from ..kit import JsonText, json_in
 from ..parsing import parse
 from .plan_repair import FoundTool, repair
 from .plans import NONE, Plan, Step
 
-_BRACKETS = 20
-"""The number of brackets in a text at which a plan may begin."""
+_DEEPEST = 8
+"""The number of levels below which a plan is not searched for."""
 
 _TOLD = 20
 """The number of entries that are no steps that a plan reports one by one."""
@@ -48,6 +48,9 @@ _KEYS = {
 }
 
 
+_KNOWN = {key for keys in _KEYS.values() for key in keys}
+
+
 def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundTool], most: int) -> Plan:
     """The plan in a model's answer; one step if there is none.
 
@@ -62,47 +65,74 @@ def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundToo
         problems.append(f"The plan has {len(rows)} steps; only the first {most} are kept.")
         rows = rows[:most]
     steps = [_step(row, at, lambda name: find_tool(name, "").name == name) for at, row in enumerate(rows, 1)]
+    for row, step in zip(rows, steps, strict=True):
+        tools = _get(_folded(cast("dict[str, Any]", row)), "tool") if isinstance(row, dict) else None
+        if isinstance(tools, list) and len(cast("list[Any]", tools)) > 1:
+            problems.append(
+                f"Step {step.id!r} names several tools; only the first is used: {step.tool_type}."
+            )
     repair(steps, find_tool, problems)
     return Plan(steps, problems)
 
 
 def _rows(text: str, problems: list[str]) -> list[Any]:
-    """The steps as they were written: the first list of objects (or of texts) in the answer."""
-    for at in _openings(text):
-        try:
-            value, repairs, cut = read_json(text[at:])
-        except ValueError:
-            continue
-        if _is_call(value):
-            return []
-        rows = _usable(_list_in(value), problems)
-        if rows:
-            if repairs:
-                problems.append(f"The JSON of the plan was repaired: {', '.join(repairs)}.")
-            if cut is not None:
-                problems.append("The plan is cut off; its complete steps are kept.")
-            return rows
-    return []
+    """The steps as they were written: the entries of the plan in the answer. What was only thought of is no part of it."""
+    read = [one for one in json_in(text) if not _is_call(one.value)]
+    found = [(one, entries) for one in read if (entries := _list_in(one.value))]
+    if not found:
+        return []
+    # A model may show a draft before its plan, never after it. A list that only might be a plan does not replace one that is.
+    plans = [one for one in found if _is_plan(*one)]
+    chosen, entries = plans[-1] if plans else found[0]
+    if any(others != entries for _, others in plans):
+        problems.append(f"The answer of the model holds {len(plans)} plans; the last one is used.")
+    rows = _usable(entries, problems)
+    if rows and chosen.repairs:
+        problems.append(f"The JSON of the plan was repaired: {', '.join(chosen.repairs)}.")
+    if rows and chosen.cut is not None:
+        problems.append("The plan is cut off; its complete steps are kept.")
+    return rows
 
 
-def _openings(text: str) -> Iterator[int]:
-    places = (at for at, c in enumerate(text) if c in "[{")
-    yield from (at for _, at in zip(range(_BRACKETS), places, strict=False))
+def _is_plan(read: JsonText, entries: list[Any]) -> bool:
+    """Whether a list of steps is meant as a plan: it is called one, or its steps name tools."""
+    fields = _folded(cast("dict[str, Any]", read.value)) if isinstance(read.value, dict) else {}
+    rows = [_folded(cast("dict[str, Any]", entry)) for entry in entries if isinstance(entry, dict)]
+    return _get(fields, "steps") is not None or any(_get(row, "tool") is not None for row in rows)
 
 
 def _list_in(value: Any, depth: int = 0) -> list[Any]:
     """The first list that has steps, with all its entries."""
+    if depth > _DEEPEST:
+        return []
     if isinstance(value, list):
         entries = cast("list[Any]", value)
-        return entries if any(_is_step(entry) for entry in entries) else []
-    if not isinstance(value, dict) or depth > 3:
+        if any(_is_step(entry) for entry in entries):
+            return entries
+        return _first_in(entries, depth)
+    if not isinstance(value, dict):
         return []
     fields = cast("dict[str, Any]", value)
     named = [field for key, field in fields.items() if key.lower() in _KEYS["steps"]]
-    for field in (*named, *fields.values()):
-        if isinstance(field, (list, dict)) and (rows := _list_in(field, depth + 1)):
-            return rows
-    return [fields] if depth == 0 and _describes(fields) and _get(_folded(fields), "tool") is not None else []
+    if rows := _first_in(named, depth) or _numbered(fields):
+        return rows
+    if depth == 0 and _describes(fields) and _get(_folded(fields), "tool") is not None:
+        return [fields]
+    return _first_in(fields.values(), depth)
+
+
+def _first_in(fields: Iterable[Any], depth: int) -> list[Any]:
+    lists = (_list_in(field, depth + 1) for field in fields if isinstance(field, (list, dict)))
+    return next(filter(None, lists), cast("list[Any]", []))
+
+
+def _numbered(fields: Mapping[str, Any]) -> list[Any]:
+    """The steps of an object that has them by their ids, `{"1": {…}, "2": {…}}`."""
+    steps = [(key, cast("dict[str, Any]", one)) for key, one in fields.items() if isinstance(one, dict)]
+    named = any(_get(_folded(step), "tool") is not None for _, step in steps)
+    if len(steps) < len(fields) or not named:
+        return []
+    return [step if _get(_folded(step), "id") is not None else {"id": key, **step} for key, step in steps]
 
 
 def _is_step(entry: Any) -> bool:
@@ -187,7 +217,9 @@ def _step(row: Any, at: int, is_tool: Callable[[str], bool]) -> Step:
     needed = _get(row, "dependencies")
     if needed is None:
         # Keys in another language: a list of numbers or words can only be the dependencies.
-        needed = next((value for value in row.values() if _are_scalars(value)), None)
+        needed = next(
+            (value for key, value in row.items() if key not in _KNOWN and _are_scalars(value)), None
+        )
     return Step(
         id if isinstance(id, (int, str)) and not isinstance(id, bool) and id != "" else at,
         description.strip() or f"Call {tool}",

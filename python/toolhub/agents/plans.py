@@ -56,6 +56,9 @@ class Step(Record):
             raise TypeError(f"a step must be a Step or a mapping, got {type(given).__name__}")
         if "description" not in given:
             raise ValueError("a step needs a description")
+        for name in ("description", "tool_type"):
+            if not isinstance(given.get(name, NONE), str):
+                raise TypeError(f"{name} of a step must be text, got {type(given[name]).__name__}")
         known = ("id", "description", "tool_type", "dependencies", "complexity", "arguments")
         fields: dict[str, Any] = {"id": 1} | {name: given[name] for name in known if name in given}
         return cls(**fields)

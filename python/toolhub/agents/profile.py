@@ -105,7 +105,7 @@ class AgentProfile:
         """A profile from a file: JSON if its name ends with `.json`, otherwise YAML."""
         check_path("path", path)
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")
         except OSError as error:
             why = f"the profile {os.fspath(path)!r} cannot be read: {error.strerror or error}; give the path of a file"
             raise type(error)(why) from None

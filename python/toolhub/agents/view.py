@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from ..kit import call, in_language
 from ..permissions import Approver, Permissions
 from ..result import ToolResult
 from .budget import Budget
+from .deadline import Deadline
 from .profile import AgentProfile, Effects
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class AgentView:
         self._tools = None if tools is None else list(tools)
         self._permitted = Permissions(self._tools)
         self._effects: Effects = effects
-        self._deadline = deadline
-        self._ends: float | None = None
+        self._deadline = Deadline(deadline, None if parent is None else parent._deadline)
         self._approve: Approver | None = approve
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
@@ -101,15 +100,15 @@ class AgentView:
 
     def start(self, seconds: float | None = None) -> None:
         """A run begins: from now on the deadline counts. `seconds`: what a paused run had left."""
-        given = [one for one in (self._deadline, seconds) if one is not None]
-        self._ends = time.monotonic() + min(given) if given else None
+        self._deadline.start(seconds)
+
+    def finish(self) -> None:
+        """A run has ended: the next one has the whole deadline again."""
+        self._deadline.finish()
 
     def left(self) -> float | None:
         """The seconds that are left, at least 0; None without a deadline."""
-        own = self._deadline if self._ends is None else max(0.0, self._ends - time.monotonic())
-        above = None if self._parent is None else self._parent.left()
-        given = [one for one in (own, above) if one is not None]
-        return min(given) if given else None
+        return self._deadline.left()
 
     async def ready(self) -> None:
         """Wait for the tools of servers that have not listed any yet, for a bounded time."""

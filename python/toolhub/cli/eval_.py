@@ -1,7 +1,7 @@
 """`toolhub eval`: checks what recorded runs did, cassettes against the cases of a YAML file."""
 
 from ._exits import FAILED, OK, USAGE, Failure
-from ._output import add_json_argument, put, put_json
+from ._output import add_json_argument, clean, put, put_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(given: "argparse.Namespace") -> int:
 
     try:
         results = evaluation.evaluate(Path(given.cases), lang=given.lang)
-        before = None if given.compare is None else Path(given.compare).read_text("utf-8")
+        before = None if given.compare is None else Path(given.compare).read_text("utf-8", "replace")
         lines, is_worse = (
             ([], False) if before is None else evaluation.compared(before, results, lang=given.lang)
         )
@@ -45,10 +45,10 @@ def run(given: "argparse.Namespace") -> int:
         put_json({**json.loads(evaluation.as_json(results)), "passed": passed, "compared": lines})
     else:
         for result in results:
-            put(f"{'ok    ' if result.passed else 'FAILED'} {result.name}")
+            put(f"{'ok    ' if result.passed else 'FAILED'} {clean(result.name)}")
             for failure in result.failures:
-                put(f"       {failure}")
+                put(f"       {clean(failure)}")
         for line in lines:
-            put(line)
+            put(clean(line))
         put(in_language(f"{passed} of {len(results)} cases passed", given.lang))
     return FAILED if is_worse or passed < len(results) else OK

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from .. import _core
 from .._lazy import asyncio
 from .._plain import readable
 from .._tape import on_tape
@@ -45,11 +46,24 @@ async def _ask_now(llm: Any, prompt: str) -> Any:
 
 
 def text_of(answer: Any) -> str:
-    """A string, or the text inside what a client library returns."""
+    """A string, or the text inside what a client library returns, without the blocks of its thoughts.
+
+    >>> text_of({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Yes."}]})
+    'Yes.'
+    """
     if isinstance(answer, Mapping):
         mapping = cast("Mapping[str, Any]", answer)
         answer = mapping.get("content", mapping.get("text"))
     for name in ("content", "text"):
         if not isinstance(answer, str) and hasattr(answer, name):
             answer = getattr(answer, name)
-    return "" if answer is None else readable(answer)
+    said = None if answer is None or isinstance(answer, str) else said_in(answer)
+    return ("" if answer is None else readable(answer)) if said is None else said
+
+
+def said_in(message: Any) -> str | None:
+    """The text of a message of a chat API, or of its blocks, without the thoughts of the model; None for other data."""
+    # Here, because most programs never ask a model that answers in blocks.
+    from ..parsing import spelt_out
+
+    return _core.message_text(spelt_out(message))

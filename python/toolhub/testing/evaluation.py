@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import _core
+from ..exceptions import ErrorKind
 from ..options import Lang
 from ..text import truncate
 from .showing import events_of
@@ -72,11 +73,60 @@ def read_cases(path: Path, *, lang: Lang = "en") -> list[dict[str, Any]]:
         for word, value in entries.items():
             if word not in ("name", "cassette") and word not in _CHECKS:
                 raise _wrong(f"{where} has {word!r}; it may have {', '.join(_CHECKS)}.", lang)
-            if word in _CHECKS and not isinstance(value, _CHECKS[word][0]):
-                raise _wrong(f"{where} is wrong: {word!r} must be a {_CHECKS[word][0].__name__}.", lang)
+            if word in _CHECKS and (trouble := _CHECKS[word][0](word, value)) is not None:
+                raise _wrong(f"{where} is wrong: {trouble}.", lang)
         if len(entries) == 2:
             raise _wrong(f"{where} checks nothing; it may have {', '.join(_CHECKS)}.", lang)
     return cast("list[dict[str, Any]]", cases)
+
+
+def _names_wrong(word: str, value: Any) -> str | None:
+    """Why a value is no list of names; None if it is one. A check that holds for every run is a mistake."""
+    if not isinstance(value, list) or not value:
+        return f"{word!r} must be a list of at least one name of a tool, got {_shown(value)}"
+    return next((_name_wrong(word, one) for one in cast("list[Any]", value) if not _is_name(one)), None)
+
+
+def _mapping_wrong(word: str, value: Any, entry_wrong: Callable[[str, Any], str | None]) -> str | None:
+    if not isinstance(value, dict) or not value:
+        return f"{word!r} must be a mapping with at least one name of a tool, got {_shown(value)}"
+    for name, entry in cast("dict[str, Any]", value).items():
+        trouble = entry_wrong(f"{word}.{name}", entry) if _is_name(name) else _name_wrong(word, name)
+        if trouble is not None:
+            return trouble
+    return None
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and bool(name.strip()) and not set(name) & set("*?[")
+
+
+def _name_wrong(word: str, name: Any) -> str:
+    return f"{word!r} has {_shown(name)}, which is not the name of a tool; patterns do not count here"
+
+
+def _count_wrong(word: str, value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return None
+    return f"{word!r} must be a whole number of at least 0, got {_shown(value)}"
+
+
+def _arguments_wrong(word: str, value: Any) -> str | None:
+    return (
+        None if isinstance(value, dict) else f"{word!r} must be a mapping of arguments, got {_shown(value)}"
+    )
+
+
+def _outcome_wrong(word: str, value: Any) -> str | None:
+    outcomes = ["ok", *ErrorKind]
+    if value in outcomes:
+        return None
+    return f"{word!r} must be one of {', '.join(outcomes)}, got {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    """A value of the file, as it reads there."""
+    return truncate(json.dumps(value, ensure_ascii=False), 60).text
 
 
 def _evaluated(case: Mapping[str, Any], folder: Path, lang: Lang) -> CaseResult:
@@ -161,15 +211,16 @@ def _most_tokens(most: int, calls: Calls, tokens: int) -> list[str]:
     return [f"{tokens} tokens were used, more than {most}."] if tokens > most else []
 
 
-_CHECKS: dict[str, tuple[type, Callable[[Any, Calls, int], list[str]]]] = {
-    "called": (list, _called),
-    "order": (list, _order),
-    "arguments": (dict, _arguments),
-    "not_called": (list, _not_called),
-    "at_most": (dict, _at_most),
-    "outcome": (dict, _outcome),
-    "tokens": (int, _most_tokens),
+_CHECKS: dict[str, tuple[Callable[[str, Any], str | None], Callable[[Any, Calls, int], list[str]]]] = {
+    "called": (_names_wrong, _called),
+    "order": (_names_wrong, _order),
+    "arguments": (lambda word, value: _mapping_wrong(word, value, _arguments_wrong), _arguments),
+    "not_called": (_names_wrong, _not_called),
+    "at_most": (lambda word, value: _mapping_wrong(word, value, _count_wrong), _at_most),
+    "outcome": (lambda word, value: _mapping_wrong(word, value, _outcome_wrong), _outcome),
+    "tokens": (_count_wrong, _most_tokens),
 }
+"""By word: what is wrong with its value, and what a run did against it."""
 
 
 def _tokens(event: Mapping[str, Any]) -> int:
@@ -220,7 +271,10 @@ def as_json(results: list[CaseResult]) -> str:
 def compared(before: str, results: list[CaseResult], *, lang: Lang = "en") -> tuple[list[str], bool]:
     """A line for each case that differs from an earlier run (the text of `as_json`), and whether one has become worse."""
     try:
-        earlier = {row["name"]: row for row in json.loads(before)["cases"]}
+        earlier = {
+            row["name"]: {word: row[word] for word in ("failures", "calls", "tokens")}
+            for row in json.loads(before)["cases"]
+        }
     except (ValueError, KeyError, TypeError):
         raise _wrong(
             "The run to compare with is not one that `toolhub eval --save` has written.", lang

@@ -4,6 +4,7 @@ mod anthropic;
 mod apertus;
 mod cohere;
 mod deepseek;
+mod document;
 mod dots;
 mod dsml;
 mod functionary;
@@ -120,7 +121,11 @@ const fn reasoning_markers() -> [Marker; 3 * TAGS.len()] {
     markers
 }
 
-/// Markers that may occur in a text of any dialect.
+/// The markers with which JSON is found that is not a call: see `document`.
+pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers, REASONING];
+pub(super) use document::NAME as DOCUMENT_NAME;
+
+/// Other markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),

@@ -33,10 +33,18 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ("Entry {} of the plan is no step and was left out: {}", "计划的第 {0} 项不是步骤，已略去：{1}"),
     ("{} more entries of the plan are no steps and were left out.", "计划中还有 {0} 项不是步骤，已略去。"),
     ("The JSON of the plan was repaired: {}.", "计划的 JSON 已修复：{0}。"),
+    (
+        "The answer of the model holds {} plans; the last one is used.",
+        "模型的回答中有 {0} 个计划；使用最后一个。",
+    ),
     ("The plan is cut off; its complete steps are kept.", "计划不完整；保留其中完整的步骤。"),
     (
         "The model called tools instead of planning; each call is a step.",
         "模型没有规划，而是直接调用了工具；每次调用作为一个步骤。",
+    ),
+    (
+        "Step {} names several tools; only the first is used: {}.",
+        "步骤 {0} 指定了多个工具；只使用第一个：{1}。",
     ),
     ("Two steps have the id {}; the second is {} now.", "两个步骤的 id 都是 {0}；第二个现在是 {1}。"),
     (

@@ -91,7 +91,30 @@ pub(super) const EVALUATION: &[(&str, &str)] = &[
     ("Case {} in '{}' must have a text '{}'.", "'{1}' 中的用例 {0} 必须有文本 '{2}'。"),
     ("Case {} in '{}' has the name of another case: {}.", "'{1}' 中的用例 {0} 与另一个用例同名：{2}。"),
     ("Case {} in '{}' has {}; it may have {}.", "'{1}' 中的用例 {0} 有 {2}；它可以有 {3}。"),
-    ("Case {} in '{}' is wrong: {} must be a {}.", "'{1}' 中的用例 {0} 有误：{2} 应为 {3}。"),
+    (
+        "Case {} in '{}' is wrong: {} must be a list of at least one name of a tool, got {}.",
+        "'{1}' 中的用例 {0} 有误：{2} 应为至少有一个工具名称的列表，得到 {3}。",
+    ),
+    (
+        "Case {} in '{}' is wrong: {} must be a mapping with at least one name of a tool, got {}.",
+        "'{1}' 中的用例 {0} 有误：{2} 应为至少有一个工具名称的映射，得到 {3}。",
+    ),
+    (
+        "Case {} in '{}' is wrong: {} has {}, which is not the name of a tool; patterns do not count here.",
+        "'{1}' 中的用例 {0} 有误：{2} 有 {3}，它不是工具的名称；此处不能用模式。",
+    ),
+    (
+        "Case {} in '{}' is wrong: {} must be a whole number of at least 0, got {}.",
+        "'{1}' 中的用例 {0} 有误：{2} 应为不小于 0 的整数，得到 {3}。",
+    ),
+    (
+        "Case {} in '{}' is wrong: {} must be a mapping of arguments, got {}.",
+        "'{1}' 中的用例 {0} 有误：{2} 应为参数的映射，得到 {3}。",
+    ),
+    (
+        "Case {} in '{}' is wrong: {} must be one of {}, got {}.",
+        "'{1}' 中的用例 {0} 有误：{2} 应为 {3} 之一，得到 {4}。",
+    ),
     ("Case {} in '{}' checks nothing; it may have {}.", "'{1}' 中的用例 {0} 什么也不检查；它可以有 {2}。"),
     (
         "The run to compare with is not one that `toolhub eval --save` has written.",

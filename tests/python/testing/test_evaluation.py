@@ -125,6 +125,38 @@ def test_a_failure_with_control_characters_is_xml() -> None:
             "name of another case",
         ),
         ("[", "cannot be read"),
+        ("cases: [{name: a, cassette: b, called: [5]}]", "'called' has 5, which is not the name of a tool"),
+        ("cases: [{name: a, cassette: b, called: []}]", "'called' must be a list of at least one name"),
+        ("cases: [{name: a, cassette: b, order: {x: 1}}]", "'order' must be a list of at least one name"),
+        (
+            "cases: [{name: a, cassette: b, not_called: ['send_*']}]",
+            "'not_called' has \"send_.*\", which is not",
+        ),
+        ("cases: [{name: a, cassette: b, at_most: 3}]", "'at_most' must be a mapping with at least one name"),
+        (
+            "cases: [{name: a, cassette: b, at_most: {x: '2'}}]",
+            "'at_most.x' must be a whole number .*, got \"2\"",
+        ),
+        (
+            "cases: [{name: a, cassette: b, at_most: {x: -1}}]",
+            "'at_most.x' must be a whole number .*, got -1",
+        ),
+        (
+            "cases: [{name: a, cassette: b, at_most: {x: true}}]",
+            "'at_most.x' must be a whole number .*, got true",
+        ),
+        ("cases: [{name: a, cassette: b, at_most: {x: 1.5}}]", "'at_most.x' must be a whole number"),
+        (
+            "cases: [{name: a, cassette: b, tokens: -5}]",
+            "'tokens' must be a whole number of at least 0, got -5",
+        ),
+        ("cases: [{name: a, cassette: b, tokens: lots}]", "'tokens' must be a whole number"),
+        ("cases: [{name: a, cassette: b, outcome: {x: okay}}]", "'outcome.x' must be one of ok, not_found, "),
+        ("cases: [{name: a, cassette: b, outcome: {x: [ok]}}]", "'outcome.x' must be one of ok"),
+        (
+            "cases: [{name: a, cassette: b, arguments: {x: 5}}]",
+            "'arguments.x' must be a mapping of arguments",
+        ),
     ],
 )
 def test_wrong_cases(tmp_path: Path, text: str, says: str) -> None:
@@ -134,6 +166,28 @@ def test_wrong_cases(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(CasesError, match="用例"):
         evaluate(tmp_path / "cases.yaml", lang="zh")
     assert main(["eval", str(tmp_path / "cases.yaml")]) == 2
+
+
+@pytest.mark.parametrize("saved", [b"[]", b"\xff\xfe", b'{"cases": [{"name": "case 0"}]}', b'{"cases": 5}'])
+def test_a_run_that_cannot_be_compared(
+    folder: Path, saved: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "before.json").write_bytes(saved)
+    path = cases(folder, "called: [add]")
+    assert main(["eval", str(path), "--compare", str(folder / "before.json")]) == 2
+    assert "is not one that `toolhub eval --save` has written" in capsys.readouterr().err
+
+
+def test_the_command_prints_no_commands_to_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "cases.yaml").write_text(
+        'cases: [{name: "a\\e[2Jb", cassette: run.ndjson, arguments: {fail: {why: "\\e[2J"}}}]'
+    )
+    assert main(["eval", str(folder / "cases.yaml")]) == 1
+    shown = capsys.readouterr().out
+    assert "FAILED a" in shown
+    assert "\x1b" not in shown
 
 
 def test_a_cassette_that_is_missing_fails_its_case(tmp_path: Path) -> None:
