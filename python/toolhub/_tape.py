@@ -77,9 +77,16 @@ def _as_recorded(error: ToolError, exception: Any) -> Exception:
         except Exception:
             made = None  # its arguments are not those of its class
         if made is not None and str(made) == str(error):
-            return made
+            return _with_details(made, error)
     named = type(short, (type(error),), {"__module__": module})
-    return cast("Exception", named(str(error), error.kind))
+    return _with_details(cast("Exception", named(str(error), error.kind)), error)
+
+
+def _with_details(made: Exception, error: ToolError) -> Exception:
+    if isinstance(made, ToolError):
+        made.kind, made.code = error.kind, error.code
+        made.status, made.retry_after = error.status, error.retry_after
+    return made
 
 
 def _name_of(llm: object) -> str:

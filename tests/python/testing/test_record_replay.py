@@ -240,7 +240,7 @@ async def test_models_are_replayed_by_prompt(path: Path) -> None:
         }
     with replay(path):
         assert await kit.ask(None, "one") == "answer to one"
-        with pytest.raises(ToolError, match="down"):
+        with pytest.raises(RuntimeError, match="down"):
             await kit.ask(None, "bad")
         assert await kit.chat(print, [{"role": "user"}]) == {"content": 1}
     assert asked == ["one", "bad"]
