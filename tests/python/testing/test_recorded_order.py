@@ -31,6 +31,14 @@ def lines(path: Path, kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["type"] == kind]
 
 
+def without_decisions(path: Path) -> None:
+    """Makes the cassette one of an earlier version."""
+    events: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
+    earlier = [event for event in events if event["type"] != "share"]
+    earlier[-1]["events"] = len(earlier) - 2
+    path.write_text("".join(json.dumps(event) + "\n" for event in earlier))
+
+
 class Race:
     """Two candidates: one fails, and the other one answers when it has."""
 
@@ -143,10 +151,7 @@ async def test_cached_results_are_replayed_and_a_cassette_without_decisions_too(
     assert [line["share"] for line in lines(path, "share")] == ["lead", "cache", "cache"]
     with replay(path):
         assert await program() == recorded
-    events: list[dict[str, Any]] = [json.loads(line) for line in path.read_text().splitlines()]
-    earlier = [event for event in events if event["type"] != "share"]
-    earlier[-1]["events"] = len(earlier) - 2
-    path.write_text("".join(json.dumps(event) + "\n" for event in earlier))
+    without_decisions(path)
     with replay(path):
         assert await program() == recorded
 
@@ -244,4 +249,3 @@ def test_a_cassette_belongs_to_the_process_that_opened_it(path: Path, tmp_path: 
     with replay(path) as tape:
         assert in_child(replays) == "100 not_found"
         assert program() == [100, 101]
-
