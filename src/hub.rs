@@ -47,6 +47,7 @@ use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
+use crate::tape;
 use crate::telemetry::Telemetry;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
@@ -123,6 +124,8 @@ impl Default for HubOptions {
 
 pub struct Hub {
     pub registry: Registry,
+    /// No other hub of this process has it.
+    pub number: u64,
     pub options: HubOptions,
     /// Its own resources and prompts.
     pub own_offers: NativeOffers,
@@ -157,6 +160,7 @@ impl Hub {
             gate: options.max_concurrency.map(gate),
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::default(),
+            number: tape::number_hub(),
             own_offers: NativeOffers::default(),
             rules: RwLock::new(CapabilityRules::default()),
             search: Search::default(),

@@ -10,26 +10,37 @@
 //!              └─ Missed(HubError): nothing runs; nothing that was recorded fits
 //! ```
 //!
+//! A call that may share the result of an equal one (`single_flight`, `cache_ttl`) asks [`HubTape::sharing`] first: a
+//! recording writes down whether it shared, and a replay does the same again, since its answers come sooner.
+//!
+//! A tape belongs to the process that put it in. A fork has a copy of it: what it does is not recorded, and in a replay it
+//! gets its answers from the copy, so that nothing runs.
+//!
 //! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
 //! everything before it is written, and out of the arguments of a replayed call before they are compared.
 
 mod clock;
 mod difference;
+mod hub_tape;
 mod lanes;
 mod line;
 mod reading;
 mod recorder;
 mod replayer;
+mod sharing;
 
 pub use clock::{read_timestamp, timestamp};
 pub use difference::{first_difference, first_difference_in};
+pub use hub_tape::{HubTape, number_hub};
 pub use line::{CallOnTape, LineKind, TapedAnswer, VERSION};
 pub use reading::{Recording, read_events};
 pub use recorder::{Recorder, Taping, finish_cut};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
+pub use sharing::{SharedCall, Sharing};
 
 use crate::error::HubError;
 use arc_swap::ArcSwapOption;
+use hub_tape::HubNumbers;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,9 +50,12 @@ static CURRENT: ArcSwapOption<Tape> = ArcSwapOption::const_empty();
 
 /// What happens to calls at present.
 pub struct Tape {
-    /// The address of the only hub that is meant; `None` for all.
-    hub: Option<usize>,
+    /// The only hub that is meant; `None` for all.
+    hub: Option<u64>,
     deck: Deck,
+    hubs: HubNumbers,
+    /// The process that put it in.
+    process: u32,
 }
 
 /// What a tape does.
@@ -57,20 +71,24 @@ pub enum TapeStart {
     Missed(HubError),
 }
 
-/// The tape for calls of this hub, or of any; `None` if there is none.
+/// The tape for calls of this hub, or for what belongs to none; `None` if there is none.
 #[inline]
-pub fn current(hub: Option<usize>) -> Option<Arc<Tape>> {
+pub fn current(hub: Option<u64>) -> Option<HubTape> {
     if !IS_ON.load(Ordering::Relaxed) {
         return None;
     }
-    CURRENT.load_full().filter(|tape| tape.hub.is_none() || tape.hub == hub)
+    let tape = current_of_any().filter(|tape| tape.hub.is_none() || tape.hub == hub)?;
+    let hub = hub.map(|hub| tape.hubs.number(hub));
+    Some(HubTape { tape, hub })
 }
 
 /// Puts a tape in. There is one at a time in a process.
-pub fn start(deck: Deck, hub: Option<usize>) -> Result<(), String> {
-    let tape = Arc::new(Tape { hub, deck });
-    let before = CURRENT.compare_and_swap(&None::<Arc<Tape>>, Some(tape));
-    if let Some(running) = &*before {
+pub fn start(deck: Deck, hub: Option<u64>) -> Result<(), String> {
+    let tape = Arc::new(Tape { hub, deck, hubs: HubNumbers::new(), process: std::process::id() });
+    // A copy of the tape of another process is none of this one.
+    let foreign = CURRENT.load_full().filter(|tape| !tape.is_own());
+    let before = CURRENT.compare_and_swap(&foreign, Some(tape));
+    if let Some(running) = before.as_ref().filter(|running| running.is_own()) {
         let doing = match &running.deck {
             Deck::Record(recorder) => format!("records to '{}'", recorder.path().display()),
             Deck::Replay(replayer) => format!("replays '{}'", replayer.path().display()),
@@ -81,10 +99,11 @@ pub fn start(deck: Deck, hub: Option<usize>) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes the tape out. Calls that are under way end up in it all the same, until it is closed.
+/// Takes the tape out. Calls that are under way end up in it all the same, until it is closed. `None` if there is none, or
+/// it is that of another process.
 pub fn stop() -> Option<Arc<Tape>> {
     IS_ON.store(false, Ordering::Relaxed);
-    CURRENT.swap(None)
+    CURRENT.swap(None).filter(|tape| tape.is_own())
 }
 
 /// The list of tools that this server gave when the calls were recorded, if calls are replayed; the error is for a server
@@ -122,7 +141,8 @@ pub fn is_recording() -> bool {
 
 /// Servers do not know their hub.
 fn current_of_any() -> Option<Arc<Tape>> {
-    IS_ON.load(Ordering::Relaxed).then(|| CURRENT.load_full()).flatten()
+    let tape = IS_ON.load(Ordering::Relaxed).then(|| CURRENT.load_full()).flatten();
+    tape.filter(|tape| tape.is_replay() || tape.is_own())
 }
 
 impl Tape {
@@ -130,27 +150,13 @@ impl Tape {
         &self.deck
     }
 
+    /// Whether this process put it in, and not one that this is a fork of.
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// Whether it answers calls, so that nothing happens.
     pub fn is_replay(&self) -> bool {
         matches!(self.deck, Deck::Replay(_))
-    }
-
-    /// Begins a call: it is recorded, replayed, or missed.
-    pub fn begin(&self, call: CallOnTape<'_>) -> TapeStart {
-        match &self.deck {
-            Deck::Record(recorder) => TapeStart::Recording(recorder.begin(call)),
-            Deck::Replay(replayer) => match replayer.take(call) {
-                Ok(recording) => TapeStart::Replayed(recording),
-                Err(miss) => TapeStart::Missed(miss),
-            },
-        }
-    }
-
-    /// How long a replayed answer has to wait.
-    pub fn delay(&self, recording: &Recording) -> Option<std::time::Duration> {
-        match &self.deck {
-            Deck::Replay(replayer) if replayer.mode() == ReplayMode::Timed => Some(recording.took()),
-            _ => None,
-        }
     }
 }

@@ -61,11 +61,6 @@ impl PyHub {
         &self.core
     }
 
-    /// Tells this hub apart from others for as long as it lives.
-    pub fn address(&self) -> usize {
-        Arc::as_ptr(&self.core) as usize
-    }
-
     pub fn shared_core(&self) -> Arc<Hub> {
         self.core.clone()
     }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[pyo3(signature = (path, hub=None))]
 pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
     let recorder = Recorder::create(&path).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().address()))
+    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().core().number))
         .map_err(PyValueError::new_err)
 }
 
@@ -42,7 +42,7 @@ pub fn start_replay(
         )));
     };
     let replayer = py.detach(|| Replayer::open(&path, *mode)).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Replay(replayer), hub.map(|hub| hub.get().address())).map_err(PyValueError::new_err)
+    tape::start(Deck::Replay(replayer), hub.map(|hub| hub.get().core().number)).map_err(PyValueError::new_err)
 }
 
 /// Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.

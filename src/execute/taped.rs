@@ -3,7 +3,7 @@
 use crate::error::HubError;
 use crate::model::{Arguments, ToolOutput};
 use crate::registry::Candidate;
-use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
+use crate::tape::{CallOnTape, HubTape, LineKind, Recording, TapeStart, TapedAnswer, Taping};
 use crate::tool::{CallContext, OnProgress};
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub enum TapedCall {
     /// The tool is called, and its answer written down.
     Recorded(Box<Taping>),
     /// This was recorded, and answers.
-    Replayed(Arc<Tape>, Arc<Recording>),
+    Replayed(HubTape, Arc<Recording>),
     /// Nothing that was recorded fits.
     Missed(Box<HubError>),
 }
@@ -24,7 +24,7 @@ pub enum TapedCall {
 impl TapedCall {
     /// Asks the tape of the call. `begun` is the beginning of the execution that this is an attempt of.
     pub fn begin(
-        tape: Option<Arc<Tape>>,
+        tape: Option<HubTape>,
         candidate: &Candidate,
         args: &Arguments,
         principal: &str,
@@ -48,6 +48,14 @@ impl TapedCall {
             TapeStart::Missed(miss) => TapedCall::Missed(Box::new(miss)),
             TapeStart::Recording(taping) => TapedCall::Recorded(Box::new(taping)),
             TapeStart::Replayed(recording) => TapedCall::Replayed(tape, recording),
+        }
+    }
+
+    /// What answers in the place of the tool.
+    pub fn recording(&self) -> Option<&Arc<Recording>> {
+        match self {
+            TapedCall::Replayed(_, recording) => Some(recording),
+            TapedCall::Off | TapedCall::Recorded(_) | TapedCall::Missed(_) => None,
         }
     }
 
@@ -100,17 +108,21 @@ async fn recorded(
     answer
 }
 
-async fn replayed(tape: &Tape, recording: &Recording, context: &CallContext) -> Result<ToolOutput, HubError> {
+async fn replayed(
+    tape: &HubTape,
+    recording: &Recording,
+    context: &CallContext,
+) -> Result<ToolOutput, HubError> {
     if let Some(told) = &context.extras.progress {
         recording.progress.iter().for_each(|update| told(update));
     }
     if let Some(delay) = tape.delay(recording) {
         tokio::time::sleep(delay).await;
     }
-    match &recording.answer {
-        TapedAnswer::Output(output) => Ok((**output).clone()),
-        TapedAnswer::Error(error) => Err((**error).clone()),
-        TapedAnswer::Stopped => std::future::pending().await,
+    // The recorded order of answers is kept by the driver; see `super::drive`.
+    match recording.given() {
+        Some(answer) => answer,
+        None => std::future::pending().await,
     }
 }
 

@@ -14,7 +14,7 @@
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::registry::{Candidate, SeparateStats, Snapshot};
 use crate::store::ledger::Ledger;
-use crate::tape::Tape;
+use crate::tape::{HubTape, Tape};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Weak};
 /// The tape that a call belongs to from its beginning to its end, even if it is taken out meanwhile.
 #[derive(Clone)]
 pub struct CallTape {
-    pub tape: Arc<Tape>,
+    pub tape: HubTape,
     /// What the call knows and learns, if the tape answers it.
     pub memory: Option<Arc<ReplayMemory>>,
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 impl Hub {
     /// The tape for a call that begins now.
     pub(super) fn tape(&self) -> Option<CallTape> {
-        let tape = tape::current(Some(std::ptr::from_ref(self) as usize))?;
-        let memory = tape.is_replay().then(|| self.replay_memory(&tape));
+        let tape = tape::current(Some(self.number))?;
+        let memory = tape.is_replay().then(|| self.replay_memory(tape.tape()));
         Some(CallTape { tape, memory })
     }
 

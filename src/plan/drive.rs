@@ -275,6 +275,7 @@ async fn share(
         let notify = move |result| drop(landed.send(result));
         let followed = match shared.consult(shareable, now(), Arc::new(()), notify) {
             Consulted::Hit(result) => return Ok(CallResult { cached: true, ..(*result).clone() }),
+            Consulted::Joined(result) => return Ok((*result).clone()),
             Consulted::Lead(lead) => return Err(lead),
             Consulted::Follow(followed) => followed,
         };

@@ -122,7 +122,8 @@ impl CallPlan {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
         }
-        if let Some(shareable) = self.shareable(hub) {
+        let tape = planned.tape.as_ref().map(|one| &one.tape);
+        if let Some(shareable) = self.shareable(hub, tape) {
             return Ok(PlanStep::Share(shareable));
         }
         // The deadline and the duration count from the beginning of the call.

@@ -12,6 +12,8 @@ enum FlagForm {
     Joined,
     /// `-p VALUE` and `-pVALUE`
     Either,
+    /// The same, for a flag that is another one of other commands of the program: `docker run -p 80:80`.
+    Random,
 }
 
 /// Flags whose names do not say that they take a secret, and a program that has them.
@@ -25,6 +27,12 @@ const FLAGS: &[(&str, &str, FlagForm)] = &[
     ("mariadb", "-p", FlagForm::Joined),
     ("sshpass", "-p", FlagForm::Either),
     ("redis-cli", "-a", FlagForm::Either),
+    ("docker login", "-p", FlagForm::Random),
+    ("podman login", "-p", FlagForm::Random),
+    ("registry login", "-p", FlagForm::Random),
+    ("az login", "-p", FlagForm::Random),
+    ("az acr login", "-p", FlagForm::Random),
+    ("oc login", "-p", FlagForm::Random),
 ];
 
 /// Adds the secrets that stand after flags.
@@ -103,7 +111,8 @@ fn after_flag(
             }
             start + user.len() + 1
         }
-        FlagForm::Joined | FlagForm::Either => start,
+        FlagForm::Random if !looks_random(&text[start..end]) => return None,
+        FlagForm::Joined | FlagForm::Either | FlagForm::Random => start,
     };
     let value = &text[start..end];
     (!is_ordinary(value) && !is_placeholder(value)).then_some(start..end)

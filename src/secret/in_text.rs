@@ -4,7 +4,7 @@
 
 use super::commands::after_flags;
 use super::literals::read_literal;
-use super::markup::{encoded, in_digests, in_elements, in_rows, labelled};
+use super::markup::{encoded, in_digests, in_elements, in_pairs, in_rows, labelled};
 use super::names::{LABELS, NameStrength, is_secret_name, name_strength};
 use super::places::{SecretPlace, name_before, word_end};
 use super::signs::{Sign, signs_in};
@@ -40,6 +40,7 @@ const READERS: &[(Sign, SecretReader)] = &[
     (Sign::Row, in_rows),
     (Sign::Encoded, encoded),
     (Sign::Digest, in_digests),
+    (Sign::Pair, in_pairs),
 ];
 
 /// The secrets in a text, each under the name or in the place that makes it one:
@@ -107,10 +108,25 @@ impl<'a> WordReader<'a> {
             return start + length;
         }
         while let Some(shorter) = word.strip_suffix(['.', ',', ';', ':', ')', ']', '}']) {
+            if has_its_bracket(word) {
+                break;
+            }
             word = shorter;
         }
         start + word.len()
     }
+}
+
+/// Whether the bracket at the end of a word was opened in it: `Optional[str]`.
+fn has_its_bracket(word: &str) -> bool {
+    let opening = match word.chars().next_back() {
+        Some(')') => '(',
+        Some(']') => '[',
+        Some('}') => '{',
+        _ => return false,
+    };
+    let start = word.ceil_char_boundary(word.len().saturating_sub(JUDGED));
+    word[start..].contains(opening)
 }
 
 /// A name before a sign, and whether it is quoted, as in JSON.
@@ -234,9 +250,10 @@ fn is_value(text: &str, (word, end): (&str, usize), sign: &NamedSign<'_>) -> boo
     if sign.is_equals || looks_random(word) {
         return true;
     }
-    // A token of a sentence may be a word: "next token: banana".
-    let is_sure = sign.strength == NameStrength::Strong
-        && !(sign.name.contains(' ') && sign.name.to_ascii_lowercase().ends_with("token"));
+    // A token or key of a sentence may be a word: "next token: banana", "sort by key: date".
+    let name = sign.name.to_ascii_lowercase();
+    let is_told = name.contains(' ') && (name.ends_with("token") || name.ends_with("key"));
+    let is_sure = sign.strength == NameStrength::Strong && !is_told;
     is_sure && word.is_ascii() && !word.ends_with('?') && stands_alone(text, end)
 }
 
@@ -288,10 +305,18 @@ fn told(text: &str, found: &mut Vec<SecretPlace>) {
             found.push(SecretPlace { range: at + 1..end, quote: None });
         }
     }
-    for verb in [" is ", " was ", " to ", "是", "为"] {
+    for verb in [" is", " was", " to", "是", "为"] {
         for (at, verb) in text.match_indices(verb) {
-            let start = at + verb.len();
-            let end = words.value_end(start, false);
+            let rest = &text[at + verb.len()..];
+            let value = rest.trim_start_matches([' ', '\t', ':', '：']);
+            if verb.is_ascii() && value.len() == rest.len() {
+                continue;
+            }
+            let start = text.len() - value.len();
+            let (start, end) = match quotation(text, start) {
+                Some((inner, _)) => (inner.start, inner.end),
+                None => (start, words.value_end(start, false)),
+            };
             let word = words.judged(start, end);
             let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
             if word.len() >= SHORTEST_TOLD
@@ -381,6 +406,10 @@ mod tests {
             ("curl -u bob:hunter2 https://x", vec!["hunter2"]),
             ("mysql -phunter2 -u root", vec!["hunter2"]),
             ("--api-key hunter2hunter2 --verbose", vec!["hunter2hunter2"]),
+            ("docker login -u bob -p hunter2hunter2 host", vec!["hunter2hunter2"]),
+            ("Your new API key is: hunter2hunter2", vec!["hunter2hunter2"]),
+            (r#"The password is "hunter2hunter2"."#, vec!["hunter2hunter2"]),
+            ("您的密钥是 hunter2hunter2，请保管", vec!["hunter2hunter2"]),
             ("Cookie: theme=dark; sid=abc", vec!["dark", "abc"]),
             ("Set-Cookie: sid=abc; Path=/; HttpOnly", vec!["abc"]),
             ("time: 12:30, path=/a, http://host:80/x", vec![]),
@@ -416,6 +445,17 @@ mod tests {
             r#""password": {"type": "string", "description": "The password"}"#,
             r#""auth": null, "token": true"#,
             "docker run -u 1000:1000 curl",
+            "docker login reg && docker run -p 8080:80 x",
+            "sort by key: date",
+            "unlock key: Escape",
+            "password: n/a",
+            "Passwort: falsch",
+            "contraseña: incorrecta",
+            "Authorization: pending",
+            r#"password=os.environ["PW"]"#,
+            "api_key = config.api_key",
+            "api_key: Optional[str] = None",
+            r#""password": "string""#,
         ] {
             assert_eq!(secrets_in(text), Vec::<&str>::new(), "{text}");
         }

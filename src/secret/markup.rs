@@ -67,19 +67,63 @@ pub(super) fn in_rows(text: &str, found: &mut Vec<SecretPlace>) {
     }
 }
 
-/// `password%3D…%26user%3Dbob`
+/// Blanks and quotation marks around an encoded name or value.
+const ENCODED_AROUND: &[&str] = &["%22", "%27", "%20", "+"];
+
+/// `password%3D…%26user%3Dbob`, `%7B%22password%22%3A%22…%22%7D`
 pub(super) fn encoded(text: &str, found: &mut Vec<SecretPlace>) {
-    for sign in ["%3D", "%3d"] {
+    for sign in ["%3D", "%3d", "%3A", "%3a"] {
         for (at, sign) in text.match_indices(sign) {
-            let start = at + sign.len();
+            let mut name_end = at;
+            while let Some(around) = ENCODED_AROUND.iter().find(|one| text[..name_end].ends_with(**one)) {
+                name_end -= around.len();
+            }
+            let mut start = at + sign.len();
+            while let Some(around) = ENCODED_AROUND.iter().find(|one| text[start..].starts_with(**one)) {
+                start += around.len();
+            }
             let rest = &text[start..];
             let length = rest.find(['%', '&', ';', ',', ' ', '"', '\'', '\n']).unwrap_or(rest.len());
             let end = start + word_end(&rest[..length], 0);
-            let Some((name, _)) = name_before(text, at) else { continue };
+            let Some((name, _)) = name_before(text, name_end) else { continue };
             let strength = name_strength(name).filter(|one| *one > NameStrength::Bare);
-            if strength.is_some_and(|strength| is_named_secret(strength, name, &text[start..end])) {
+            let value = &text[start..end];
+            // As in a sentence, what stands after a colon may be a word.
+            let is_value = sign.ends_with(['D', 'd']) || looks_random(value);
+            if is_value && strength.is_some_and(|strength| is_named_secret(strength, name, value)) {
                 add(text, start, end, found);
             }
+        }
+    }
+}
+
+/// A name and a value that are all there is in brackets: `define('DB_PASSWORD', '…')`, `["Authorization", "Bearer …"]`.
+pub(super) fn in_pairs(text: &str, found: &mut Vec<SecretPlace>) {
+    let quoted = |at: usize| {
+        let start = text.len() - text[at..].trim_start_matches([' ', '\t']).len();
+        quotation(text, start)
+    };
+    let mut read = 0;
+    for (at, _) in
+        text.match_indices(['(', '[']).filter(|(at, _)| text[at + 1..].starts_with(['"', '\'', '\\']))
+    {
+        if at < read {
+            continue;
+        }
+        let Some((name, end)) = quoted(at + 1) else { continue };
+        read = end;
+        let name = &text[name];
+        if name.len() > LONGEST_NAME || name_strength(name).is_none() {
+            continue;
+        }
+        let Some(rest) = text[end..].trim_start_matches([' ', '\t']).strip_prefix(',') else { continue };
+        let Some((value, end)) = quoted(text.len() - rest.len()) else { continue };
+        let is_all = text[end..].trim_start_matches([' ', '\t']).starts_with([')', ']']);
+        let inner = &text[value.clone()];
+        let secret = inner.rfind(' ').map_or(inner, |blank| &inner[blank + 1..]);
+        if is_all && looks_random(secret) {
+            add(text, value.end - secret.len(), value.end, found);
+            read = end;
         }
     }
 }
@@ -112,6 +156,9 @@ mod tests {
             ("set password to hunter2hunter2", "hunter2hunter2"),
             ("password:\n  hunter2hunter2\n", "hunter2hunter2"),
             (r#"["-u", "bob:hunter2hunter2"]"#, "hunter2hunter2"),
+            ("%7B%22password%22%3A%22hunter2hunter2%22%7D", "hunter2hunter2"),
+            ("define('DB_PASSWORD', 'hunter2hunter2');", "hunter2hunter2"),
+            (r#"headers.set("Authorization", "Bearer hunter2hunter2")"#, "hunter2hunter2"),
         ] {
             assert_eq!(secrets_in(text), [secret], "{text}");
         }
@@ -121,6 +168,9 @@ mod tests {
             r#"key="name" value="bob""#,
             "| password | string | required |",
             "page%3D2",
+            "token%3A%20missing",
+            "select('password', 'address1', 'city')",
+            "translate('password', 'Passwort')",
         ] {
             assert_eq!(secrets_in(text), Vec::<&str>::new(), "{text}");
         }

@@ -27,7 +27,7 @@ pub(super) const LONGEST_NAME: usize = 100;
 /// So far before a sign a name is looked for.
 const NAME_READ: usize = 300;
 
-/// The name that ends here: in quotation marks, or the last word; the last two of a sentence (`api key: …`).
+/// The name that ends here: in quotation marks, or the last word; up to three of a sentence (`api key: …`, `mot de passe : …`).
 pub(super) fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
     let before = text[..at].trim_end_matches([' ', '\t']);
     let inner = before.trim_end_matches(['"', '\'', '`']);
@@ -50,9 +50,10 @@ pub(super) fn name_before(text: &str, at: usize) -> Option<(&str, bool)> {
     if start == inner.len() {
         return None;
     }
-    let start = match inner[..start].strip_suffix(' ') {
+    let with_earlier = |start: usize| match inner[..start].strip_suffix(' ') {
         Some(earlier) if word(earlier) < earlier.len() && !earlier.ends_with('.') => word(earlier),
         _ => start,
     };
+    let start = with_earlier(with_earlier(start));
     Some((&inner[start..], false))
 }

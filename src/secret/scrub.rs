@@ -15,6 +15,8 @@ use std::borrow::Cow;
 
 /// A secret is also replaced where the same text repeats it, if it is long enough to be no other word.
 const SHORTEST_REPEATED: usize = 8;
+/// What is longer is not written twice, and would take long to look for.
+const LONGEST_REPEATED: usize = 500;
 /// So many secrets of one text are looked for again.
 const MOST_REPEATED: usize = 200;
 
@@ -138,7 +140,9 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
     let repeated: Vec<String> = places
         .iter()
         .map(|place| &clean[place.range.clone()])
-        .filter(|secret| secret.len() >= SHORTEST_REPEATED && looks_random(secret))
+        .filter(|secret| {
+            (SHORTEST_REPEATED..=LONGEST_REPEATED).contains(&secret.len()) && looks_random(secret)
+        })
         .take(MOST_REPEATED)
         .map(str::to_owned)
         .collect();

@@ -16,6 +16,7 @@ pub(super) enum Sign {
     Row,
     Encoded,
     Digest,
+    Pair,
 }
 
 /// In any case of letters.
@@ -25,8 +26,11 @@ const SIGNS: &[(&str, Sign)] = &[
     ("：", Sign::Named),
     ("assword ", Sign::Told),
     (" is ", Sign::Told),
+    (" is:", Sign::Told),
     (" was ", Sign::Told),
+    (" was:", Sign::Told),
     (" to ", Sign::Told),
+    (" to:", Sign::Told),
     ("是", Sign::Told),
     ("为", Sign::Told),
     ("bearer", Sign::Bearer),
@@ -36,7 +40,14 @@ const SIGNS: &[(&str, Sign)] = &[
     ("value", Sign::Label),
     ("|", Sign::Row),
     ("%3d", Sign::Encoded),
+    ("%3a", Sign::Encoded),
     ("digest ", Sign::Digest),
+    ("('", Sign::Pair),
+    ("(\"", Sign::Pair),
+    ("(\\", Sign::Pair),
+    ("['", Sign::Pair),
+    ("[\"", Sign::Pair),
+    ("[\\", Sign::Pair),
 ];
 
 /// `None` if they cannot be compiled; a test does it.

@@ -3,7 +3,7 @@
 //! In data (`{"password": "required"}`) every text under such a name is one. In a sentence (`password: required`) a word
 //! counts if it looks random, or if the name leaves no doubt and nothing follows.
 
-use super::names::{NameStrength, ToldIn, told_in};
+use super::names::{NameStrength, ToldIn, is_secret_name, told_in};
 use std::ops::Range;
 
 /// A member that is called `key` is as often the key of a record. Then a value that is shorter, or has blanks, is kept.
@@ -17,7 +17,7 @@ const LONGEST_WORD: usize = 24;
 /// More escapes of one quotation mark than this are no quotation.
 const MOST_ESCAPES: usize = 3;
 
-/// Words that are said about secrets.
+/// Words that are said about secrets, in the languages in which `super::names` knows their names.
 #[rustfmt::skip]
 const ORDINARY: &[&str] = &[
     "a", "above", "accepted", "access", "again", "an", "and", "any", "apikey", "auth", "authentication", "authorization",
@@ -28,6 +28,12 @@ const ORDINARY: &[&str] = &[
     "prompt", "provided", "realm", "redacted", "rejected", "required", "reset", "revoked", "secret", "set", "str", "string",
     "strong", "text", "the", "this", "to", "token", "true", "type", "unchanged", "undefined", "unknown", "unset", "updated", "used", "valid",
     "value", "was", "weak", "wrong", "yes", "your",
+    "confirmed", "correct", "created", "deleted", "encrypted", "found", "generated", "granted", "hashed", "n/a", "nil", "pending",
+    "removed", "rotated", "saved", "sent", "stored",
+    "abgelaufen", "erforderlich", "falsch", "gespeichert", "geändert", "gültig", "korrekt", "leer", "richtig", "ungültig", "vergessen",
+    "caducada", "cambiada", "correcta", "incorrecta", "inválida", "obligatoria", "olvidada", "requerida", "vacía",
+    "expiré", "expirée", "incorrecte", "invalide", "modifié", "obligatoire", "oublié", "requis", "valide", "vide",
+    "errata", "sbagliata", "scaduta", "incorreta", "esquecida", "obrigatória", "onjuist", "verplicht", "vergeten",
 ];
 
 /// Words of a JSON Schema. An object that has only such members describes a value, and has none.
@@ -56,6 +62,10 @@ pub(super) fn is_schema<'a>(names: impl IntoIterator<Item = &'a str>, type_name:
 
 /// Whether a text of data is a secret because of its own name.
 pub(super) fn is_named_secret(strength: NameStrength, name: &str, text: &str) -> bool {
+    // The example of a body in a description of an interface: `{"password": "string"}`.
+    if SCHEMA_TYPES.contains(&text) {
+        return false;
+    }
     let is_key = strength == NameStrength::Bare && !name.eq_ignore_ascii_case("tokens");
     if text.is_empty() || is_key {
         return is_key && is_inner_secret(NameStrength::Bare, text);
@@ -130,11 +140,28 @@ fn is_date(bytes: &[u8]) -> bool {
         && bytes.get(10).is_none_or(|byte| matches!(byte, b'T' | b' '))
 }
 
-/// `get_token(…)`, `os.environ["TOKEN"]`, `Optional[str]`
+/// `get_token(…)`, `os.environ["TOKEN"]`, `Optional[str]`, `config.api_key`
 fn is_code(word: &str) -> bool {
+    if let Some((owner, member)) = word.rsplit_once('.')
+        && is_path(owner)
+        && is_path(member)
+        && is_secret_name(member)
+    {
+        return true;
+    }
     let name = word.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'));
     let Some(end) = name.filter(|end| *end > 0 && !word.as_bytes()[0].is_ascii_digit()) else { return false };
-    word[end..].starts_with('(') || word[end..].starts_with('[') && word[end..].contains(']')
+    // A word ends before a quotation mark: `os.environ[`.
+    word[end..].starts_with('(')
+        || word[end..].starts_with('[') && (word[end..].contains(']') || word.len() == end + 1)
+}
+
+/// Names of code with points between them.
+fn is_path(text: &str) -> bool {
+    text.split('.').all(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    })
 }
 
 /// Whether a word after a name is said about the secret, or stands in for it: `required`, `<token>`, `${TOKEN}`, `***`.

@@ -1,6 +1,6 @@
 //! The recordings of one tool or model, in the order in which the calls began, and which of them a call gets.
 //!
-//! Equal calls get their recordings in this order. Whether calls with other arguments have an order too depends on the
+//! Equal calls get their recordings in this order, those of their own hub first. Whether calls with other arguments have an order too depends on the
 //! cassette: see [`is_sequential`].
 
 use super::difference::{count_differences, first_difference};
@@ -21,6 +21,7 @@ pub(super) struct Lane {
     /// All before it are used.
     head: usize,
     by_arguments: HashMap<[u8; 32], EqualCalls>,
+    by_hub: HashMap<([u8; 32], Option<i64>), EqualCalls>,
     /// Whether calls come in the order in which they were recorded, whatever their arguments.
     is_ordered: bool,
 }
@@ -49,19 +50,31 @@ pub(super) fn is_sequential(calls: &[Arc<Recording>]) -> bool {
     })
 }
 
+impl EqualCalls {
+    /// The first that is not used.
+    fn unused(&mut self, used: &[bool]) -> Option<usize> {
+        while self.places.get(self.head).is_some_and(|at| used[*at]) {
+            self.head += 1;
+        }
+        self.places.get(self.head).copied()
+    }
+}
+
 impl Lane {
     pub fn new(mut recordings: Vec<Arc<Recording>>, is_ordered: bool) -> Self {
         recordings.sort_by_key(|recording| recording.began);
         let mut by_arguments: HashMap<[u8; 32], EqualCalls> = HashMap::new();
+        let mut by_hub: HashMap<_, EqualCalls> = HashMap::new();
         for (at, recording) in recordings.iter().enumerate() {
             by_arguments.entry(recording.digest).or_default().places.push(at);
+            by_hub.entry((recording.digest, recording.hub)).or_default().places.push(at);
         }
-        Lane { used: vec![false; recordings.len()], recordings, head: 0, by_arguments, is_ordered }
+        Lane { used: vec![false; recordings.len()], recordings, head: 0, by_arguments, by_hub, is_ordered }
     }
 
     /// The next recording with these arguments, if it is its turn.
-    pub fn next(&mut self, digest: &[u8; 32]) -> Option<Arc<Recording>> {
-        let at = self.unused_place(digest)?;
+    pub fn next(&mut self, digest: &[u8; 32], hub: Option<i64>) -> Option<Arc<Recording>> {
+        let at = self.unused_place(digest, hub)?;
         // A candidate that was given up may not start at all when another one answers at once.
         let mut passed = (self.head..at).filter(|before| !self.used[*before]);
         if self.is_ordered && !passed.all(|before| self.recordings[before].was_stopped()) {
@@ -71,20 +84,21 @@ impl Lane {
     }
 
     /// The next recording with these arguments; if all are used, the last one again.
-    pub fn any(&mut self, digest: &[u8; 32]) -> Option<Arc<Recording>> {
-        let at = match self.unused_place(digest) {
-            Some(at) => at,
-            None => *self.by_arguments.get(digest)?.places.last()?,
+    pub fn any(&mut self, digest: &[u8; 32], hub: Option<i64>) -> Option<Arc<Recording>> {
+        let equal = match self.by_hub.get_mut(&(*digest, hub)) {
+            Some(own) => own,
+            None => self.by_arguments.get_mut(digest)?,
         };
+        let at = equal.unused(&self.used).or_else(|| equal.places.last().copied())?;
         Some(self.take(at))
     }
 
-    fn unused_place(&mut self, digest: &[u8; 32]) -> Option<usize> {
-        let equal = self.by_arguments.get_mut(digest)?;
-        while equal.places.get(equal.head).is_some_and(|at| self.used[*at]) {
-            equal.head += 1;
-        }
-        equal.places.get(equal.head).copied()
+    /// A hub whose number differs, because several were made at once, gets the recordings of another one. Where calls came one
+    /// after another, their order says which one it is.
+    fn unused_place(&mut self, digest: &[u8; 32], hub: Option<i64>) -> Option<usize> {
+        let own = self.by_hub.get_mut(&(*digest, hub)).filter(|_| !self.is_ordered);
+        own.and_then(|own| own.unused(&self.used))
+            .or_else(|| self.by_arguments.get_mut(digest)?.unused(&self.used))
     }
 
     fn take(&mut self, at: usize) -> Arc<Recording> {

@@ -109,6 +109,8 @@ pub(super) struct CallFields<'a> {
     pub at: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hub: Option<i64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     #[serde(skip_serializing_if = "<[Value]>::is_empty")]
@@ -128,6 +130,16 @@ pub(super) struct OutputFields {
     pub structured: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ShareFields<'a> {
+    pub tool: &'a str,
+    pub arguments: &'a Value,
+    pub share: &'a str,
+    pub moment: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hub: Option<i64>,
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,7 @@
 //! Reads a cassette, and says in which line it is wrong.
 
 use super::line::{FORMAT, LineKind, TapedAnswer, VERSION};
+use super::sharing::{RecordedSharing, Sharing};
 use crate::canonical::digest;
 use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, UpstreamError};
 use crate::model::ToolOutput;
@@ -8,6 +9,7 @@ use crate::secret::scrubbed;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A call as it was recorded.
@@ -23,6 +25,10 @@ pub struct Recording {
     pub ended: u64,
     /// The same for the candidates of one call.
     pub execution: Option<u64>,
+    /// The number of its hub; `None` for a model, and in cassettes of earlier versions.
+    pub hub: Option<i64>,
+    /// Whether it has answered a call of this replay.
+    is_answered: AtomicBool,
     /// In milliseconds from the beginning of the recording.
     pub at: f64,
     pub ms: f64,
@@ -34,6 +40,30 @@ pub struct Recording {
 impl Recording {
     pub fn was_stopped(&self) -> bool {
         self.answer == TapedAnswer::Stopped
+    }
+
+    /// What it answers the call that has taken it; `None` if it was given up.
+    pub fn given(&self) -> Option<Result<ToolOutput, HubError>> {
+        match &self.answer {
+            TapedAnswer::Output(output) => Some(Ok((**output).clone())),
+            TapedAnswer::Error(error) => Some(Err((**error).clone())),
+            TapedAnswer::Stopped => None,
+        }
+    }
+
+    /// Its answer has reached the call.
+    pub fn answered(&self) {
+        self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.is_answered.load(Ordering::Relaxed)
+    }
+
+    /// When it answered, in milliseconds from the beginning of the recording. The lines of one call are written together when
+    /// it is over, so their numbers do not tell.
+    pub fn answered_at(&self) -> f64 {
+        self.at + self.ms
     }
 
     pub fn took(&self) -> Duration {
@@ -125,25 +155,35 @@ fn check_end(events: &mut Vec<NumberedEvent>) -> Result<(), (usize, String)> {
     }
 }
 
-/// What replaying needs of a cassette: the calls, and the lists of servers as JSON.
-pub(super) fn read_calls(path: &Path) -> Result<(Vec<Recording>, Vec<ServerTools>), String> {
-    let (mut calls, mut lists) = (Vec::new(), Vec::new());
+/// What replaying needs of a cassette.
+#[derive(Default)]
+pub(super) struct ReadCassette {
+    pub calls: Vec<Recording>,
+    /// The lists of servers as JSON.
+    pub lists: Vec<ServerTools>,
+    pub shared: Vec<RecordedSharing>,
+}
+
+pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
+    let mut read = ReadCassette::default();
     for (line, event) in read_events(path)? {
         let fields = LineFields { event: &event };
         let wrong = |why| format!("The cassette '{}' is wrong in line {line}: {why}.", path.display());
         match fields.used(line).map_err(wrong)? {
-            UsedLine::Call(recording) => calls.push(*recording),
-            UsedLine::List(server, tools) => lists.push((server, tools)),
+            UsedLine::Call(recording) => read.calls.push(*recording),
+            UsedLine::List(server, tools) => read.lists.push((server, tools)),
+            UsedLine::Share(shared) => read.shared.push(shared),
             UsedLine::Other => {}
         }
     }
-    Ok((calls, lists))
+    Ok(read)
 }
 
 /// What a line is for replaying.
 enum UsedLine {
     Call(Box<Recording>),
     List(String, Value),
+    Share(RecordedSharing),
     /// What is not known says nothing about calls.
     Other,
 }
@@ -166,6 +206,7 @@ impl<'a> LineFields<'a> {
             "call" => UsedLine::Call(Box::new(self.recording(LineKind::Call, line)?)),
             "model" => UsedLine::Call(Box::new(self.recording(LineKind::Model, line)?)),
             "list" => UsedLine::List(self.text("server")?.to_owned(), Value::Array(self.items("tools")?)),
+            "share" => UsedLine::Share(self.shared()?),
             _ => UsedLine::Other,
         })
     }
@@ -193,9 +234,23 @@ impl<'a> LineFields<'a> {
         }
     }
 
+    fn hub(&self) -> Option<i64> {
+        self.event.get("hub").and_then(Value::as_i64)
+    }
+
+    /// A cassette of an earlier version may hold what is a secret by the rules of this one.
+    fn arguments(&self) -> Result<Value, String> {
+        Ok(scrubbed(self.event.get("arguments").cloned().ok_or("'arguments' is missing")?))
+    }
+
+    fn shared(&self) -> Result<RecordedSharing, String> {
+        let sharing = Sharing::named(self.text("share")?).ok_or("'share' must be lead, follow or cache")?;
+        let (what, moment) = (self.text("tool")?.to_owned(), self.whole("moment")?);
+        Ok(RecordedSharing { what, digest: digest(&self.arguments()?), hub: self.hub(), sharing, moment })
+    }
+
     fn recording(&self, kind: LineKind, line: usize) -> Result<Recording, String> {
-        // A cassette of an earlier version may hold what is a secret by the rules of this one.
-        let arguments = scrubbed(self.event.get("arguments").cloned().ok_or("'arguments' is missing")?);
+        let arguments = self.arguments()?;
         if kind == LineKind::Call && arguments.as_str().is_some_and(|text| text.starts_with("sha256:")) {
             return Err("it is of an audit log, which has no arguments and results to replay".to_owned());
         }
@@ -217,6 +272,8 @@ impl<'a> LineFields<'a> {
             began,
             ended,
             execution: self.event.get("call").and_then(Value::as_u64),
+            hub: self.hub(),
+            is_answered: AtomicBool::new(false),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,

@@ -3,8 +3,9 @@
 use super::clock::{milliseconds, timestamp};
 use super::line::{
     CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
-    TapedAnswer, VERSION,
+    ShareFields, TapedAnswer, VERSION,
 };
+use super::sharing::Sharing;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use crate::secret::{scrubbed, scrubbed_text};
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// Records calls until it is closed.
 pub struct Recorder {
     path: PathBuf,
+    /// Only this one writes: a fork has the file open too.
+    process: u32,
     begun: Instant,
     /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
     moments: AtomicU64,
@@ -65,6 +68,7 @@ impl Recorder {
         let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
         let recorder = Recorder {
             path: path.to_owned(),
+            process: std::process::id(),
             begun: Instant::now(),
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
@@ -86,11 +90,14 @@ impl Recorder {
             &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
         );
         let mut sink = self.sink.lock();
-        sink.file = None;
+        if let Some(file) = sink.file.take() {
+            // A fork that goes on would keep the lock.
+            let _ = file.unlock();
+        }
         sink.trouble.take().map_or(Ok(events), Err)
     }
 
-    pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>) -> Taping {
+    pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>, hub: Option<i64>) -> Taping {
         if let Some((server, spec)) = call.listed {
             self.define(server, spec);
         }
@@ -102,8 +109,9 @@ impl Recorder {
             arguments: scrubbed(call.arguments),
             principal: call.principal.to_owned(),
             execution: call.execution,
+            hub,
             is_late: false,
-            began: self.moments.fetch_add(1, Ordering::Relaxed),
+            began: self.moment(),
             at: Instant::now(),
             time: SystemTime::now(),
             progress: Mutex::default(),
@@ -132,6 +140,21 @@ impl Recorder {
         self.event("question", QuestionFields { server, method, arguments: &arguments, result: &result });
     }
 
+    /// The next place in the order of all beginnings and ends.
+    pub(super) fn moment(&self) -> u64 {
+        self.moments.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn shared(
+        &self,
+        (tool, arguments): (&str, &Value),
+        hub: Option<i64>,
+        sharing: Sharing,
+        moment: u64,
+    ) {
+        self.event("share", ShareFields { tool, arguments, share: sharing.name(), moment, hub });
+    }
+
     fn event(&self, kind: &str, fields: impl Serialize) {
         let time = timestamp(SystemTime::now());
         let (principal, view, outcome) = ("", "", "ok");
@@ -152,9 +175,10 @@ impl Recorder {
             model: (!is_call).then_some(&*taping.name),
             arguments: &taping.arguments,
             began: taping.began,
-            ended: self.moments.fetch_add(1, Ordering::Relaxed),
+            ended: self.moment(),
             at: milliseconds(taping.at.saturating_duration_since(self.begun)),
             call: taping.execution.map(|begun| nanoseconds(begun.saturating_duration_since(self.begun))),
+            hub: taping.hub,
             late: taping.is_late,
             progress: &progress,
             result,
@@ -174,6 +198,10 @@ impl Recorder {
 
     /// A failure ends no call: it is told when the recording ends.
     fn write(&self, line: &impl Serialize) {
+        // Before the lock, which may have been held when a fork was made.
+        if self.process != std::process::id() {
+            return;
+        }
         let text = serde_json::to_vec(line);
         let mut sink = self.sink.lock();
         let Some(file) = sink.file.as_mut() else { return };
@@ -254,6 +282,7 @@ pub struct Taping {
     arguments: Value,
     principal: String,
     execution: Option<Instant>,
+    hub: Option<i64>,
     is_late: bool,
     began: u64,
     at: Instant,

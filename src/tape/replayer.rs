@@ -2,7 +2,8 @@
 
 use super::lanes::{Lane, is_sequential};
 use super::line::{CallOnTape, LineKind};
-use super::reading::{Recording, read_calls};
+use super::reading::{Recording, read_cassette};
+use super::sharing::{Sharing, SharingLanes};
 use crate::canonical::digest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::secret::scrubbed;
@@ -44,15 +45,19 @@ pub struct Replayer {
     path: PathBuf,
     mode: ReplayMode,
     lanes: Mutex<HashMap<LaneKey, Lane>>,
+    /// The recordings of calls that had several candidates.
+    executions: HashMap<u64, Vec<Arc<Recording>>>,
+    shared: Mutex<SharingLanes>,
     lists: HashMap<String, String>,
     missed: Mutex<Vec<String>>,
 }
 
 impl Replayer {
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
-        let (calls, lists) = read_calls(path)?;
-        let calls: Vec<Arc<Recording>> = calls.into_iter().map(Arc::new).collect();
+        let read = read_cassette(path)?;
+        let calls: Vec<Arc<Recording>> = read.calls.into_iter().map(Arc::new).collect();
         let is_ordered = is_sequential(&calls);
+        let executions = with_several(&calls);
         let mut by_key: HashMap<LaneKey, Vec<Arc<Recording>>> = HashMap::new();
         for call in calls {
             let key = (call.kind, call.name.clone(), call.candidate.clone());
@@ -62,7 +67,9 @@ impl Replayer {
             path: path.to_owned(),
             mode,
             lanes: Mutex::new(lanes(by_key, is_ordered)),
-            lists: joined(lists),
+            executions,
+            shared: Mutex::new(SharingLanes::new(read.shared)),
+            lists: joined(read.lists),
             missed: Mutex::default(),
         })
     }
@@ -75,7 +82,7 @@ impl Replayer {
         self.mode
     }
 
-    pub(super) fn take(&self, call: CallOnTape<'_>) -> Result<Arc<Recording>, HubError> {
+    pub(super) fn take(&self, call: CallOnTape<'_>, hub: Option<i64>) -> Result<Arc<Recording>, HubError> {
         let arguments = scrubbed(call.arguments);
         let digest = digest(&arguments);
         let key = (call.kind, call.name.to_owned(), call.candidate.to_owned());
@@ -85,8 +92,8 @@ impl Replayer {
             None => "no call of it was recorded".to_owned(),
             Some(lane) => {
                 let found = match self.mode {
-                    ReplayMode::Lenient => lane.any(&digest),
-                    ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest),
+                    ReplayMode::Lenient => lane.any(&digest, hub),
+                    ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest, hub),
                 };
                 match found {
                     Some(recording) => return Ok(recording),
@@ -99,6 +106,21 @@ impl Replayer {
             format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
         self.missed.lock().push(text.clone());
         Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+    }
+
+    /// Whether another candidate of the same call answered earlier, and has not in this replay.
+    pub(super) fn is_early(&self, recording: &Recording) -> bool {
+        let others = recording.execution.and_then(|execution| self.executions.get(&execution));
+        others.into_iter().flatten().any(|other| {
+            other.answered_at() < recording.answered_at() && !other.was_stopped() && !other.is_answered()
+        })
+    }
+
+    /// What the next call with these arguments shared; `None` if it was not recorded.
+    pub(super) fn shared(&self, what: &str, digest: &[u8; 32], hub: Option<i64>) -> Option<Sharing> {
+        // As often as wanted means that nothing is counted.
+        let is_counted = self.mode != ReplayMode::Lenient;
+        is_counted.then(|| self.shared.lock().next(what, digest, hub)).flatten()
     }
 
     pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
@@ -126,6 +148,17 @@ impl Replayer {
         };
         ReplayEnd { missed: self.missed.lock().clone(), unused: unused.into_iter().map(sentence).collect() }
     }
+}
+
+fn with_several(calls: &[Arc<Recording>]) -> HashMap<u64, Vec<Arc<Recording>>> {
+    let mut executions: HashMap<u64, Vec<Arc<Recording>>> = HashMap::new();
+    for call in calls {
+        if let Some(execution) = call.execution {
+            executions.entry(execution).or_default().push(call.clone());
+        }
+    }
+    executions.retain(|_, calls| calls.len() > 1);
+    executions
 }
 
 fn lanes(by_key: HashMap<LaneKey, Vec<Arc<Recording>>>, is_ordered: bool) -> HashMap<LaneKey, Lane> {

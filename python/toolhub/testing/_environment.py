@@ -27,8 +27,12 @@ def _replay(path: str, mode: str, report: str) -> None:
     from .cassettes import ReplayError, replay
 
     tape = replay(path, mode).__enter__()  # pyright: ignore[reportArgumentType]
+    process = os.getpid()
 
     def end() -> None:
+        # A fork has a copy of the tape, and nothing to report.
+        if os.getpid() != process:
+            return
         missed: list[str] = []
         unused: list[str] = []
         try:

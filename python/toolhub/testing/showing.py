@@ -28,6 +28,8 @@ def lines_of(path: str) -> Iterator[str]:
                 what = f"{event['tool']} ({event['candidate']}) {_short(event['arguments'])}"
             case "model":
                 what = f"{event['model']} {_short(event['arguments'])}"
+            case "share":
+                what = f"{event['tool']} {_short(event['arguments'])} {event['share']}"
             case "question":
                 what = f"{event['server']} {event['method']} {_short(event['arguments'])}"
             case "list":

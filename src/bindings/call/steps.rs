@@ -115,6 +115,11 @@ impl CallDriver {
                 meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
                 Self::synthesize(slf, result)
             }
+            Consulted::Joined(shared) => {
+                wait.get().stop_waiting(py);
+                let result = copy_of(py, &shared)?;
+                Self::synthesize(slf, result)
+            }
             Consulted::Lead(lead) => {
                 wait.get().stop_waiting(py);
                 this.state.lock().lead = Some(lead);

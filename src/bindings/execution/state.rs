@@ -119,6 +119,8 @@ pub struct Attempt {
     pub taping: Option<Box<Taping>>,
     /// It was answered by this recording.
     pub replayed: Option<Arc<Recording>>,
+    /// The recorded answer is not given yet: those of other candidates may come first.
+    pub is_held: bool,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }
@@ -261,6 +263,7 @@ impl State {
     /// Whether the caller has something to do but wait.
     pub fn has_work(&self) -> bool {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
+            || self.attempts.iter().any(|attempt| attempt.is_held)
     }
 
     /// Where the attempt is that shall stop.

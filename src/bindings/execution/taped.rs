@@ -11,7 +11,7 @@ use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
 use crate::registry::Candidate;
 use crate::shape::content::ImageNotes;
-use crate::tape::{CallOnTape, LineKind, Recording, Tape, TapeStart, TapedAnswer, Taping};
+use crate::tape::{CallOnTape, HubTape, LineKind, Recording, TapeStart, TapedAnswer, Taping};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -25,7 +25,7 @@ impl Execution {
         slf: &Bound<'py, Self>,
         start: AttemptStart,
         prepared: PreparedArguments,
-        tape: &Arc<Tape>,
+        tape: &HubTape,
     ) -> PyResult<InPlace<'py>> {
         let (py, slot, label) = (slf.py(), start.slot, start.candidate.label());
         let name = start.candidate.spec().name.clone();
@@ -91,13 +91,19 @@ impl Execution {
         delay: Option<Duration>,
     ) -> PyResult<()> {
         recording.progress.iter().for_each(|update| Self::progressed(slf, update));
-        slf.get().state.lock().attempts[slot].replayed = Some(recording.clone());
-        let answer = match &recording.answer {
-            TapedAnswer::Output(output) => Ok((**output).clone()),
-            TapedAnswer::Error(error) => Err((**error).clone()),
-            // Another candidate wins, or the caller goes, as when it was recorded.
-            TapedAnswer::Stopped => return Ok(()),
+        let is_held = {
+            let mut state = slf.get().state.lock();
+            let is_alone = state.plan.as_ref().is_none_or(|plan| plan.run.is_sequential());
+            let attempt = &mut state.attempts[slot];
+            attempt.replayed = Some(recording.clone());
+            attempt.is_held = delay.is_none() && !is_alone && !recording.was_stopped();
+            attempt.is_held
         };
+        if is_held {
+            return Ok(());
+        }
+        // Another candidate wins, or the caller goes, as when it was recorded.
+        let Some(answer) = recording.given() else { return Ok(()) };
         match delay {
             Some(delay) => Self::answer_later(slf, slot, answer, delay),
             None => {
@@ -105,6 +111,59 @@ impl Execution {
                 Ok(())
             }
         }
+    }
+
+    /// Whether this is the answer of a recording that others may come before.
+    pub(super) fn hold_replayed(&self, slot: usize) -> bool {
+        let mut state = self.state.lock();
+        let is_open = state
+            .plan
+            .as_ref()
+            .is_some_and(|plan| !plan.run.is_sequential() && plan.run.fate(slot) == Fate::Running);
+        let attempt = state.attempts.get_mut(slot).filter(|one| is_open && one.replayed.is_some());
+        attempt.is_some_and(|attempt| {
+            attempt.is_held = true;
+            // The wait for it is over.
+            attempt.state = AttemptState::Nothing;
+            true
+        })
+    }
+
+    /// Candidates that ran side by side answer in the order in which they did, once all of them have begun. False if there is
+    /// no answer to give, or an earlier one is still to come.
+    pub(super) fn give_held_answer(slf: &Bound<'_, Self>) -> bool {
+        let next = {
+            let mut state = slf.get().state.lock();
+            let Some(plan) = &state.plan else { return false };
+            let held = |(slot, attempt): (usize, &Attempt)| {
+                let is_open = attempt.is_held && plan.run.fate(slot) == Fate::Running;
+                attempt.replayed.clone().filter(|_| is_open).map(|recording| (slot, recording))
+            };
+            let attempts = state.attempts.iter().enumerate();
+            let Some((slot, recording)) = attempts
+                .filter_map(held)
+                .min_by(|(_, one), (_, other)| one.answered_at().total_cmp(&other.answered_at()))
+            else {
+                return false;
+            };
+            let is_coming = |(slot, attempt): (usize, &Attempt)| {
+                let is_given_up = attempt.replayed.as_ref().is_some_and(|one| one.was_stopped());
+                !attempt.is_held && !is_given_up && plan.run.fate(slot) == Fate::Running
+            };
+            let more_come = plan.run.is_hedging() || state.attempts.iter().enumerate().any(is_coming);
+            let tape = plan.tape.as_ref().map(|one| &one.tape);
+            if more_come && tape.is_some_and(|tape| tape.is_early(&recording)) {
+                return false;
+            }
+            state.attempts[slot].is_held = false;
+            (slot, recording)
+        };
+        let (slot, recording) = next;
+        recording.answered();
+        if let Some(answer) = recording.given() {
+            slf.get().answered(slf.py(), slot, answer);
+        }
+        true
     }
 
     fn answer_later(slf: &Bound<'_, Self>, slot: usize, answer: Answer, delay: Duration) -> PyResult<()> {
