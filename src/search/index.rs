@@ -204,7 +204,13 @@ impl Index {
         };
         match self.documents.get_mut(slot as usize) {
             Some(free) => *free = Some(document),
-            None => self.documents.push(Some(document)),
+            None => {
+                // By a quarter: twice the room would be the largest part of the index.
+                if self.documents.len() == self.documents.capacity() {
+                    self.documents.reserve_exact(self.documents.len() / 4 + 16);
+                }
+                self.documents.push(Some(document));
+            }
         }
         let (documents, hasher) = (&self.documents, &self.hasher);
         let hash = |slot: &DocumentSlot| {
