@@ -10,13 +10,18 @@
 //!              └─ Missed(HubError): nothing runs; nothing that was recorded fits
 //! ```
 //!
+//! A tool that a recording answers does not run, so the calls inside it are not made: see `nested`. What a program would leave
+//! to chance comes out as it was recorded: see [`Tape::draw`].
+//!
 //! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
 //! everything before it is written, and out of the arguments of a replayed call before they are compared.
 
+mod chance;
 mod clock;
 mod difference;
 mod lanes;
 mod line;
+mod nested;
 mod reading;
 mod recorder;
 mod replayer;
@@ -24,6 +29,7 @@ mod replayer;
 pub use clock::{read_timestamp, timestamp};
 pub use difference::{first_difference, first_difference_in};
 pub use line::{CallOnTape, LineKind, TapedAnswer, VERSION};
+pub use nested::OuterCall;
 pub use reading::{Recording, read_events};
 pub use recorder::{Recorder, Taping, finish_cut};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
@@ -143,6 +149,31 @@ impl Tape {
                 Ok(recording) => TapeStart::Replayed(recording),
                 Err(miss) => TapeStart::Missed(miss),
             },
+        }
+    }
+
+    /// Whether a recording answers a call of this provider with these arguments.
+    pub fn answers(&self, name: &str, candidate: &str, arguments: &Value) -> bool {
+        match &self.deck {
+            Deck::Record(_) => false,
+            Deck::Replay(replayer) => replayer.has(name, candidate, arguments),
+        }
+    }
+
+    /// The error of a replayed call that nothing answers any more.
+    pub fn unanswered(&self, recording: &Recording) -> Option<HubError> {
+        match &self.deck {
+            Deck::Record(_) => None,
+            Deck::Replay(replayer) => Some(replayer.unanswered(recording)),
+        }
+    }
+
+    /// What stands for chance: 64 hexadecimal digits, the same for the same parts in a recording and its replays. `None` for a
+    /// cassette of an earlier version.
+    pub fn draw(&self, parts: &[&str]) -> Option<String> {
+        match &self.deck {
+            Deck::Record(recorder) => Some(recorder.chance().draw(parts)),
+            Deck::Replay(replayer) => replayer.chance().map(|chance| chance.draw(parts)),
         }
     }
 

@@ -294,6 +294,11 @@ impl Run {
         self.one_by_one || self.slots.len() == 1
     }
 
+    /// Whether another candidate starts when some time has passed.
+    pub fn is_hedging(&self) -> bool {
+        self.hedge_at.is_some()
+    }
+
     /// When this candidate must be stopped: its timeout or the deadline, whichever comes first.
     pub fn expires(&self, slot: usize) -> Option<Instant> {
         let own = self.slots[slot].started.map(|started| started + self.slots[slot].timeout);

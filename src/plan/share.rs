@@ -26,8 +26,8 @@ pub struct ShareKey {
     options: CallOptions,
     validate: bool,
     coerce: bool,
-    /// A replay shares nothing with other calls.
-    replay: Option<u64>,
+    /// The calls of a tape share nothing with others.
+    tape: Option<u64>,
 }
 
 /// How a shared run ended.
@@ -63,7 +63,7 @@ impl CallPlan {
             options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
             validate: sharing.validate,
             coerce: sharing.coerce,
-            replay: self.replay().map(|replay| replay.number),
+            tape: self.tape_number(),
         };
         let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);
         Some(Shareable { key, cache_ttl, single_flight, time })

@@ -79,6 +79,12 @@ impl Lane {
         Some(self.take(at))
     }
 
+    /// Whether there is one with these arguments that is not used, or may be used again.
+    pub fn has(&self, digest: &[u8; 32], is_repeated: bool) -> bool {
+        let equal = self.by_arguments.get(digest);
+        equal.is_some_and(|equal| is_repeated || equal.places.iter().any(|at| !self.used[*at]))
+    }
+
     fn unused_place(&mut self, digest: &[u8; 32]) -> Option<usize> {
         let equal = self.by_arguments.get_mut(digest)?;
         while equal.places.get(equal.head).is_some_and(|at| self.used[*at]) {

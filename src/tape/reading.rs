@@ -23,10 +23,14 @@ pub struct Recording {
     pub ended: u64,
     /// The same for the candidates of one call.
     pub execution: Option<u64>,
+    /// The beginning of the call whose tool made this one.
+    pub inside: Option<u64>,
     /// In milliseconds from the beginning of the recording.
     pub at: f64,
     pub ms: f64,
     pub progress: Vec<Value>,
+    /// Whether it was given up because another candidate of its call had answered.
+    pub was_beaten: bool,
     pub answer: TapedAnswer,
     pub line: usize,
 }
@@ -34,6 +38,10 @@ pub struct Recording {
 impl Recording {
     pub fn was_stopped(&self) -> bool {
         self.answer == TapedAnswer::Stopped
+    }
+
+    pub fn has_succeeded(&self) -> bool {
+        matches!(self.answer, TapedAnswer::Output(_))
     }
 
     pub fn took(&self) -> Duration {
@@ -217,9 +225,11 @@ impl<'a> LineFields<'a> {
             began,
             ended,
             execution: self.event.get("call").and_then(Value::as_u64),
+            inside: self.event.get("inside").and_then(Value::as_u64),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,
+            was_beaten: false,
             answer: self.answer()?,
             line,
         })

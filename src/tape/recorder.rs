@@ -1,10 +1,12 @@
 //! Writes calls to a file.
 
+use super::chance::Chance;
 use super::clock::{milliseconds, timestamp};
 use super::line::{
     CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
     TapedAnswer, VERSION,
 };
+use super::nested::OuterCall;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use crate::secret::{scrubbed, scrubbed_text};
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Recorder {
     path: PathBuf,
     begun: Instant,
+    chance: Chance,
     /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
     moments: AtomicU64,
     sink: Mutex<CassetteSink>,
@@ -66,17 +69,22 @@ impl Recorder {
         let recorder = Recorder {
             path: path.to_owned(),
             begun: Instant::now(),
+            chance: Chance::new(),
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
             listed: Mutex::default(),
         };
         let time = timestamp(SystemTime::now());
-        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
+        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION"), "nonce": recorder.chance.nonce()}));
         Ok(recorder)
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn chance(&self) -> &Chance {
+        &self.chance
     }
 
     /// Ends the recording; returns how many events it has. What ends later is not written.
@@ -86,7 +94,13 @@ impl Recorder {
             &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
         );
         let mut sink = self.sink.lock();
-        sink.file = None;
+        if sink.file.take().is_some_and(|file| !is_file_of(&file, &self.path)) {
+            let path = self.path.display();
+            let gone = format!(
+                "The cassette '{path}' was removed or replaced while it was recorded; record it again."
+            );
+            sink.trouble.get_or_insert(gone);
+        }
         sink.trouble.take().map_or(Ok(events), Err)
     }
 
@@ -102,6 +116,7 @@ impl Recorder {
             arguments: scrubbed(call.arguments),
             principal: call.principal.to_owned(),
             execution: call.execution,
+            inside: call.inside.and_then(|outer| outer.number_in(self)),
             is_late: false,
             began: self.moments.fetch_add(1, Ordering::Relaxed),
             at: Instant::now(),
@@ -155,6 +170,7 @@ impl Recorder {
             ended: self.moments.fetch_add(1, Ordering::Relaxed),
             at: milliseconds(taping.at.saturating_duration_since(self.begun)),
             call: taping.execution.map(|begun| nanoseconds(begun.saturating_duration_since(self.begun))),
+            inside: taping.inside,
             late: taping.is_late,
             progress: &progress,
             result,
@@ -185,6 +201,21 @@ impl Recorder {
         if let Err(error) = written {
             sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
         }
+    }
+}
+
+/// Whether an open file is still the one at this path.
+fn is_file_of(file: &File, path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        found.is_file()
     }
 }
 
@@ -254,6 +285,7 @@ pub struct Taping {
     arguments: Value,
     principal: String,
     execution: Option<Instant>,
+    inside: Option<u64>,
     is_late: bool,
     began: u64,
     at: Instant,
@@ -263,6 +295,11 @@ pub struct Taping {
 }
 
 impl Taping {
+    /// What the calls that its tool makes are told of it.
+    pub fn as_outer(&self) -> OuterCall {
+        OuterCall::new(&self.recorder, self.began)
+    }
+
     /// The tool has told how far it is.
     pub fn progressed(&self, update: &Value) {
         self.progress.lock().push(update.clone());

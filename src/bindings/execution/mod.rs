@@ -185,7 +185,13 @@ impl Executor for AsyncioExecutor<'_, '_> {
         {
             this.interrupt(interrupt);
         }
-        this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
+        loop {
+            let action =
+                this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action());
+            if action != Action::Wait || !Execution::fail_unanswered(self.0) {
+                return action;
+            }
+        }
     }
 
     fn start(&mut self, slot: usize) -> PyResult<Option<Step>> {
