@@ -298,8 +298,8 @@ impl Hub {
         now: Instant,
     ) -> Box<PlannedRun> {
         let (what, tape) = (candidate.spec().name.clone(), self.tape());
-        let replay = tape.as_ref().and_then(|tape| tape.memory.as_ref());
-        let candidate = replay.map_or_else(|| candidate.clone(), |replay| replay.candidate(&candidate));
+        let learning = tape.as_ref().map(|tape| &tape.learning);
+        let candidate = learning.map_or_else(|| candidate.clone(), |learning| learning.candidate(&candidate));
         self.plan((what, tape), None, (Candidates::from_iter([candidate]), 1), options, now)
     }
 
@@ -313,7 +313,10 @@ impl Hub {
         let separate = separate(&tape, &snapshot);
         let snapshot = separate.as_ref().unwrap_or(&snapshot);
         let wanted = self.wanted(options);
-        let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
+        let (candidates, healthy) = match self.taped_order(&tape, tag) {
+            Some(mut drawn) => select::by_capability(snapshot, tag, wanted, &mut drawn, now),
+            None => select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now),
+        };
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -444,7 +447,7 @@ impl Hub {
     }
 }
 
-/// The snapshot with the statistics of a replay, for a call that a tape answers.
+/// The snapshot with the statistics of a tape, for a call that belongs to one.
 fn separate(tape: &Option<CallTape>, snapshot: &Arc<Snapshot>) -> Option<Arc<Snapshot>> {
-    tape.as_ref()?.memory.as_ref().map(|replay| replay.snapshot(snapshot))
+    tape.as_ref().map(|tape| tape.learning.snapshot(snapshot))
 }

@@ -22,7 +22,7 @@ pub use kinds::known_secrets;
 pub use names::{LABELS, is_secret_name};
 pub use places::is_secret_flag;
 pub(crate) use redactor::Redactor;
-pub use scrub::{scrubbed, scrubbed_text};
+pub use scrub::{has_placeholder, scrubbed, scrubbed_text};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

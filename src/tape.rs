@@ -2,7 +2,7 @@
 //!
 //! A *tape* is one process-wide switch, off by default; when it is off a call pays for one load of a flag. A call belongs to
 //! the tape that [`current`] gives when it is planned, and a question to a model to that of the moment. When a candidate
-//! has passed its checks and limits and is about to be called, [`Tape::begin`] answers with one of three things:
+//! has passed its checks and limits and is about to be called, [`HubTape::begin`] answers with one of three things:
 //!
 //! ```text
 //!              ┌─ Recording(Taping): the call runs; `Taping::end` writes one line, dropping it writes "stopped"
@@ -16,60 +16,47 @@
 //! A tape belongs to the process that put it in. A fork has a copy of it: what it does is not recorded, and in a replay it
 //! gets its answers from the copy, so that nothing runs.
 //!
+//! A tool that a recording answers does not run, so the calls inside it are not made: see `nested`. What a program would leave
+//! to chance comes out as it was recorded: see [`HubTape::draw`].
+//!
 //! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
 //! everything before it is written, and out of the arguments of a replayed call before they are compared.
 
+mod chance;
 mod clock;
+mod deck;
 mod difference;
+mod hub_numbers;
 mod hub_tape;
 mod lanes;
 mod line;
+mod nested;
 mod reading;
 mod recorder;
 mod replayer;
 mod sharing;
 
 pub use clock::{read_timestamp, timestamp};
+pub use deck::{Deck, Tape, TapeStart};
 pub use difference::{first_difference, first_difference_in};
-pub use hub_tape::{HubTape, number_hub};
+pub use hub_numbers::number_hub;
+pub use hub_tape::{HubTape, SharedCall};
 pub use line::{CallOnTape, LineKind, TapedAnswer, VERSION};
+pub use nested::OuterCall;
 pub use reading::{Recording, read_events};
 pub use recorder::{Recorder, Taping, finish_cut};
 pub use replayer::{ReplayEnd, ReplayMode, Replayer};
-pub use sharing::{SharedCall, Sharing};
+pub use sharing::Sharing;
 
 use crate::error::HubError;
 use arc_swap::ArcSwapOption;
-use hub_tape::HubNumbers;
+use hub_numbers::HubNumbers;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static CURRENT: ArcSwapOption<Tape> = ArcSwapOption::const_empty();
-
-/// What happens to calls at present.
-pub struct Tape {
-    /// The only hub that is meant; `None` for all.
-    hub: Option<u64>,
-    deck: Deck,
-    hubs: HubNumbers,
-    /// The process that put it in.
-    process: u32,
-}
-
-/// What a tape does.
-pub enum Deck {
-    Record(Arc<Recorder>),
-    Replay(Replayer),
-}
-
-/// What becomes of a call.
-pub enum TapeStart {
-    Recording(Taping),
-    Replayed(Arc<Recording>),
-    Missed(HubError),
-}
 
 /// The tape for calls of this hub, or for what belongs to none; `None` if there is none.
 #[inline]
@@ -143,20 +130,4 @@ pub fn is_recording() -> bool {
 fn current_of_any() -> Option<Arc<Tape>> {
     let tape = IS_ON.load(Ordering::Relaxed).then(|| CURRENT.load_full()).flatten();
     tape.filter(|tape| tape.is_replay() || tape.is_own())
-}
-
-impl Tape {
-    pub fn deck(&self) -> &Deck {
-        &self.deck
-    }
-
-    /// Whether this process put it in, and not one that this is a fork of.
-    fn is_own(&self) -> bool {
-        self.process == std::process::id()
-    }
-
-    /// Whether it answers calls, so that nothing happens.
-    pub fn is_replay(&self) -> bool {
-        matches!(self.deck, Deck::Replay(_))
-    }
 }

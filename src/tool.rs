@@ -68,6 +68,8 @@ pub struct CallContext {
     /// The slots of the limits that the call has passed. A tool whose work may go on after its future has ended holds them until
     /// the work has ended.
     pub permits: Option<Weak<dyn Any + Send + Sync>>,
+    /// The call as those inside its tool know it, if it is recorded.
+    pub on_tape: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl CallContext {
@@ -79,6 +81,7 @@ impl CallContext {
             retried: None,
             held: Arc::default(),
             permits: None,
+            on_tape: None,
         }
     }
 }

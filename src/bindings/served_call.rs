@@ -29,6 +29,7 @@ use crate::limit::{Lender, Permits};
 use crate::model::{Arguments, Meaning, ToolOutput};
 use crate::shape::content;
 use crate::stats::AbandonedCall;
+use crate::tape::OuterCall;
 use crate::tool::CallContext;
 use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
@@ -162,7 +163,8 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
     let called = tool.clone();
     let made = (|| {
         let context = place.context(py)?;
-        let around = CallsAround::default().lending(lender);
+        let outer = ctx.on_tape.as_ref().and_then(|outer| outer.downcast_ref::<OuterCall>()).cloned();
+        let around = CallsAround::default().lending(lender).recorded_in(outer);
         slots::enter(&context, slots::hold(py, around)?)?;
         scope.enter(&context)?;
         span_context::enter_span(&context, &ctx.extras.meta)?;

@@ -3,6 +3,7 @@
 
 use super::once::{ForkSafeOnce, intern};
 use crate::limit::Lender;
+use crate::tape::OuterCall;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
@@ -15,6 +16,8 @@ pub type RunningMark = Arc<()>;
 pub struct CallsAround {
     /// The slots that it may borrow.
     pub lender: Option<Arc<Lender>>,
+    /// The nearest one that is being recorded.
+    pub outer: Option<OuterCall>,
     /// The functions that each have a thread of a pool. A task may outlive the function that started it, so some may have
     /// ended.
     on_threads: Arc<[Weak<()>]>,
@@ -23,14 +26,19 @@ pub struct CallsAround {
 impl CallsAround {
     /// The same, with other slots to borrow.
     pub fn lending(&self, lender: Option<Arc<Lender>>) -> Self {
-        CallsAround { lender, on_threads: self.on_threads.clone() }
+        CallsAround { lender, ..self.clone() }
+    }
+
+    /// The same, inside a call that is recorded.
+    pub fn recorded_in(self, outer: Option<OuterCall>) -> Self {
+        CallsAround { outer: outer.or(self.outer), ..self }
     }
 
     /// For calls inside a function that runs on a thread.
     pub fn within_function(&self, mark: &RunningMark) -> Self {
         let own = std::iter::once(Arc::downgrade(mark));
         let on_threads = self.running().cloned().chain(own).collect();
-        CallsAround { lender: self.lender.clone(), on_threads }
+        CallsAround { on_threads, ..self.clone() }
     }
 
     /// The number of functions that wait on their threads for this call.

@@ -3,6 +3,7 @@
 use super::errors::tool_error;
 use super::hub::PyHub;
 use super::json;
+use super::slots;
 use crate::error::{ErrorKind, HubError, UpstreamError};
 use crate::model::ToolOutput;
 use crate::secret;
@@ -79,6 +80,7 @@ pub fn is_replaying() -> bool {
 pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<TapedQuestion>> {
     let Some(tape) = tape::current(None) else { return Ok(None) };
     let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
+    let around = slots::current(request.py())?;
     match tape.begin(CallOnTape {
         kind: LineKind::Model,
         name: model,
@@ -86,6 +88,7 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
         arguments,
         principal: "",
         execution: None,
+        inside: around.outer.as_ref(),
         listed: None,
     }) {
         TapeStart::Recording(taping) => {

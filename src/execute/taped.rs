@@ -43,6 +43,7 @@ impl TapedCall {
             arguments,
             principal,
             execution,
+            inside: None,
             listed,
         }) {
             TapeStart::Missed(miss) => TapedCall::Missed(Box::new(miss)),
@@ -95,6 +96,7 @@ async fn recorded(
 ) -> Result<ToolOutput, HubError> {
     let taping = Arc::new(taping);
     let mut context = context.clone();
+    context.on_tape = Some(Arc::new(taping.as_outer()));
     context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
     let answer = candidate.tool.call(args, &context).await;
     let was_stopped = context.cancel.is_cancelled();

@@ -1,6 +1,6 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
-use super::replay_memory::ReplaySlot;
+use super::replay_memory::TapeSlot;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
@@ -54,7 +54,7 @@ pub struct HubLedger {
     pub(super) path: OnceLock<PathBuf>,
     /// The hash of a definition, by the address of its tool.
     pub(super) definitions: Mutex<HashMap<usize, HashedDefinition>>,
-    pub(super) replay: ReplaySlot,
+    pub(super) taped: TapeSlot,
 }
 
 /// The most definitions whose hash is remembered.

@@ -6,9 +6,10 @@
 //! empty and goes with the tape, so each replay of a program starts like the first one.
 //!
 //! ```text
-//! call ─► Hub::tape ─┬─ no tape, or one that records: the ledger, registry and cache of the hub
+//! call ─► Hub::tape ─┬─ no tape: the ledger, registry and cache of the hub
+//!                    ├─ a tape that records: the ledger of the hub, and TapeLearning, which begins empty and passes on to the hub
 //!                    └─ a tape that answers: ReplayMemory: a ledger in memory, a copy of the registry with statistics of
-//!                       its own, a number that keeps its cached results apart
+//!                       its own (TapeLearning), a number that keeps its cached results apart
 //! ```
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -23,8 +24,18 @@ use std::sync::{Arc, Weak};
 #[derive(Clone)]
 pub struct CallTape {
     pub tape: HubTape,
+    /// What the call knows and learns of candidates.
+    pub learning: Arc<TapeLearning>,
     /// What the call knows and learns, if the tape answers it.
     pub memory: Option<Arc<ReplayMemory>>,
+}
+
+/// The statistics of candidates while a tape is in. They begin empty in a recording too, because a replay cannot know what the
+/// hub had learnt before it.
+pub struct TapeLearning {
+    /// No other tape of this process has it. It keeps cached results apart.
+    pub number: u64,
+    registry: Mutex<SeparateRegistry>,
 }
 
 /// Takes the place of what a hub keeps while a tape answers its calls.
@@ -32,31 +43,42 @@ pub struct ReplayMemory {
     /// No other replay of this process has it.
     pub number: u64,
     pub ledger: Arc<Ledger>,
-    registry: Mutex<SeparateRegistry>,
 }
 
-#[derive(Default)]
 struct SeparateRegistry {
     stats: SeparateStats,
     /// The copy of the newest snapshot that was asked for, and that snapshot.
     copy: Option<(Arc<Snapshot>, Arc<Snapshot>)>,
 }
 
-/// The memory of the last replay of a hub.
-pub(super) type ReplaySlot = Mutex<Option<(Weak<Tape>, Arc<ReplayMemory>)>>;
+/// What the calls of a hub share while a tape is in.
+#[derive(Clone)]
+pub(super) struct TapeMemory {
+    pub learning: Arc<TapeLearning>,
+    pub replay: Option<Arc<ReplayMemory>>,
+}
+
+/// The memory of the last tape of a hub.
+pub(super) type TapeSlot = Mutex<Option<(Weak<Tape>, TapeMemory)>>;
 
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
-impl ReplayMemory {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(ReplayMemory {
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
-            ledger: Ledger::new(None),
-            registry: Mutex::default(),
-        })
+impl TapeMemory {
+    pub fn new(tape: &Tape) -> Self {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let is_replay = tape.is_replay();
+        // What is recorded has happened, so the hub learns it too.
+        let stats = if is_replay { SeparateStats::default() } else { SeparateStats::passing_on() };
+        let registry = Mutex::new(SeparateRegistry { stats, copy: None });
+        TapeMemory {
+            learning: Arc::new(TapeLearning { number, registry }),
+            replay: is_replay.then(|| Arc::new(ReplayMemory { number, ledger: Ledger::new(None) })),
+        }
     }
+}
 
-    /// A snapshot with the statistics of this replay.
+impl TapeLearning {
+    /// A snapshot with the statistics of this tape.
     pub(super) fn snapshot(&self, of: &Arc<Snapshot>) -> Arc<Snapshot> {
         let mut registry = self.registry.lock();
         let SeparateRegistry { stats, copy } = &mut *registry;
@@ -73,7 +95,7 @@ impl ReplayMemory {
         made
     }
 
-    /// A candidate that is not registered, with the statistics of this replay.
+    /// A candidate that is not registered, with the statistics of this tape.
     pub(super) fn candidate(&self, of: &Arc<Candidate>) -> Arc<Candidate> {
         self.registry.lock().stats.candidate(of)
     }

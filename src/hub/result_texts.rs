@@ -50,10 +50,10 @@ impl ResultTexts {
         let _ = self.store.set(store);
     }
 
-    /// Keeps a text and returns its handle, which only this reader can use. A text that exceeds the limit on its own replaces
+    /// Keeps a text and returns its handle, which only this reader can use: the given one, or a new one. A text that exceeds the limit on its own replaces
     /// all others.
-    pub fn keep(&self, text: &str, reader: Option<&Principal>) -> String {
-        let handle = self.keep_here(text, reader);
+    pub fn keep(&self, text: &str, reader: Option<&Principal>, handle: Option<String>) -> String {
+        let handle = self.keep_here(text, reader, handle);
         let key = key(&handle, reader);
         if let Some(store) = self.store.get().filter(|store| store.keeps_results()) {
             store.keep(&key, text.to_owned());
@@ -62,8 +62,8 @@ impl ResultTexts {
     }
 
     /// The same in memory alone.
-    pub fn keep_here(&self, text: &str, reader: Option<&Principal>) -> String {
-        let handle = new_handle();
+    pub fn keep_here(&self, text: &str, reader: Option<&Principal>, handle: Option<String>) -> String {
+        let handle = handle.unwrap_or_else(new_handle);
         self.memory.lock().insert(key(&handle, reader).into_owned(), text.into());
         handle
     }
@@ -94,6 +94,11 @@ impl ResultTexts {
 
 impl TextMemory {
     fn insert(&mut self, handle: String, text: Arc<str>) {
+        // A tape gives the same text the same handle.
+        if let Some((used, before)) = self.texts.remove(&handle) {
+            self.order.remove(&used);
+            self.bytes -= before.len();
+        }
         self.bytes += text.len();
         self.uses += 1;
         self.order.insert(self.uses, handle.clone());
@@ -124,6 +129,11 @@ fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
         None => Cow::Borrowed(first_line),
         Some(reader) => Cow::Owned(format!("{first_line}\n{}", reader.id)),
     }
+}
+
+/// A handle that follows from what a tape has drawn.
+pub fn drawn_handle(digits: &str) -> String {
+    format!("r_{}", digits.get(..2 * HANDLE_BYTES).unwrap_or(digits))
 }
 
 fn new_handle() -> String {
@@ -160,7 +170,7 @@ mod tests {
     #[test]
     fn pages_count_characters_and_end_at_the_end() {
         let texts = ResultTexts::default();
-        let handle = texts.keep("天气很好 today", None);
+        let handle = texts.keep("天气很好 today", None, None);
         let page = |offset, limit| {
             texts.page(&handle, (offset, limit), None, Lang::En).map(|page| (page.text, page.end))
         };
@@ -173,11 +183,11 @@ mod tests {
     #[test]
     fn the_least_recently_used_text_is_dropped() {
         let texts = ResultTexts::default();
-        let first = texts.keep("first", None);
-        let second = texts.keep("second", None);
+        let first = texts.keep("first", None, None);
+        let second = texts.keep("second", None, None);
         for _ in 0..MAX_TEXTS - 1 {
             assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
-            texts.keep("x", None);
+            texts.keep("x", None, None);
         }
         assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
         let error = texts.page(&second, (0, 1), None, Lang::En).err();

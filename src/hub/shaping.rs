@@ -95,8 +95,8 @@ impl Hub {
             return ShapedText { text: shown.text, cut: None };
         }
         let handle = match self.replaying() {
-            Some(_) => self.texts.keep_here(full, reader),
-            None => self.texts.keep(full, reader),
+            Some(_) => self.texts.keep_here(full, reader, self.taped_handle(full, reader)),
+            None => self.texts.keep(full, reader, self.taped_handle(full, reader)),
         };
         let total = full.chars().count();
         // The longest possible hint.

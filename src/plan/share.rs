@@ -30,7 +30,9 @@ pub struct ShareKey {
     options: CallOptions,
     validate: bool,
     coerce: bool,
-    /// A replay shares nothing with other calls.
+    /// The calls of a tape share nothing with others.
+    tape: Option<u64>,
+    /// The number of the replay that answers it.
     replay: Option<u64>,
 }
 
@@ -70,6 +72,7 @@ impl CallPlan {
             options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
             validate: sharing.validate,
             coerce: sharing.coerce,
+            tape: self.tape_number(),
             replay: self.replay().map(|replay| replay.number),
         };
         let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);

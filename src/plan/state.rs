@@ -30,6 +30,8 @@ pub struct CallPlan {
     pub(super) recall: RecallState,
     /// What the call knows and learns if a tape answers it; decided with its first candidates.
     pub(super) replay: Option<Option<Arc<ReplayMemory>>>,
+    /// The number of the tape that it belongs to.
+    tape_number: Option<u64>,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
     pub(super) is_forbidden: bool,
@@ -80,6 +82,7 @@ impl CallPlan {
             unreachable: None,
             approval: ApprovalState::Open,
             is_forbidden: false,
+            tape_number: None,
         }
     }
 
@@ -88,10 +91,16 @@ impl CallPlan {
         self.replay.as_ref()?.as_ref()
     }
 
+    /// What keeps the cached results of a tape apart.
+    pub(super) fn tape_number(&self) -> Option<u64> {
+        self.tape_number
+    }
+
     /// A call that has begun with a tape, or without one, is not made otherwise.
     pub(super) fn keep_tape(&mut self, planned: &PlannedRun) -> Result<(), HubError> {
         let number = |replay: Option<&Arc<ReplayMemory>>| replay.map(|replay| replay.number);
         let now = planned.replay();
+        self.tape_number = planned.tape.as_ref().map(|tape| tape.learning.number);
         match &self.replay {
             Some(before) if number(before.as_ref()) != number(now) => {
                 Err(between_tapes(self.request.target.name()))

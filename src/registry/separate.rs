@@ -15,13 +15,25 @@ type Separate<T> = HashMap<usize, (Arc<T>, Arc<T>)>;
 pub struct SeparateStats {
     stats: Separate<CandidateStats>,
     last_success: Separate<AtomicU64>,
+    /// Whether the originals learn it too.
+    is_passed_on: bool,
 }
 
 impl SeparateStats {
+    /// The originals learn what the copies do.
+    pub fn passing_on() -> Self {
+        SeparateStats { is_passed_on: true, ..SeparateStats::default() }
+    }
+
     /// A copy of a candidate.
     pub fn candidate(&mut self, of: &Arc<Candidate>) -> Arc<Candidate> {
         let key = Arc::as_ptr(&of.stats) as usize;
-        let (_, stats) = self.stats.entry(key).or_insert_with(|| (of.stats.clone(), Arc::default()));
+        let is_passed_on = self.is_passed_on;
+        let fresh = || match is_passed_on {
+            true => Arc::new(CandidateStats::passing_on(of.stats.clone())),
+            false => Arc::default(),
+        };
+        let (_, stats) = self.stats.entry(key).or_insert_with(|| (of.stats.clone(), fresh()));
         Arc::new(Candidate {
             id: of.id,
             source: of.source,
@@ -39,7 +51,8 @@ impl SeparateStats {
         let fresh = || (of.last_success.clone(), Arc::new(AtomicU64::new(NO_CANDIDATE)));
         let last_success = self.last_success.entry(key).or_insert_with(fresh).1.clone();
         let candidates = of.candidates.iter().map(|one| self.candidate(one)).collect();
-        NameEntry { candidates, last_success, ..of.clone() }
+        let passed_on = self.is_passed_on.then(|| of.last_success.clone());
+        NameEntry { candidates, last_success, passed_on, ..of.clone() }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct NameEntry {
     pub changed_at: u64,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
     pub(super) last_success: Arc<AtomicU64>,
+    /// The last success of the entry that this is a copy of, if that one learns from this one.
+    pub(super) passed_on: Option<Arc<AtomicU64>>,
 }
 
 impl NameEntry {
@@ -53,6 +55,9 @@ impl NameEntry {
         let changed = self.last_success.load(Ordering::Relaxed) != id;
         if changed {
             self.last_success.store(id, Ordering::Relaxed);
+        }
+        if let Some(original) = &self.passed_on {
+            original.store(id, Ordering::Relaxed);
         }
         changed
     }
@@ -187,6 +192,7 @@ impl Snapshot {
                     position: candidate.id,
                     changed_at: 0,
                     last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),
+                    passed_on: None,
                 }
             }
         };

@@ -7,7 +7,7 @@ use super::literals::read_literal;
 use super::markup::{encoded, in_digests, in_elements, in_pairs, in_rows, labelled};
 use super::names::{LABELS, NameStrength, is_secret_name, name_strength};
 use super::places::{SecretPlace, name_before, word_end};
-use super::signs::{Sign, signs_in};
+use super::signs::{SecretSign, signs_in};
 use super::values::{
     is_named_secret, is_ordinary, is_placeholder, is_secret_number, looks_random, placeholder_end, quotation,
 };
@@ -29,18 +29,18 @@ const SHORTEST_TOLD: usize = 8;
 type SecretReader = fn(&str, &mut Vec<SecretPlace>);
 
 /// The ways of finding secrets, and the sign without which a text has none for it.
-const READERS: &[(Sign, SecretReader)] = &[
-    (Sign::Named, named),
-    (Sign::Told, told),
-    (Sign::Bearer, after_bearer),
-    (Sign::Address, in_addresses),
-    (Sign::Flag, after_flags),
-    (Sign::Element, in_elements),
-    (Sign::Label, labelled),
-    (Sign::Row, in_rows),
-    (Sign::Encoded, encoded),
-    (Sign::Digest, in_digests),
-    (Sign::Pair, in_pairs),
+const READERS: &[(SecretSign, SecretReader)] = &[
+    (SecretSign::Named, named),
+    (SecretSign::Told, told),
+    (SecretSign::Bearer, after_bearer),
+    (SecretSign::Address, in_addresses),
+    (SecretSign::Flag, after_flags),
+    (SecretSign::Element, in_elements),
+    (SecretSign::Label, labelled),
+    (SecretSign::Row, in_rows),
+    (SecretSign::Encoded, encoded),
+    (SecretSign::Digest, in_digests),
+    (SecretSign::Pair, in_pairs),
 ];
 
 /// The secrets in a text, each under the name or in the place that makes it one:

@@ -8,7 +8,9 @@ use super::in_text::places_in;
 use super::kinds::known_secrets;
 use super::names::{LABELS, NameStrength, name_strength};
 use super::places::is_secret_flag;
-use super::values::{is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random};
+use super::values::{
+    is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random, placeholder_end,
+};
 use aho_corasick::AhoCorasick;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -19,6 +21,16 @@ const SHORTEST_REPEATED: usize = 8;
 const LONGEST_REPEATED: usize = 500;
 /// So many secrets of one text are looked for again.
 const MOST_REPEATED: usize = 200;
+
+/// Whether a placeholder stands in this value.
+pub fn has_placeholder(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.match_indices('[').any(|(at, _)| placeholder_end(&text[at..]).is_some()),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Object(map) => map.values().any(has_placeholder),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
 
 /// The value with placeholders for secrets. A second run changes nothing.
 pub fn scrubbed(mut value: Value) -> Value {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// One for each way of finding secrets.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sign {
+pub(super) enum SecretSign {
     Named,
     Told,
     Bearer,
@@ -20,34 +20,34 @@ pub(super) enum Sign {
 }
 
 /// In any case of letters.
-const SIGNS: &[(&str, Sign)] = &[
-    ("=", Sign::Named),
-    (":", Sign::Named),
-    ("：", Sign::Named),
-    ("assword ", Sign::Told),
-    (" is ", Sign::Told),
-    (" is:", Sign::Told),
-    (" was ", Sign::Told),
-    (" was:", Sign::Told),
-    (" to ", Sign::Told),
-    (" to:", Sign::Told),
-    ("是", Sign::Told),
-    ("为", Sign::Told),
-    ("bearer", Sign::Bearer),
-    ("://", Sign::Address),
-    ("-", Sign::Flag),
-    ("</", Sign::Element),
-    ("value", Sign::Label),
-    ("|", Sign::Row),
-    ("%3d", Sign::Encoded),
-    ("%3a", Sign::Encoded),
-    ("digest ", Sign::Digest),
-    ("('", Sign::Pair),
-    ("(\"", Sign::Pair),
-    ("(\\", Sign::Pair),
-    ("['", Sign::Pair),
-    ("[\"", Sign::Pair),
-    ("[\\", Sign::Pair),
+const SIGNS: &[(&str, SecretSign)] = &[
+    ("=", SecretSign::Named),
+    (":", SecretSign::Named),
+    ("：", SecretSign::Named),
+    ("assword ", SecretSign::Told),
+    (" is ", SecretSign::Told),
+    (" is:", SecretSign::Told),
+    (" was ", SecretSign::Told),
+    (" was:", SecretSign::Told),
+    (" to ", SecretSign::Told),
+    (" to:", SecretSign::Told),
+    ("是", SecretSign::Told),
+    ("为", SecretSign::Told),
+    ("bearer", SecretSign::Bearer),
+    ("://", SecretSign::Address),
+    ("-", SecretSign::Flag),
+    ("</", SecretSign::Element),
+    ("value", SecretSign::Label),
+    ("|", SecretSign::Row),
+    ("%3d", SecretSign::Encoded),
+    ("%3a", SecretSign::Encoded),
+    ("digest ", SecretSign::Digest),
+    ("('", SecretSign::Pair),
+    ("(\"", SecretSign::Pair),
+    ("(\\", SecretSign::Pair),
+    ("['", SecretSign::Pair),
+    ("[\"", SecretSign::Pair),
+    ("[\\", SecretSign::Pair),
 ];
 
 /// `None` if they cannot be compiled; a test does it.
@@ -58,20 +58,20 @@ static FINDER: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// The signs that a text has.
 #[derive(Clone, Copy)]
-pub(super) struct Signs(u16);
+pub(super) struct SecretSigns(u16);
 
-impl Signs {
-    const ALL: Signs = Signs(u16::MAX);
+impl SecretSigns {
+    const ALL: SecretSigns = SecretSigns(u16::MAX);
 
-    pub fn has(self, sign: Sign) -> bool {
+    pub fn has(self, sign: SecretSign) -> bool {
         self.0 & (1 << sign as u16) != 0
     }
 }
 
-pub(super) fn signs_in(text: &str) -> Signs {
-    let Some(finder) = &*FINDER else { return Signs::ALL };
+pub(super) fn signs_in(text: &str) -> SecretSigns {
+    let Some(finder) = &*FINDER else { return SecretSigns::ALL };
     let found = finder.find_overlapping_iter(text);
-    Signs(found.fold(0, |signs, found| signs | 1 << SIGNS[found.pattern().as_usize()].1 as u16))
+    SecretSigns(found.fold(0, |signs, found| signs | 1 << SIGNS[found.pattern().as_usize()].1 as u16))
 }
 
 #[cfg(test)]

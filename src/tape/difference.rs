@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// In characters, of a value that is shown.
 const SHOWN: usize = 60;
+/// So many equal ones are shown before the first that differs.
+const BEFORE: usize = 20;
 
 /// The first place where what was given differs from what was recorded: `args.rows[3].name: 'a' was recorded, 'b' was given`.
 pub fn first_difference(recorded: &Value, given: &Value) -> Option<String> {
@@ -43,14 +45,27 @@ fn walk(path: &str, recorded: Option<&Value>, given: Option<&Value>, most: usize
         }
         (Some(one), Some(other)) if canonical(one) == canonical(other) => {}
         (one, other) => {
-            found.push(format!("{path}: {} was recorded, {} was given", shown(one), shown(other)))
+            let from = same_start(one, other);
+            found.push(format!("{path}: {} was recorded, {} was given", shown(one, from), shown(other, from)))
         }
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+/// Where to begin to show two long texts, in bytes: a little before they differ. Prompts of one program all begin alike.
+fn same_start(one: Option<&Value>, other: Option<&Value>) -> usize {
+    let (Some(Value::String(one)), Some(Value::String(other))) = (one, other) else { return 0 };
+    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    if same < SHOWN - BEFORE {
+        return 0;
+    }
+    one.char_indices().nth(same - BEFORE).map_or(0, |(at, _)| at)
+}
+
+/// `from`: what is before this byte of a text is left out.
+fn shown(value: Option<&Value>, from: usize) -> String {
     let text = match value {
         None => return "nothing".to_owned(),
+        Some(Value::String(text)) if from > 0 => format!("'…{}'", &text[from..]),
         Some(Value::String(text)) => format!("'{text}'"),
         Some(other) => other.to_string(),
     };
@@ -80,10 +95,21 @@ mod tests {
         );
     }
 
+    #[test]
+    fn long_texts_are_shown_where_they_differ() {
+        let prompt = |end: &str| json!({"q": format!("{}{end}", "Ünd so on. ".repeat(30))});
+        assert_eq!(
+            first_difference(&prompt("one"), &prompt("two")).as_deref(),
+            Some("args.q: '… so on. Ünd so on. one' was recorded, '… so on. Ünd so on. two' was given")
+        );
+    }
+
     proptest! {
         #[test]
         fn equal_forms_have_no_difference(text in "\\PC{0,20}", other in "\\PC{0,20}") {
             let (one, two) = (json!({"a": [text]}), json!({"a": [other]}));
+            let (longer, long) = (json!({"a": ["é".repeat(70) + &text]}), json!({"a": ["é".repeat(70) + &other]}));
+            let _ = first_difference(&longer, &long);
             prop_assert_eq!(first_difference(&one, &two).is_none(), canonical(&one) == canonical(&two));
         }
     }

@@ -1,48 +1,16 @@
-//! The tape as one hub sees it, and the numbers by which a tape tells hubs apart.
-//!
-//! Two hubs may have a tool of the same name. A number has to mean the same hub in the next run of a program, so it counts
-//! from the moment when the tape was put in.
+//! The tape as one hub sees it.
 
+use super::deck::{Deck, Tape, TapeStart};
 use super::line::CallOnTape;
 use super::reading::Recording;
 use super::replayer::ReplayMode;
-use super::sharing::SharedCall;
-use super::{Deck, Tape, TapeStart};
-use parking_lot::Mutex;
-use std::collections::HashMap;
+use super::sharing::Sharing;
+use crate::canonical::digest;
+use crate::error::HubError;
+use crate::secret::scrubbed;
+use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// How many hubs this process has made.
-static MADE: AtomicU64 = AtomicU64::new(0);
-
-/// A number for a hub that is being made; no other hub of this process has it.
-pub fn number_hub() -> u64 {
-    MADE.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// The numbers of hubs on one tape: 1, 2, … for those that were made since, in this order; -1, -2, … for earlier ones, in the
-/// order of their first calls, because how many others there were before depends on what else the process has done.
-pub(super) struct HubNumbers {
-    made_before: u64,
-    earlier: Mutex<HashMap<u64, i64>>,
-}
-
-impl HubNumbers {
-    pub fn new() -> Self {
-        HubNumbers { made_before: MADE.load(Ordering::Relaxed), earlier: Mutex::default() }
-    }
-
-    pub fn number(&self, hub: u64) -> i64 {
-        if hub > self.made_before {
-            return i64::try_from(hub - self.made_before).unwrap_or(i64::MAX);
-        }
-        let mut earlier = self.earlier.lock();
-        let next = -1 - i64::try_from(earlier.len()).unwrap_or(i64::MAX - 1);
-        *earlier.entry(hub).or_insert(next)
-    }
-}
 
 /// The tape that a call of one hub belongs to.
 #[derive(Clone)]
@@ -78,6 +46,31 @@ impl HubTape {
         SharedCall::new(self.clone(), what, arguments)
     }
 
+    /// Whether a recording answers a call of this provider with these arguments.
+    pub fn answers(&self, name: &str, candidate: &str, arguments: &Value) -> bool {
+        match &self.tape.deck {
+            Deck::Record(_) => false,
+            Deck::Replay(replayer) => replayer.has(name, candidate, arguments),
+        }
+    }
+
+    /// The error of a replayed call that nothing answers any more.
+    pub fn unanswered(&self, recording: &Recording) -> Option<HubError> {
+        match &self.tape.deck {
+            Deck::Record(_) => None,
+            Deck::Replay(replayer) => Some(replayer.unanswered(recording)),
+        }
+    }
+
+    /// What stands for chance: 64 hexadecimal digits, the same for the same parts in a recording and its replays. `None` for a
+    /// cassette of an earlier version.
+    pub fn draw(&self, parts: &[&str]) -> Option<String> {
+        match &self.tape.deck {
+            Deck::Record(recorder) => Some(recorder.chance().draw(parts)),
+            Deck::Replay(replayer) => replayer.chance().map(|chance| chance.draw(parts)),
+        }
+    }
+
     /// How long a replayed answer has to wait.
     pub fn delay(&self, recording: &Recording) -> Option<Duration> {
         match &self.tape.deck {
@@ -95,18 +88,41 @@ impl HubTape {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A call that may share a result, on a tape.
+pub struct SharedCall {
+    tape: HubTape,
+    what: String,
+    arguments: Value,
+    digest: [u8; 32],
+}
 
-    #[test]
-    fn hubs_are_numbered_from_the_moment_of_the_tape() {
-        let (first, second) = (number_hub(), number_hub());
-        let numbers = HubNumbers::new();
-        let later = number_hub();
-        assert_eq!([second, first, second].map(|hub| numbers.number(hub)), [-1, -2, -1]);
-        // Other tests make hubs too.
-        assert!(numbers.number(later) >= 1);
-        assert_eq!(numbers.number(later + 1), numbers.number(later) + 1);
+impl SharedCall {
+    fn new(tape: HubTape, what: &str, arguments: &str) -> Self {
+        let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
+        let arguments = scrubbed(arguments);
+        SharedCall { tape, what: what.to_owned(), digest: digest(&arguments), arguments }
+    }
+
+    /// Where the result came from when this was recorded; `None` if that is not known, or this is being recorded.
+    pub fn recorded(&self) -> Option<Sharing> {
+        match &self.tape.tape.deck {
+            Deck::Replay(replayer) => replayer.shared(&self.what, &self.digest, self.tape.hub),
+            Deck::Record(_) => None,
+        }
+    }
+
+    /// The place of this call among all that is recorded. Taken where it is decided what it shares, and written afterwards.
+    pub fn moment(&self) -> Option<u64> {
+        match &self.tape.tape.deck {
+            Deck::Record(recorder) => Some(recorder.moment()),
+            Deck::Replay(_) => None,
+        }
+    }
+
+    /// Writes down where the result comes from.
+    pub fn decided(&self, sharing: Sharing, moment: u64) {
+        if let Deck::Record(recorder) = &self.tape.tape.deck {
+            recorder.shared((&self.what, &self.arguments), self.tape.hub, sharing, moment);
+        }
     }
 }

@@ -101,6 +101,12 @@ impl Lane {
             .or_else(|| self.by_arguments.get_mut(digest)?.unused(&self.used))
     }
 
+    /// Whether there is one with these arguments that is not used, or may be used again.
+    pub fn has(&self, digest: &[u8; 32], is_repeated: bool) -> bool {
+        let equal = self.by_arguments.get(digest);
+        equal.is_some_and(|equal| is_repeated || equal.places.iter().any(|at| !self.used[*at]))
+    }
+
     fn take(&mut self, at: usize) -> Arc<Recording> {
         self.used[at] = true;
         while self.used.get(self.head) == Some(&true) {

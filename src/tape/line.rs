@@ -1,5 +1,6 @@
 //! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
 
+use super::nested::OuterCall;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use serde::Serialize;
@@ -42,6 +43,8 @@ pub struct CallOnTape<'a> {
     pub principal: &'a str,
     /// When the execution began: the candidates of one call have the same. `None` for a model.
     pub execution: Option<Instant>,
+    /// The recorded call whose tool makes this one, if any.
+    pub inside: Option<&'a OuterCall>,
     /// The server of the tool, and its definition: a replay needs it where no list was recorded.
     pub listed: Option<(&'a str, &'a ToolSpec)>,
 }
@@ -111,6 +114,7 @@ pub(super) struct CallFields<'a> {
     pub call: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hub: Option<i64>,
+    pub inside: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     #[serde(skip_serializing_if = "<[Value]>::is_empty")]

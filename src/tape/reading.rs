@@ -29,10 +29,14 @@ pub struct Recording {
     pub hub: Option<i64>,
     /// Whether it has answered a call of this replay.
     is_answered: AtomicBool,
+    /// The beginning of the call whose tool made this one.
+    pub inside: Option<u64>,
     /// In milliseconds from the beginning of the recording.
     pub at: f64,
     pub ms: f64,
     pub progress: Vec<Value>,
+    /// Whether it was given up because another candidate of its call had answered.
+    pub was_beaten: bool,
     pub answer: TapedAnswer,
     pub line: usize,
 }
@@ -64,6 +68,10 @@ impl Recording {
     /// it is over, so their numbers do not tell.
     pub fn answered_at(&self) -> f64 {
         self.at + self.ms
+    }
+
+    pub fn has_succeeded(&self) -> bool {
+        matches!(self.answer, TapedAnswer::Output(_))
     }
 
     pub fn took(&self) -> Duration {
@@ -274,9 +282,11 @@ impl<'a> LineFields<'a> {
             execution: self.event.get("call").and_then(Value::as_u64),
             hub: self.hub(),
             is_answered: AtomicBool::new(false),
+            inside: self.event.get("inside").and_then(Value::as_u64),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,
+            was_beaten: false,
             answer: self.answer()?,
             line,
         })

@@ -1,10 +1,12 @@
 //! Writes calls to a file.
 
+use super::chance::Chance;
 use super::clock::{milliseconds, timestamp};
 use super::line::{
     CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
     ShareFields, TapedAnswer, VERSION,
 };
+use super::nested::OuterCall;
 use super::sharing::Sharing;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
@@ -26,6 +28,7 @@ pub struct Recorder {
     /// Only this one writes: a fork has the file open too.
     process: u32,
     begun: Instant,
+    chance: Chance,
     /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
     moments: AtomicU64,
     sink: Mutex<CassetteSink>,
@@ -70,17 +73,22 @@ impl Recorder {
             path: path.to_owned(),
             process: std::process::id(),
             begun: Instant::now(),
+            chance: Chance::new(),
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
             listed: Mutex::default(),
         };
         let time = timestamp(SystemTime::now());
-        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
+        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION"), "nonce": recorder.chance.nonce()}));
         Ok(recorder)
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(super) fn chance(&self) -> &Chance {
+        &self.chance
     }
 
     /// Ends the recording; returns how many events it has. What ends later is not written.
@@ -93,6 +101,13 @@ impl Recorder {
         if let Some(file) = sink.file.take() {
             // A fork that goes on would keep the lock.
             let _ = file.unlock();
+            if !is_file_of(&file, &self.path) {
+                let path = self.path.display();
+                let gone = format!(
+                    "The cassette '{path}' was removed or replaced while it was recorded; record it again."
+                );
+                sink.trouble.get_or_insert(gone);
+            }
         }
         sink.trouble.take().map_or(Ok(events), Err)
     }
@@ -109,6 +124,7 @@ impl Recorder {
             arguments: scrubbed(call.arguments),
             principal: call.principal.to_owned(),
             execution: call.execution,
+            inside: call.inside.and_then(|outer| outer.number_in(self)),
             hub,
             is_late: false,
             began: self.moment(),
@@ -178,6 +194,7 @@ impl Recorder {
             ended: self.moment(),
             at: milliseconds(taping.at.saturating_duration_since(self.begun)),
             call: taping.execution.map(|begun| nanoseconds(begun.saturating_duration_since(self.begun))),
+            inside: taping.inside,
             hub: taping.hub,
             late: taping.is_late,
             progress: &progress,
@@ -213,6 +230,21 @@ impl Recorder {
         if let Err(error) = written {
             sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
         }
+    }
+}
+
+/// Whether an open file is still the one at this path.
+fn is_file_of(file: &File, path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        found.is_file()
     }
 }
 
@@ -282,6 +314,7 @@ pub struct Taping {
     arguments: Value,
     principal: String,
     execution: Option<Instant>,
+    inside: Option<u64>,
     hub: Option<i64>,
     is_late: bool,
     began: u64,
@@ -292,6 +325,11 @@ pub struct Taping {
 }
 
 impl Taping {
+    /// What the calls that its tool makes are told of it.
+    pub fn as_outer(&self) -> OuterCall {
+        OuterCall::new(&self.recorder, self.began)
+    }
+
     /// The tool has told how far it is.
     pub fn progressed(&self, update: &Value) {
         self.progress.lock().push(update.clone());

@@ -1,7 +1,9 @@
 //! Answers calls from a cassette.
 
+use super::chance::Chance;
 use super::lanes::{Lane, is_sequential};
 use super::line::{CallOnTape, LineKind};
+use super::nested::{LaneKey, Lanes, NestedCalls, lanes};
 use super::reading::{Recording, read_cassette};
 use super::sharing::{Sharing, SharingLanes};
 use crate::canonical::digest;
@@ -9,7 +11,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::secret::scrubbed;
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,13 +40,17 @@ pub struct ReplayEnd {
     pub unused: Vec<String>,
 }
 
-/// Kind, name and provider.
-type LaneKey = (LineKind, String, String);
+/// The recordings that wait for their calls.
+struct ReplayedCalls {
+    lanes: Lanes,
+    nested: NestedCalls,
+}
 
 pub struct Replayer {
     path: PathBuf,
     mode: ReplayMode,
-    lanes: Mutex<HashMap<LaneKey, Lane>>,
+    chance: Option<Chance>,
+    calls: Mutex<ReplayedCalls>,
     /// The recordings of calls that had several candidates.
     executions: HashMap<u64, Vec<Arc<Recording>>>,
     shared: Mutex<SharingLanes>,
@@ -54,19 +60,17 @@ pub struct Replayer {
 
 impl Replayer {
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
-        let read = read_cassette(path)?;
-        let calls: Vec<Arc<Recording>> = read.calls.into_iter().map(Arc::new).collect();
-        let is_ordered = is_sequential(&calls);
+        let mut read = read_cassette(path)?;
+        mark_beaten(&mut read.calls);
+        let mut calls: Vec<Arc<Recording>> = read.calls.into_iter().map(Arc::new).collect();
         let executions = with_several(&calls);
-        let mut by_key: HashMap<LaneKey, Vec<Arc<Recording>>> = HashMap::new();
-        for call in calls {
-            let key = (call.kind, call.name.clone(), call.candidate.clone());
-            by_key.entry(key).or_default().push(call);
-        }
+        let nested = NestedCalls::split_off(&mut calls);
+        let is_ordered = is_sequential(&calls);
         Ok(Replayer {
             path: path.to_owned(),
             mode,
-            lanes: Mutex::new(lanes(by_key, is_ordered)),
+            chance: Chance::of(path),
+            calls: Mutex::new(ReplayedCalls { lanes: lanes(calls, is_ordered), nested }),
             executions,
             shared: Mutex::new(SharingLanes::new(read.shared)),
             lists: joined(read.lists),
@@ -82,26 +86,41 @@ impl Replayer {
         self.mode
     }
 
+    pub(super) fn chance(&self) -> Option<&Chance> {
+        self.chance.as_ref()
+    }
+
+    /// Whether a recording waits for a call with these arguments.
+    pub(super) fn has(&self, name: &str, candidate: &str, arguments: &Value) -> bool {
+        let digest = digest(&scrubbed(arguments.clone()));
+        let key = (LineKind::Call, name.to_owned(), candidate.to_owned());
+        let is_repeated = self.mode == ReplayMode::Lenient;
+        self.calls.lock().lanes.get(&key).is_some_and(|lane| lane.has(&digest, is_repeated))
+    }
+
     pub(super) fn take(&self, call: CallOnTape<'_>, hub: Option<i64>) -> Result<Arc<Recording>, HubError> {
         let arguments = scrubbed(call.arguments);
         let digest = digest(&arguments);
         let key = (call.kind, call.name.to_owned(), call.candidate.to_owned());
-        let mut lanes = self.lanes.lock();
-        let lane = lanes.get_mut(&key);
-        let why = match lane {
-            None => "no call of it was recorded".to_owned(),
-            Some(lane) => {
-                let found = match self.mode {
-                    ReplayMode::Lenient => lane.any(&digest, hub),
-                    ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest, hub),
-                };
-                match found {
-                    Some(recording) => return Ok(recording),
-                    None => lane.why_not(&arguments, &digest),
-                }
-            }
+        let mut calls = self.calls.lock();
+        let ReplayedCalls { lanes, nested } = &mut *calls;
+        let next = |lane: &mut Lane| match self.mode {
+            ReplayMode::Lenient => lane.any(&digest, hub),
+            ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest, hub),
         };
-        drop(lanes);
+        let lane = lanes.get_mut(&key);
+        let found = lane.and_then(next).or_else(|| nested.lanes_of(&key).find_map(next));
+        if let Some(recording) = found {
+            if self.mode != ReplayMode::Lenient {
+                nested.replayed(&recording);
+            }
+            return Ok(recording);
+        }
+        let why = match lanes.get(&key) {
+            None => "no call of it was recorded".to_owned(),
+            Some(lane) => lane.why_not(&arguments, &digest),
+        };
+        drop(calls);
         let text =
             format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
         self.missed.lock().push(text.clone());
@@ -123,6 +142,19 @@ impl Replayer {
         is_counted.then(|| self.shared.lock().next(what, digest, hub)).flatten()
     }
 
+    /// The error of a call that has to wait for ever: the candidate that answered in its place is not called.
+    pub(super) fn unanswered(&self, recording: &Recording) -> HubError {
+        let key = (recording.kind, recording.name.clone(), recording.candidate.clone());
+        let text = format!(
+            "The call of {} in line {} of '{}' was given up when another provider answered, and that one was not called in this replay.",
+            shown(&key),
+            recording.line,
+            self.path.display()
+        );
+        self.missed.lock().push(text.clone());
+        HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent)
+    }
+
     pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
         self.lists.get(server).cloned().ok_or_else(|| {
             let text = format!(
@@ -138,7 +170,7 @@ impl Replayer {
     pub fn end(&self) -> ReplayEnd {
         let mut unused = Vec::new();
         if self.mode != ReplayMode::Lenient {
-            for (key, lane) in &*self.lanes.lock() {
+            for (key, lane) in &self.calls.lock().lanes {
                 unused.extend(lane.left_over().map(|one| (one.line, shown(key))));
             }
         }
@@ -161,8 +193,12 @@ fn with_several(calls: &[Arc<Recording>]) -> HashMap<u64, Vec<Arc<Recording>>> {
     executions
 }
 
-fn lanes(by_key: HashMap<LaneKey, Vec<Arc<Recording>>>, is_ordered: bool) -> HashMap<LaneKey, Lane> {
-    by_key.into_iter().map(|(key, calls)| (key, Lane::new(calls, is_ordered))).collect()
+fn mark_beaten(calls: &mut [Recording]) {
+    let succeeded = calls.iter().filter(|call| call.has_succeeded());
+    let decided: HashSet<u64> = succeeded.filter_map(|call| call.execution).collect();
+    for call in calls.iter_mut() {
+        call.was_beaten = call.was_stopped() && call.execution.is_some_and(|one| decided.contains(&one));
+    }
 }
 
 /// Of the lists of one server the last one counts, with tools of earlier ones that it does not have.

@@ -1,13 +1,8 @@
-//! Calls that may share a result on tape.
+//! What calls share, on tape.
 //!
 //! Whether a call joined another one in flight, or found a cached result, depends on when it was made. A replay answers at
 //! once, so it cannot find out again: it does what was recorded.
 
-use super::Deck;
-use super::hub_tape::HubTape;
-use crate::canonical::digest;
-use crate::secret::scrubbed;
-use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
 /// Where the result of a call that may share one came from.
@@ -34,45 +29,6 @@ impl Sharing {
 
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
-
-/// A call that may share a result, on a tape.
-pub struct SharedCall {
-    tape: HubTape,
-    what: String,
-    arguments: Value,
-    digest: [u8; 32],
-}
-
-impl SharedCall {
-    pub(super) fn new(tape: HubTape, what: &str, arguments: &str) -> Self {
-        let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| Value::from(arguments));
-        let arguments = scrubbed(arguments);
-        SharedCall { tape, what: what.to_owned(), digest: digest(&arguments), arguments }
-    }
-
-    /// Where the result came from when this was recorded; `None` if that is not known, or this is being recorded.
-    pub fn recorded(&self) -> Option<Sharing> {
-        match &self.tape.tape.deck {
-            Deck::Replay(replayer) => replayer.shared(&self.what, &self.digest, self.tape.hub),
-            Deck::Record(_) => None,
-        }
-    }
-
-    /// The place of this call among all that is recorded. Taken where it is decided what it shares, and written afterwards.
-    pub fn moment(&self) -> Option<u64> {
-        match &self.tape.tape.deck {
-            Deck::Record(recorder) => Some(recorder.moment()),
-            Deck::Replay(_) => None,
-        }
-    }
-
-    /// Writes down where the result comes from.
-    pub fn decided(&self, sharing: Sharing, moment: u64) {
-        if let Deck::Record(recorder) = &self.tape.tape.deck {
-            recorder.shared((&self.what, &self.arguments), self.tape.hub, sharing, moment);
-        }
     }
 }
 

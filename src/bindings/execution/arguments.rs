@@ -60,7 +60,7 @@ pub fn fit<'py>(
 }
 
 /// The arguments by name where they came as text, with what the caller passes on to every candidate.
-fn whole<'py>(
+pub fn whole<'py>(
     candidate: &Candidate,
     given: &Bound<'py, PyAny>,
     pass: &CheckPass,

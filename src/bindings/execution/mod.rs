@@ -188,7 +188,9 @@ impl Executor for AsyncioExecutor<'_, '_> {
         loop {
             let action =
                 this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action());
-            if action != Action::Wait || !Execution::give_held_answer(self.0) {
+            if action != Action::Wait
+                || !(Execution::give_held_answer(self.0) || Execution::fail_unanswered(self.0))
+            {
                 return action;
             }
         }

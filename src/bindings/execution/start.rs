@@ -73,10 +73,13 @@ impl Execution {
         let candidate = &start.candidate;
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) => {
-                this.reject(slot, refusal);
-                return Ok(None);
-            }
+            Err(refusal) => match Self::recorded_arguments(slf, candidate) {
+                Some(prepared) => prepared,
+                None => {
+                    this.reject(slot, refusal);
+                    return Ok(None);
+                }
+            },
         };
         // Of an attempt that is repeated the earlier copy is dropped here, without the lock.
         let earlier =
@@ -206,7 +209,11 @@ impl Execution {
 
     /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
     fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<CallsAround>> {
-        if self.hub.get().core().is_unlimited(&start.candidate) {
+        let outer = {
+            let state = self.state.lock();
+            state.attempts[start.slot].taping.as_ref().map(|taping| taping.as_outer())
+        };
+        if outer.is_none() && self.hub.get().core().is_unlimited(&start.candidate) {
             return Ok(None);
         }
         let around = slots::current(py)?;
@@ -215,7 +222,10 @@ impl Execution {
             let permits = state.attempts[start.slot].permits.as_ref();
             permits.map(|permits| permits.lender(around.lender.clone()))
         };
-        Ok(lender.map(|lender| around.lending(Some(lender))))
+        Ok(match lender {
+            Some(lender) => Some(around.lending(Some(lender)).recorded_in(outer)),
+            None => outer.map(|outer| around.recorded_in(Some(outer))),
+        })
     }
 
     /// A plain function has given a coroutine.

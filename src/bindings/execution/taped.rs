@@ -4,15 +4,17 @@ use super::start::{Envelope, InPlace};
 use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
 use super::{Execution, arguments};
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
-use crate::bindings::{job, json, text_of, value};
+use crate::bindings::{job, json, slots, text_of, value};
 use crate::error::{ErrorContent, HubError};
 use crate::execute::{Answer, Fate};
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
 use crate::registry::Candidate;
+use crate::secret::has_placeholder;
 use crate::shape::content::ImageNotes;
 use crate::tape::{CallOnTape, HubTape, LineKind, Recording, TapeStart, TapedAnswer, Taping};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::Value;
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ impl Execution {
         let execution = slf.get().state.lock().plan.as_ref().map(|plan| plan.run.begun());
         let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
         let principal = slf.get().extras.as_ref().and_then(|extras| extras.principal.as_ref());
+        let around = slots::current(py)?;
         match tape.begin(CallOnTape {
             kind: LineKind::Call,
             name: &name,
@@ -40,6 +43,7 @@ impl Execution {
             arguments,
             principal: principal.map_or("", |principal| &principal.id),
             execution,
+            inside: around.outer.as_ref(),
             listed,
         }) {
             TapeStart::Recording(taping) => {
@@ -82,6 +86,30 @@ impl Execution {
             }
             PreparedArguments::Value(value) => taped_value(value.bind(py), || fitted().cloned()),
         }
+    }
+
+    /// Arguments that do not fit, because a placeholder stands for a secret that a model gave when it was recorded. They need
+    /// not fit if a recording answers them.
+    pub(super) fn recorded_arguments(
+        slf: &Bound<'_, Self>,
+        candidate: &Candidate,
+    ) -> Option<PreparedArguments> {
+        let (py, this) = (slf.py(), slf.get());
+        let (tape, given) = {
+            let state = this.state.lock();
+            let tape = state.plan.as_ref()?.tape.as_ref().filter(|tape| tape.tape.is_replay())?;
+            (tape.tape.clone(), state.args.clone_ref(py))
+        };
+        let mut pass = CheckPass::new(this.checks, None);
+        let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
+        pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
+        let given = arguments::whole(candidate, given.bind(py), &pass).ok()?;
+        let value = json::from_python(&given).ok()?;
+        let is_recorded =
+            has_placeholder(&value) && tape.answers(&candidate.spec().name, &candidate.label(), &value);
+        is_recorded
+            .then(|| given.cast_into::<PyDict>().ok())?
+            .map(|given| PreparedArguments::Keywords(given.unbind()))
     }
 
     fn replay(
@@ -164,6 +192,30 @@ impl Execution {
             slf.get().answered(slf.py(), slot, answer);
         }
         true
+    }
+
+    /// Fails the candidates that are left, if none of them ever answers: each was given up because another one had answered, and
+    /// that one is not among them. False if there is something to wait for.
+    pub(super) fn fail_unanswered(slf: &Bound<'_, Self>) -> bool {
+        let (tape, left) = {
+            let state = slf.get().state.lock();
+            let Some(plan) = state.plan.as_ref().filter(|plan| !plan.run.is_hedging()) else { return false };
+            let Some(tape) = plan.replay().and(plan.tape.as_ref()) else { return false };
+            let attempts = state.attempts.iter().enumerate();
+            let running = attempts.filter(|(slot, _)| plan.run.fate(*slot) == Fate::Running);
+            let beaten = running.map(|(slot, attempt)| {
+                let recording = attempt.replayed.clone().filter(|one| one.was_beaten)?;
+                Some((slot, recording))
+            });
+            let Some(left) = beaten.collect::<Option<Vec<_>>>() else { return false };
+            (tape.tape.clone(), left)
+        };
+        for (slot, recording) in &left {
+            if let Some(error) = tape.unanswered(recording) {
+                slf.get().fail(*slot, error);
+            }
+        }
+        !left.is_empty()
     }
 
     fn answer_later(slf: &Bound<'_, Self>, slot: usize, answer: Answer, delay: Duration) -> PyResult<()> {

@@ -27,7 +27,15 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     ),
     ("There is no cassette '{}'; record it first.", "没有录制文件 '{0}'；请先录制。"),
     ("The cassette '{}' cannot be read: {}.", "无法读取录制文件 '{0}'：{1}。"),
+    (
+        "The call of {} in line {} of '{}' was given up when another provider answered, and that one was not called in this replay.",
+        "'{2}' 第 {1} 行对 {0} 的调用因另一个提供方先应答而被放弃，而此次回放没有调用那个提供方。",
+    ),
     ("The cassette '{}' cannot be written: {}.", "无法写入录制文件 '{0}'：{1}。"),
+    (
+        "The cassette '{}' was removed or replaced while it was recorded; record it again.",
+        "录制文件 '{0}' 在录制期间被删除或替换；请重新录制。",
+    ),
     ("The cassette '{}' is not UTF-8 text; record it again.", "录制文件 '{0}' 不是 UTF-8 文本；请重新录制。"),
     (
         "Something else already records to '{}'; give each recording a file of its own.",

@@ -1,4 +1,5 @@
-"""What ends with what: streams with their session, waits with their task, answers with the patience for their client."""
+"""What ends with what: streams with their session, waits with their task, answers with the patience for their client; and
+reads that end before a server is asked."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from support import wire
 from support.gateway import LegacyClient, ask, send, served
 from toolhub import ToolHub
 from toolhub.serving import Serving
@@ -105,6 +107,30 @@ async def test_a_server_that_hangs_is_asked_once_and_then_left_alone(tmp_path: P
             listed = (await ask(serving.url, "resources/list")).result["resources"]
             assert [one["uri"] for one in listed] == ["memo://own"]
     assert asked.read_text() == "asked\n"
+
+
+async def test_reads_that_no_server_is_asked_for_are_in_the_audit_log(tmp_path: Path) -> None:
+    hub, audit = ToolHub(), tmp_path / "audit.ndjson"
+
+    @hub.resource("memo://all")
+    def memo() -> str:  # pyright: ignore[reportUnusedFunction]
+        """A memo."""
+        return "text"
+
+    async with served(hub, views={"none": {"tools": ["x"], "resources": []}}, audit=str(audit)) as running:
+        hidden = await ask(f"{running.url}/none", "resources/read", {"uri": "memo://all"})
+        absent = await ask(running.url, "prompts/get", {"name": "hello"})
+        unnamed = await ask(running.url, "resources/read", {"uri": 5}, **{"Mcp-Name": "5"})
+        assert all("error" in reply.message for reply in (hidden, absent, unnamed))
+    found = [
+        (line["type"], line["view"], line.get("uri", line.get("prompt")), line["outcome"])
+        for line in wire.audit_lines(audit)
+    ]
+    assert found[:2] == [
+        ("resource", "none", "memo://all", "not_found"),
+        ("prompt", "", "hello", "not_found"),
+    ]
+    assert len(found) == 3
 
 
 async def test_an_answer_that_an_asgi_server_does_not_take_is_given_up() -> None:

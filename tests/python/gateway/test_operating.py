@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support import wire
-from support.gateway import MODERN, ask, bearer, python_of, send, served, serving
+from support.gateway import MODERN, bearer, python_of, send, serving
 from toolhub import ToolError, ToolHub
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "mcp"))
@@ -577,28 +577,3 @@ def test_refusals_on_stdio_are_in_the_audit_log(tmp_path: Path) -> None:
     lines = wire.audit_lines(audit)
     assert {(line["type"], line["status"], line["principal"]) for line in lines} == {("refusal", 400, "")}
     assert sum(line["count"] for line in lines) == 3
-
-
-@pytest.mark.anyio
-async def test_reads_that_no_server_is_asked_for_are_in_the_audit_log(tmp_path: Path) -> None:
-    hub, audit = ToolHub(), tmp_path / "audit.ndjson"
-
-    @hub.resource("memo://all")
-    def memo() -> str:  # pyright: ignore[reportUnusedFunction]
-        """A memo."""
-        return "text"
-
-    async with served(hub, views={"none": {"tools": ["x"], "resources": []}}, audit=str(audit)) as running:
-        hidden = await ask(f"{running.url}/none", "resources/read", {"uri": "memo://all"})
-        absent = await ask(running.url, "prompts/get", {"name": "hello"})
-        unnamed = await ask(running.url, "resources/read", {"uri": 5}, **{"Mcp-Name": "5"})
-        assert all("error" in reply.message for reply in (hidden, absent, unnamed))
-    found = [
-        (line["type"], line["view"], line.get("uri", line.get("prompt")), line["outcome"])
-        for line in wire.audit_lines(audit)
-    ]
-    assert found[:2] == [
-        ("resource", "none", "memo://all", "not_found"),
-        ("prompt", "", "hello", "not_found"),
-    ]
-    assert len(found) == 3
