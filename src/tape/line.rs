@@ -1,6 +1,5 @@
 //! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
 
-use super::nested::OuterCall;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
 use serde::Serialize;
@@ -47,6 +46,25 @@ pub struct CallOnTape<'a> {
     pub inside: Option<&'a OuterCall>,
     /// The server of the tool, and its definition: a replay needs it where no list was recorded.
     pub listed: Option<(&'a str, &'a ToolSpec)>,
+}
+
+/// A recorded call, as the calls that its tool makes know it.
+#[derive(Clone)]
+pub struct OuterCall {
+    /// The number of the recording in this process.
+    recording: u64,
+    began: u64,
+}
+
+impl OuterCall {
+    pub(super) fn new(recording: u64, began: u64) -> Self {
+        OuterCall { recording, began }
+    }
+
+    /// Its number in this recording; a task of its tool may live on into a later one.
+    pub(super) fn number_in(&self, recording: u64) -> Option<u64> {
+        (self.recording == recording).then_some(self.began)
+    }
 }
 
 /// What came of a call.
@@ -114,6 +132,7 @@ pub(super) struct CallFields<'a> {
     pub call: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hub: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,

@@ -7,27 +7,8 @@
 use super::lanes::Lane;
 use super::line::LineKind;
 use super::reading::Recording;
-use super::recorder::Recorder;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Weak};
-
-/// A recorded call, as the calls that its tool makes know it.
-#[derive(Clone)]
-pub struct OuterCall {
-    recorder: Weak<Recorder>,
-    began: u64,
-}
-
-impl OuterCall {
-    pub(super) fn new(recorder: &Arc<Recorder>, began: u64) -> Self {
-        OuterCall { recorder: Arc::downgrade(recorder), began }
-    }
-
-    /// Its number in this recording; a task of its tool may live on into a later one.
-    pub(super) fn number_in(&self, recorder: &Arc<Recorder>) -> Option<u64> {
-        std::ptr::eq(self.recorder.as_ptr(), Arc::as_ptr(recorder)).then_some(self.began)
-    }
-}
+use std::sync::Arc;
 
 /// Kind, name and provider.
 pub(super) type LaneKey = (LineKind, String, String);

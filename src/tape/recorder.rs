@@ -3,10 +3,9 @@
 use super::chance::Chance;
 use super::clock::{milliseconds, timestamp};
 use super::line::{
-    CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OutputFields, QuestionFields,
+    CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OuterCall, OutputFields, QuestionFields,
     ShareFields, TapedAnswer, VERSION,
 };
-use super::nested::OuterCall;
 use super::sharing::Sharing;
 use crate::error::HubError;
 use crate::model::{ToolOutput, ToolSpec};
@@ -22,9 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+/// How many recordings this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
 /// Records calls until it is closed.
 pub struct Recorder {
     path: PathBuf,
+    /// Tells the recordings of a process apart.
+    number: u64,
     /// Only this one writes: a fork has the file open too.
     process: u32,
     begun: Instant,
@@ -71,6 +75,7 @@ impl Recorder {
         let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
         let recorder = Recorder {
             path: path.to_owned(),
+            number: BEGUN.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             begun: Instant::now(),
             chance: Chance::new(),
@@ -124,7 +129,7 @@ impl Recorder {
             arguments: scrubbed(call.arguments),
             principal: call.principal.to_owned(),
             execution: call.execution,
-            inside: call.inside.and_then(|outer| outer.number_in(self)),
+            inside: call.inside.and_then(|outer| outer.number_in(self.number)),
             hub,
             is_late: false,
             began: self.moment(),
@@ -327,7 +332,7 @@ pub struct Taping {
 impl Taping {
     /// What the calls that its tool makes are told of it.
     pub fn as_outer(&self) -> OuterCall {
-        OuterCall::new(&self.recorder, self.began)
+        OuterCall::new(self.recorder.number, self.began)
     }
 
     /// The tool has told how far it is.

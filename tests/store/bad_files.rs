@@ -30,9 +30,22 @@ fn starts_a_new_file(folder: &Folder, word: &str) -> String {
 #[test]
 fn a_damaged_file_is_quarantined_whole() {
     let folder = Folder::new();
-    fs::write(folder.file(), "this is no database, but somebody may want it back").unwrap();
+    let content = "SQLite format 3\0 was all that is left, but somebody may want it back";
+    fs::write(folder.file(), content).unwrap();
     let aside = starts_a_new_file(&folder, "corrupt");
-    assert_eq!(fs::read_to_string(folder.0.join(aside)).unwrap().len(), 50);
+    assert_eq!(fs::read_to_string(folder.0.join(aside)).unwrap(), content);
+}
+
+#[test]
+fn a_file_that_never_was_a_store_keeps_its_name() {
+    let folder = Folder::new();
+    fs::write(folder.file(), "notes of somebody").unwrap();
+    let (_, notices) = Store::open(&folder.file(), ROOM);
+    assert!(notices[0].contains("it is no database, and is left as it is"), "{notices:?}");
+    assert_eq!(fs::read_to_string(folder.file()).unwrap(), "notes of somebody");
+    // Beside it stands what a store has left: this was one.
+    fs::write(folder.0.join("hub.db.runs"), "").unwrap();
+    starts_a_new_file(&folder, "corrupt");
 }
 
 #[test]

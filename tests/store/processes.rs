@@ -89,7 +89,7 @@ fn several_processes_lose_no_call() {
 #[test]
 fn several_processes_quarantine_a_bad_file_once() {
     let folder = Folder::new();
-    std::fs::write(folder.file(), "no database").unwrap();
+    std::fs::write(folder.file(), "SQLite format 3\0 and no more").unwrap();
     let processes: Vec<Child> = (0..4).map(|_| start(&folder.file(), "closed")).collect();
     assert!(processes.into_iter().all(|process| process.wait_with_output().unwrap().status.success()));
     assert_eq!(calls(&folder.file()), 4 * CALLS);
