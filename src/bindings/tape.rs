@@ -43,7 +43,8 @@ pub fn start_replay(
         )));
     };
     let replayer = py.detach(|| Replayer::open(&path, *mode)).map_err(PyValueError::new_err)?;
-    tape::start(Deck::Replay(replayer), hub.map(|hub| hub.get().core().number)).map_err(PyValueError::new_err)
+    tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
+        .map_err(PyValueError::new_err)
 }
 
 /// Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.

@@ -70,7 +70,7 @@ pub enum PlanStep {
     /// Ask the caller, then report [`CallPlan::approval_answered`]. The call runs with the arguments that were shown.
     Approve(ApprovalRequest),
     /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
-    Share(Shareable),
+    Share(Box<Shareable>),
     /// Run these candidates. The result of the run is the result of the call, after [`CallPlan::may_synthesize`].
     Run(Box<PlannedRun>),
     /// The call ends here: nothing was called.
@@ -124,7 +124,7 @@ impl CallPlan {
         }
         let tape = planned.tape.as_ref().map(|one| &one.tape);
         if let Some(shareable) = self.shareable(hub, tape) {
-            return Ok(PlanStep::Share(shareable));
+            return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);

@@ -20,7 +20,7 @@ pub struct Tape {
 /// What a tape does.
 pub enum Deck {
     Record(Arc<Recorder>),
-    Replay(Replayer),
+    Replay(Box<Replayer>),
 }
 
 /// What becomes of a call.
