@@ -100,7 +100,7 @@ mod tests {
         let prompt = |end: &str| json!({"q": format!("{}{end}", "Ünd so on. ".repeat(30))});
         assert_eq!(
             first_difference(&prompt("one"), &prompt("two")).as_deref(),
-            Some("args.q: '… so on. Ünd so on. one' was recorded, '… so on. Ünd so on. two' was given")
+            Some("args.q: '…d so on. Ünd so on. one' was recorded, '…d so on. Ünd so on. two' was given")
         );
     }
 
