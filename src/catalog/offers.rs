@@ -206,7 +206,7 @@ impl Servers {
             return server.for_caller(extras.principal.as_ref());
         }
         let (servers, closed) = for_caller(self.pick(None)?, extras.principal.as_ref());
-        match self.find_owner(&servers, kinds, key, until).await.or_closed(closed) {
+        match self.find_owner(&servers, kinds, key, SilentAre::Asked, until).await.or_closed(closed) {
             OfferOwner::One(server) => Ok(server),
             OfferOwner::Several(several) => {
                 let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
@@ -234,6 +234,7 @@ impl Servers {
         among: &[Arc<Server>],
         kinds: &[OfferKind],
         key: &str,
+        silent: SilentAre,
         until: Instant,
     ) -> OfferOwner {
         let mut not_asked = None;
@@ -245,7 +246,7 @@ impl Servers {
                 // A server that does not answer leaves time for the one that has it.
                 let left = until.saturating_duration_since(Instant::now()) / 2;
                 let patience = left.min(LIST_PATIENCE);
-                let listed = self.list_offers(among.to_vec(), *kind, SilentAre::LeftAlone, patience).await;
+                let listed = self.list_offers(among.to_vec(), *kind, silent, patience).await;
                 let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
                 not_asked = not_asked.or(failed.next());
                 found = owners();

@@ -129,7 +129,10 @@ impl Servers {
         let (shown, closed) = for_caller(self.shown(view, kind), caller);
         let what = if kind == OfferKind::Prompts { "prompt" } else { "resource" };
         let found = |server: Arc<Server>, key: &str| FoundOffer { server, key: key.to_owned() };
-        let owner = self.find_owner(&shown, call.kinds, &call.key, until).await.or_closed(closed);
+        let owner = self
+            .find_owner(&shown, call.kinds, &call.key, SilentAre::LeftAlone, until)
+            .await
+            .or_closed(closed);
         if let OfferOwner::One(server) = owner {
             return Ok(found(server, &call.key));
         }

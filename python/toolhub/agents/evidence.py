@@ -1,6 +1,7 @@
 """Answers against the record: every number, date, quotation, address and deed of an answer is looked up in what happened."""
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -199,8 +200,9 @@ def _given(kept: Any) -> Any:
 
 def _record(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        return {"result": given, "success": True}
+        return {"result": _plain(given), "success": True}
     record = dict(cast("Mapping[str, Any]", given))
+    record |= {part: _plain(record[part]) for part in ("arguments", "result") if part in record}
     arguments: Any = record.get("arguments")
     if isinstance(arguments, str) and arguments.startswith("sha256:"):
         # A row of the ledger has a digest, whose digits prove nothing.
@@ -209,6 +211,15 @@ def _record(given: Any) -> Mapping[str, Any]:
     if isinstance(meta, Mapping) and "tool" not in record:
         record["tool"] = cast("Mapping[str, Any]", meta).get("tool")
     return record
+
+
+def _plain(value: Any) -> Any:
+    """A value that can be written down; of another one, such as a very deep one, the texts in it."""
+    try:
+        json.dumps(value, default=str)
+    except Exception:  # whatever its objects raise
+        return _text(value)
+    return value
 
 
 def _text(value: Any) -> str:
