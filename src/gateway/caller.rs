@@ -14,9 +14,9 @@ pub struct Caller {
     pub era: Era,
     pub version: &'static str,
     /// What the client says it can do, an object.
-    pub capabilities: Value,
+    pub capabilities: Arc<Value>,
     /// `name` and `version` of the client, as it gives them.
-    pub client: Value,
+    pub client: Arc<Value>,
     /// The session of a legacy client on HTTP, as its header names it, or a name for the pipe of a client on stdio.
     pub session: Option<Arc<str>>,
 }

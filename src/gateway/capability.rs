@@ -97,7 +97,7 @@ impl MissingCapability {
 
     /// Asks only what the client can answer.
     pub fn guard(&self, caller: &Caller, key: Arc<str>, round: AskRound) -> AskCaller {
-        let (missing, capabilities) = (self.clone(), Arc::new(caller.capabilities.clone()));
+        let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
         let can = capabilities.clone();
         let guarded = move |questions: Vec<RoundQuestion>| -> BoxFuture<'static, Vec<QuestionAnswer>> {
             let cannot = |one: &&RoundQuestion| !can_answer(&can, &one.method, &one.params);

@@ -37,6 +37,9 @@ impl RpcId {
 
     /// Equal for equal ids, however they were escaped.
     pub fn key(&self) -> String {
+        if !self.0.get().contains('\\') {
+            return self.0.get().to_owned();
+        }
         serde_json::from_str::<Value>(self.0.get()).map_or_else(|_| self.0.to_string(), |id| id.to_string())
     }
 }

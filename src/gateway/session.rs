@@ -4,12 +4,17 @@
 //! id = base64url( payload ‖ HMAC-SHA256(key of the purpose, payload) )      payload = JSON, a few hundred bytes
 //! ```
 //!
-//! Any replica that has the key serves any request, and a session takes no memory. The first key signs, all of them are
+//! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
+//! [verified](verified) lately. The first key signs, all of them are
 //! accepted, so that keys can be rotated. The key of each purpose (session ids, the state of a question to the caller) is
 //! derived from the secret, so that a text of one purpose never opens as one of another.
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires. The list is bounded:
 //! when it is full, the ids that expire first are forgotten.
+
+mod verified;
+
+pub use verified::OpenSession;
 
 use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
@@ -22,7 +27,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use verified::VerifiedSessions;
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -66,11 +73,11 @@ pub struct SessionClaims {
     #[serde(rename = "v")]
     pub version: String,
     /// Those capabilities of the client that matter here.
-    #[serde(rename = "c", default, skip_serializing_if = "Map::is_empty")]
-    pub capabilities: Map<String, Value>,
+    #[serde(rename = "c", default = "nothing", skip_serializing_if = "is_nothing")]
+    pub capabilities: Arc<Value>,
     /// `name` and `version` of the client.
-    #[serde(rename = "i", default, skip_serializing_if = "Map::is_empty")]
-    pub client: Map<String, Value>,
+    #[serde(rename = "i", default = "nothing", skip_serializing_if = "is_nothing")]
+    pub client: Arc<Value>,
     /// The id of the principal; empty for the anonymous one.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     pub principal: String,
@@ -93,8 +100,8 @@ impl SessionClaims {
     pub fn new(version: &str, capabilities: &Value, client: &Value, principal: &str, view: &str) -> Self {
         SessionClaims {
             version: version.to_owned(),
-            capabilities: kept_capabilities(capabilities),
-            client: kept_client(client),
+            capabilities: Arc::new(Value::Object(kept_capabilities(capabilities))),
+            client: Arc::new(Value::Object(kept_client(client))),
             principal: principal.to_owned(),
             view: view.to_owned(),
             issued: 0,
@@ -102,6 +109,14 @@ impl SessionClaims {
             nonce: String::new(),
         }
     }
+}
+
+fn nothing() -> Arc<Value> {
+    Arc::new(Value::Object(Map::new()))
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.as_object().is_none_or(Map::is_empty)
 }
 
 fn kept_capabilities(given: &Value) -> Map<String, Value> {
@@ -161,14 +176,18 @@ impl SigningKey {
 }
 
 /// The keys of a gateway: the first one signs, all are accepted.
-pub struct SessionKeys(RwLock<Vec<SigningKey>>);
+pub struct SessionKeys {
+    keys: RwLock<Vec<SigningKey>>,
+    /// Counts the rotations.
+    generation: AtomicU64,
+}
 
 impl SessionKeys {
     /// A key of this process alone: its sessions end with it, and other replicas refuse them.
     pub fn random() -> Result<Self, HubError> {
         let mut secret = [0u8; 32];
         SystemRandom::new().fill(&mut secret).map_err(|_| no_random())?;
-        Ok(SessionKeys(RwLock::new(vec![SigningKey::new(&secret)])))
+        Ok(SessionKeys::of(vec![SigningKey::new(&secret)]))
     }
 
     /// The keys of these secrets, which replicas share. The first one signs.
@@ -177,24 +196,29 @@ impl SessionKeys {
         if keys.is_empty() {
             return SessionKeys::random();
         }
-        Ok(SessionKeys(RwLock::new(keys)))
+        Ok(SessionKeys::of(keys))
+    }
+
+    fn of(keys: Vec<SigningKey>) -> Self {
+        SessionKeys { keys: RwLock::new(keys), generation: AtomicU64::new(0) }
     }
 
     /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
     pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<(), HubError> {
         let key = checked(secret)?;
         let (now, until) = (seconds(now), seconds(now).saturating_add(grace.as_secs()));
-        let mut keys = self.0.write();
+        let mut keys = self.keys.write();
         for old in keys.iter_mut() {
             old.accepted_until = Some(old.accepted_until.map_or(until, |earlier| earlier.min(until)));
         }
         keys.retain(|old| old.accepted_until.is_none_or(|until| until > now));
         keys.insert(0, key);
+        self.generation.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
     fn seal(&self, purpose: SealPurpose, payload: &[u8]) -> String {
-        let keys = self.0.read();
+        let keys = self.keys.read();
         let mut sealed = payload.to_vec();
         // There is always a key: both ways to make this have at least one, and rotating adds one.
         if let Some(key) = keys.first() {
@@ -203,23 +227,31 @@ impl SessionKeys {
         BASE64_URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// The payload of a text that one of the keys has signed, and its signature.
-    fn unseal(
-        &self,
-        purpose: SealPurpose,
-        text: &str,
-        now: u64,
-    ) -> Result<(Vec<u8>, [u8; TAG_LENGTH]), SessionRefusal> {
+    /// What one of the keys has signed.
+    fn unseal(&self, purpose: SealPurpose, text: &str, now: u64) -> Result<Unsealed, SessionRefusal> {
         let mut payload = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| SessionRefusal::Forged)?;
         let at = payload.len().checked_sub(TAG_LENGTH).ok_or(SessionRefusal::Forged)?;
         let tag: [u8; TAG_LENGTH] = payload[at..].try_into().map_err(|_| SessionRefusal::Forged)?;
         payload.truncate(at);
-        let keys = self.0.read();
-        let accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        let keys = self.keys.read();
+        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
         // `verify` compares in constant time.
-        let is_signed = accepted.into_iter().any(|key| hmac::verify(key.of(purpose), &payload, &tag).is_ok());
-        if is_signed { Ok((payload, tag)) } else { Err(SessionRefusal::Forged) }
+        let key = accepted.find(|key| hmac::verify(key.of(purpose), &payload, &tag).is_ok());
+        let key = key.ok_or(SessionRefusal::Forged)?;
+        // Rotating holds the lock, so this is the generation of these keys.
+        let generation = self.generation.load(Ordering::Acquire);
+        Ok(Unsealed { payload, tag, accepted_until: key.accepted_until, generation })
     }
+}
+
+/// A text whose signature is ours.
+struct Unsealed {
+    payload: Vec<u8>,
+    tag: [u8; TAG_LENGTH],
+    /// Until when its key is accepted.
+    accepted_until: Option<u64>,
+    /// The keys with which it was verified.
+    generation: u64,
 }
 
 fn checked(secret: &str) -> Result<SigningKey, HubError> {
@@ -257,11 +289,12 @@ pub struct Sessions {
     lifetime: Duration,
     /// Ended before they expired: the second of expiry, and the first half of the signature.
     ended: Mutex<BTreeSet<(u64, [u8; 16])>>,
+    verified: VerifiedSessions,
 }
 
 impl Sessions {
     pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
-        Sessions { keys, lifetime, ended: Mutex::default() }
+        Sessions { keys, lifetime, ended: Mutex::default(), verified: VerifiedSessions::default() }
     }
 
     pub fn keys(&self) -> &Arc<SessionKeys> {
@@ -280,17 +313,6 @@ impl Sessions {
         Ok(self.keys.seal(SealPurpose::Session, &payload))
     }
 
-    /// The claims of a session that lives and belongs to this principal and view.
-    pub fn open(
-        &self,
-        id: &str,
-        principal: &str,
-        view: &str,
-        now: SystemTime,
-    ) -> Result<SessionClaims, SessionRefusal> {
-        Ok(self.opened(id, principal, view, now)?.0)
-    }
-
     /// Ends a session, as `DELETE` asks, and returns how long it has lived. Other replicas accept its id until it expires.
     pub fn end(
         &self,
@@ -299,42 +321,58 @@ impl Sessions {
         view: &str,
         now: SystemTime,
     ) -> Result<Duration, SessionRefusal> {
-        let (claims, mark) = self.opened(id, principal, view, now)?;
+        let session = self.open(id, principal, view, now)?;
+        let claims = &session.claims;
         let mut ended = self.ended.lock();
         let live = ended.split_off(&(seconds(now), [0; 16]));
         *ended = live;
-        ended.insert((claims.expires, mark));
+        ended.insert((claims.expires, session.mark));
         while ended.len() > MOST_ENDED {
             ended.pop_first();
         }
         Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))
     }
 
-    fn opened(
+    /// A session that lives and belongs to this principal and view.
+    pub fn open(
         &self,
         id: &str,
         principal: &str,
         view: &str,
         now: SystemTime,
-    ) -> Result<(SessionClaims, [u8; 16]), SessionRefusal> {
+    ) -> Result<Arc<OpenSession>, SessionRefusal> {
         if id.len() > LONGEST_ID {
             return Err(SessionRefusal::Forged);
         }
         let now = seconds(now);
-        let (payload, tag) = self.keys.unseal(SealPurpose::Session, id, now)?;
-        let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
-        let mut mark = [0u8; 16];
-        mark.copy_from_slice(&tag[..16]);
+        let session = self.verified(id, now)?;
+        let claims = &session.claims;
         if claims.expires <= now {
             return Err(SessionRefusal::Expired);
         }
         if claims.principal != principal || claims.view != view {
             return Err(SessionRefusal::Foreign);
         }
-        if self.ended.lock().contains(&(claims.expires, mark)) {
+        if self.ended.lock().contains(&(claims.expires, session.mark)) {
             return Err(SessionRefusal::Ended);
         }
-        Ok((claims, mark))
+        Ok(session)
+    }
+
+    /// What an id carries, if its signature is ours.
+    fn verified(&self, id: &str, now: u64) -> Result<Arc<OpenSession>, SessionRefusal> {
+        let generation = self.keys.generation.load(Ordering::Acquire);
+        if let Some(session) = self.verified.get(id, generation, now) {
+            return Ok(session);
+        }
+        let Unsealed { payload, tag, accepted_until, generation } =
+            self.keys.unseal(SealPurpose::Session, id, now)?;
+        let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
+        let mut mark = [0u8; 16];
+        mark.copy_from_slice(&tag[..16]);
+        let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation });
+        self.verified.keep(session.clone());
+        Ok(session)
     }
 
     /// Signs the state of a question, which comes back with the answer.
@@ -358,8 +396,9 @@ impl Sessions {
             return Err(SessionRefusal::Forged);
         }
         let now = seconds(now);
-        let (text, _) = self.keys.unseal(SealPurpose::State, state, now)?;
-        let claims: StateClaims = serde_json::from_slice(&text).map_err(|_| SessionRefusal::Forged)?;
+        let unsealed = self.keys.unseal(SealPurpose::State, state, now)?;
+        let claims: StateClaims =
+            serde_json::from_slice(&unsealed.payload).map_err(|_| SessionRefusal::Forged)?;
         if claims.expires <= now {
             return Err(SessionRefusal::Expired);
         }

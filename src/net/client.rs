@@ -4,13 +4,13 @@ use reqwest::{Client, ClientBuilder, redirect};
 use std::error::Error;
 use std::sync::Arc;
 
+pub const USER_AGENT: &str = concat!("toolhub/", env!("CARGO_PKG_VERSION"));
+
 /// Redirects are refused, so that headers go to their origin only. Certificates are those that the system trusts.
 pub fn builder() -> ClientBuilder {
     // An error means that a client was made before: the provider is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Client::builder()
-        .user_agent(concat!("toolhub/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::none())
+    Client::builder().user_agent(USER_AGENT).redirect(redirect::Policy::none())
 }
 
 /// For plain HTTP only: loading the system's certificates takes milliseconds, and fails where there are none.

@@ -7,7 +7,7 @@ mod loopback;
 mod retry_after;
 
 pub use backoff::Backoff;
-pub use client::{builder, sources, without_certificates};
+pub use client::{USER_AGENT, builder, sources, without_certificates};
 pub use fetch::fetch;
 pub use loopback::{is_loopback, literal, needs_no_proxy, unmapped};
 pub use retry_after::retry_after;

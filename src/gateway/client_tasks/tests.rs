@@ -13,8 +13,8 @@ fn caller(principal: &str, session: Option<&str>) -> Caller {
         view: Arc::new(View::everything()),
         era: Era::Legacy,
         version: LEGACY[0],
-        capabilities: json!({}),
-        client: json!({}),
+        capabilities: Arc::new(json!({})),
+        client: Arc::new(json!({})),
         session: session.map(Arc::from),
     }
 }

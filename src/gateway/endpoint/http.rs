@@ -91,8 +91,8 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
         .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
     let session = caller.session.as_ref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
-        let claims = gateway.sessions.open(session, principal, view, SystemTime::now()).ok()?;
-        Some(gateway.session_streams.open(session, claims.expires))
+        let opened = gateway.sessions.open(session, principal, view, SystemTime::now()).ok()?;
+        Some(gateway.session_streams.open(session, opened.claims.expires))
     });
     let held = (admitted.place, session);
     Ok(HttpReply::standing(change_events(gateway.clone(), caller, changes, held)))

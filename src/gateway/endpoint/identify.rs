@@ -5,7 +5,7 @@ use super::reply::HttpReply;
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{legacy, modern};
 use crate::gateway::rpc::{RpcError, RpcId, RpcRequest, error_message};
-use crate::gateway::session::SessionClaims;
+use crate::gateway::session::OpenSession;
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
@@ -32,6 +32,7 @@ pub struct RequestOrigin {
 impl RequestOrigin {
     fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
+        let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
         Caller { principal, view, era, version, capabilities, client, session: None }
     }
 
@@ -70,18 +71,30 @@ impl RequestOrigin {
             return Ok(self.caller(Era::Legacy, version, json!({}), json!({})));
         };
         let session = session.to_str().unwrap_or_default();
-        let claims = self.open(gateway, session, id)?;
+        let session = self.open(gateway, session, id)?;
+        let claims = &session.claims;
         let version = legacy::known(&claims.version).unwrap_or(legacy::WITHOUT_HEADER);
         if header.is_some_and(|header| header != version) {
             let text = format!("Invalid Request: the session was opened with protocol version {version}");
             return Err(bad_request(id, &RpcError::invalid_request(text)));
         }
-        let (capabilities, client) = (Value::Object(claims.capabilities), Value::Object(claims.client));
-        let caller = self.caller(Era::Legacy, version, capabilities, client);
-        Ok(Caller { session: Some(Arc::from(session)), ..caller })
+        Ok(Caller {
+            principal: self.principal.clone(),
+            view: self.view.clone(),
+            era: Era::Legacy,
+            version,
+            capabilities: claims.capabilities.clone(),
+            client: claims.client.clone(),
+            session: Some(session.id.clone()),
+        })
     }
 
-    fn open(&self, gateway: &Gateway, session: &str, id: Option<&RpcId>) -> Result<SessionClaims, HttpReply> {
+    fn open(
+        &self,
+        gateway: &Gateway,
+        session: &str,
+        id: Option<&RpcId>,
+    ) -> Result<Arc<OpenSession>, HttpReply> {
         let now = SystemTime::now();
         gateway.sessions.open(session, &self.principal.id, &self.view.name, now).map_err(|_| no_session(id))
     }

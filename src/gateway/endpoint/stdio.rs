@@ -293,6 +293,7 @@ impl StdioClient {
 
     fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
+        let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
         Caller { principal, view, era, version, capabilities, client, session: Some(self.pipe.clone()) }
     }
 

@@ -24,9 +24,9 @@ pub fn caller_key(caller: &Caller) -> Arc<str> {
 
 /// Asks by requests on the stream of the call, each of which the client answers by a message of its own.
 pub fn by_request(questions: &OpenQuestions, exchange: &Exchange) -> AskRound {
-    let (questions, outlet, asker) =
-        (questions.clone(), exchange.outlet.clone(), exchange.caller.client_key());
+    let (questions, outlet, caller) = (questions.clone(), exchange.outlet.clone(), exchange.caller.clone());
     Arc::new(move |round: Vec<RoundQuestion>| {
+        let asker = caller.client_key();
         let each = round.into_iter().map(|question| {
             ask(questions.clone(), outlet.clone(), asker.clone(), question.method, question.params)
         });

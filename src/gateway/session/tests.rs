@@ -22,9 +22,10 @@ fn at(seconds: u64) -> SystemTime {
 fn any_replica_with_the_key_opens_an_id_and_reads_all_it_needs() {
     let id = sessions(&[KEY]).seal(claims(), at(0)).unwrap();
     let opened = sessions(&[KEY]).open(&id, "ann", "ops", at(SESSION_LIFETIME.as_secs() - 1)).unwrap();
+    let opened = &opened.claims;
     assert_eq!((opened.version.as_str(), opened.principal.as_str()), ("2025-11-25", "ann"));
-    assert_eq!(Value::Object(opened.capabilities), json!({"elicitation": {"form": {}}, "roots": {}}));
-    assert_eq!(Value::Object(opened.client), json!({"name": "x", "version": "1"}));
+    assert_eq!(*opened.capabilities, json!({"elicitation": {"form": {}}, "roots": {}}));
+    assert_eq!(*opened.client, json!({"name": "x", "version": "1"}));
     assert!(id.len() < 400 && id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
 }
 
@@ -71,6 +72,35 @@ fn ids_of_a_replaced_key_are_accepted_for_the_grace() {
     assert!(
         replica.open(&old, "ann", "ops", at(70)).is_ok() && replica.open(&new, "ann", "ops", at(70)).is_ok()
     );
+}
+
+#[test]
+fn an_id_that_was_verified_before_is_refused_when_it_expires_or_its_key_goes() {
+    let sessions = sessions(&[KEY]);
+    let id = sessions.seal(claims(), at(0)).unwrap();
+    let open = |second| sessions.open(&id, "ann", "ops", at(second)).map(drop);
+    assert_eq!(open(1), Ok(()));
+    assert_eq!(sessions.open(&id, "bob", "ops", at(1)).map(drop), Err(SessionRefusal::Foreign));
+    assert_eq!(open(SESSION_LIFETIME.as_secs()), Err(SessionRefusal::Expired));
+    sessions.keys().rotate(OTHER, Duration::from_secs(60), at(10)).unwrap();
+    assert_eq!(open(11), Ok(()));
+    assert_eq!(open(70), Err(SessionRefusal::Forged));
+    assert_eq!(open(11), Ok(()), "the clock went back");
+    sessions.keys().rotate(&OTHER.repeat(2), Duration::ZERO, at(12)).unwrap();
+    assert_eq!(open(12), Err(SessionRefusal::Forged));
+}
+
+#[test]
+fn few_of_many_sessions_are_remembered() {
+    let sessions = sessions(&[KEY]);
+    let ids: Vec<String> = (0..3_000).map(|_| sessions.seal(claims(), at(0)).unwrap()).collect();
+    for id in &ids {
+        assert!(sessions.open(id, "ann", "ops", at(1)).is_ok());
+        assert!(sessions.open(&ids[0], "ann", "ops", at(1)).is_ok());
+    }
+    assert!(sessions.verified.len() <= 1_000, "{}", sessions.verified.len());
+    let forged = format!("{}x", ids[0]);
+    assert_eq!(sessions.open(&forged, "ann", "ops", at(1)).map(drop), Err(SessionRefusal::Forged));
 }
 
 #[test]

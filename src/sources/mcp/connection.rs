@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, OnProgress};
+use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -55,7 +56,9 @@ impl ServerIdentity {
 pub struct Connection {
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
-    identity: Identity,
+    identity: Arc<Identity>,
+    /// The identity of the latest call whose caller can be asked: most callers have the same capabilities.
+    asking: ArcSwapOption<Identity>,
     callbacks: Arc<ServerCallbacks>,
     ids: AtomicU64,
     /// An older server is told once what it may ask for.
@@ -112,11 +115,12 @@ impl Connection {
             capabilities: Value::Null,
             instructions: None,
         };
-        let identity = Identity::new(callbacks.capabilities(&Value::Null));
+        let identity = Arc::new(Identity::new(callbacks.capabilities(&Value::Null)));
         Connection {
             transport,
             inbox,
             identity,
+            asking: ArcSwapOption::empty(),
             callbacks: callbacks.clone(),
             callers_answer: callbacks.callers_answer(),
             ids: AtomicU64::new(1),
@@ -293,7 +297,7 @@ impl Connection {
         };
         let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
         let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
-        let asking = asking.map(|ask| Identity::new(self.callbacks.capabilities(&ask.capabilities)));
+        let asking = asking.map(|ask| self.identity_for(&ask.capabilities));
         let asked = (method == "tools/call" || extras.ask.is_some()).then(|| {
             let principal = extras.principal.take().map(|principal| principal.id.clone());
             let owner = CallOwner { ask: extras.ask.take(), log: extras.log.take(), principal };
@@ -325,6 +329,20 @@ impl Connection {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
             reply => reply.map_err(|error| self.secrets.hide_error(error)),
         }
+    }
+
+    /// Our identity in a request whose caller has these capabilities.
+    fn identity_for(&self, caller: &Value) -> Arc<Identity> {
+        let capabilities = self.callbacks.capabilities(caller);
+        if capabilities == self.identity.capabilities {
+            return self.identity.clone();
+        }
+        let latest = self.asking.load_full().filter(|latest| latest.capabilities == capabilities);
+        latest.unwrap_or_else(|| {
+            let made = Arc::new(Identity::new(capabilities));
+            self.asking.store(Some(made.clone()));
+            made
+        })
     }
 
     /// Why no further request can be sent, when that is so.

@@ -52,7 +52,7 @@ impl LegacySse {
             let text = format!("the server offers no event stream at {}; check the address", remote.shown);
             return Err(HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent));
         }
-        let base = response.url().clone();
+        let base = response.moved.as_ref().unwrap_or(&remote.url).clone();
         let mut events = Events::shared(response, remote.limit);
         let endpoint = loop {
             let event = events.next(&remote).await?;

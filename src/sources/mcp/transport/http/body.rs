@@ -2,13 +2,13 @@
 //!
 //! The HTTP library hands out a packed body in unpacked pieces, so a small body that becomes a large one is caught on its way.
 
+use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::failure;
 use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::id_scan::IdScan;
 use crate::sse::{SseEvent, SseItem, SseParser};
 use bytes::Bytes;
-use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(crate) enum BodyKind {
     Message,
 }
 
-pub(crate) fn kind(response: &Response) -> BodyKind {
+pub(crate) fn kind(response: &HttpResponse) -> BodyKind {
     let text = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
     let begins =
         |name: &str| text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
@@ -47,7 +47,7 @@ pub(crate) fn kind(response: &Response) -> BodyKind {
 }
 
 /// The whole body. One that came in one piece is not copied.
-pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut Response) -> Result<Bytes, HubError> {
+pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) -> Result<Bytes, HubError> {
     let lost = |error| remote.lost(&error);
     let announced = response.content_length().unwrap_or(0);
     if announced > remote.limit as u64 {
@@ -72,7 +72,7 @@ pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut Response) -> Res
 }
 
 /// The beginning of a body that is only looked at, or what came of it in time.
-pub(crate) async fn beginning(mut response: Response) -> Vec<u8> {
+pub(crate) async fn beginning(mut response: HttpResponse) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
         while let Ok(Some(bytes)) = response.chunk().await {
@@ -97,7 +97,7 @@ pub(crate) enum SharedEvent {
 
 /// A stream of events, and where to go on should it break.
 pub(crate) struct Events {
-    response: Response,
+    response: HttpResponse,
     parser: SseParser,
     /// Of the large event that is being skipped, until its id is reported.
     scan: Option<IdScan>,
@@ -110,7 +110,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn new(response: Response, limit: usize) -> Self {
+    pub(crate) fn new(response: HttpResponse, limit: usize) -> Self {
         let scan = Some(IdScan::default());
         Events {
             response,
@@ -124,7 +124,7 @@ impl Events {
     }
 
     /// A stream that goes on behind an event over the limit.
-    pub(crate) fn shared(response: Response, limit: usize) -> Self {
+    pub(crate) fn shared(response: HttpResponse, limit: usize) -> Self {
         Events { parser: SseParser::skipping(limit), ..Events::new(response, limit) }
     }
 
@@ -195,7 +195,7 @@ impl Events {
     }
 
     /// Goes on with another response.
-    pub(crate) fn resume(&mut self, response: Response, limit: usize) {
+    pub(crate) fn resume(&mut self, response: HttpResponse, limit: usize) {
         let (last_id, retry) = (self.last_id().map(str::to_owned), self.retry());
         *self = Events { last_id, retry, ..Events::new(response, limit) };
     }

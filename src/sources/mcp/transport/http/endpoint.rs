@@ -2,31 +2,26 @@
 //!
 //! Headers and bodies go to the configured origin and nowhere else: redirects are followed by hand, inside of it.
 
-use super::failure;
+use super::client::{HttpClient, HttpResponse, client};
+use super::failure::{self, ExchangeError};
 use super::options::HttpOptions;
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::net;
 use crate::secret::shown_path;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::secrets::ServerSecrets;
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
-use reqwest::{Client, Method, Request, Response, Url};
+use reqwest::{Method, Url};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// Shorter than the five seconds after which many servers close an idle connection, so that a request hardly ever meets
-/// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
-const IDLE: Duration = Duration::from_secs(4);
 const MOST_REDIRECTS: usize = 5;
 /// A login, then one more for a wider scope, then one for chance.
 const MOST_RENEWALS: usize = 3;
 
 pub(crate) struct HttpEndpoint {
-    /// Each remote has its own: when the remote goes, its idle connections go with it.
-    client: Client,
+    client: HttpClient,
     /// Without user and password: they have become a header.
     pub(crate) url: Url,
     /// What the configuration wants every request to carry.
@@ -41,12 +36,15 @@ pub(crate) struct HttpEndpoint {
 impl HttpEndpoint {
     /// Checks the configuration; nothing is connected yet.
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
-        let url = checked_url(&options.url)?;
-        let client = client(&url)?;
+        let mut url = checked_url(&options.url)?;
+        let (client, mut headers) = client(&url).map_err(|reason| {
+            unusable(format!(
+                "The HTTP client cannot be set up ({reason}); https needs the system's CA certificates"
+            ))
+        })?;
         options.secrets.set_remote(&url, &options.headers);
-        // The builder turns user and password into a header.
-        let first = client.get(url).build().map_err(|_| unusable("The address has no valid form"))?;
-        let mut headers = first.headers().clone();
+        // A URL with a host can go without both.
+        let _ = (url.set_username(""), url.set_password(None));
         for (name, value) in &options.headers {
             let (name, value) = header(name, value)?;
             if name == AUTHORIZATION {
@@ -57,8 +55,8 @@ impl HttpEndpoint {
         }
         Ok(HttpEndpoint {
             client,
-            shown: shown(first.url()),
-            url: first.url().clone(),
+            shown: shown(&url),
+            url,
             headers,
             limit: options.limit,
             secrets: options.secrets,
@@ -74,29 +72,27 @@ impl HttpEndpoint {
         url: &Url,
         headers: impl Fn() -> Result<HeaderMap, HubError>,
         body: Bytes,
-    ) -> Result<Response, HubError> {
+    ) -> Result<HttpResponse, HubError> {
         let mut moved = None;
         let (mut redirects, mut renewals) = (0, 0);
         loop {
-            let mut request = Request::new(method.clone(), moved.as_ref().unwrap_or(url).clone());
-            *request.headers_mut() = self.authorized(headers()?).await?;
-            let sent = request.headers().get(AUTHORIZATION).cloned();
-            if !body.is_empty() {
-                *request.body_mut() = Some(body.clone().into());
-            }
-            let response = self.client.execute(request).await.map_err(|error| self.lost(&error))?;
+            let target = moved.as_ref().unwrap_or(url);
+            let headers = self.authorized(headers()?).await?;
+            let sent = headers.get(AUTHORIZATION).cloned();
+            let response = self.client.send(method.clone(), target, headers, body.clone()).await;
+            let mut response = response.map_err(|error| self.lost(&error))?;
             match response.status().as_u16() {
                 307 | 308 if redirects == MOST_REDIRECTS => {
                     let text = format!("the server redirected {} times ({})", redirects + 1, self.shown);
                     return Err(unfollowed(&response, text));
                 }
                 307 | 308 => {
-                    moved = Some(self.target(&response)?);
+                    moved = Some(self.target(target, &response)?);
                     redirects += 1;
                 }
                 301..=303 => {
                     // A POST would have to become a GET, and the server may have run it.
-                    let error = self.target(&response).err().unwrap_or_else(|| {
+                    let error = self.target(target, &response).err().unwrap_or_else(|| {
                         unfollowed(
                             &response,
                             format!("the server redirects in a way that loses the request ({})", self.shown),
@@ -107,7 +103,10 @@ impl HttpEndpoint {
                 401 | 403 if renewals < MOST_RENEWALS && self.renewed(sent.as_ref(), &response).await? => {
                     renewals += 1
                 }
-                _ => return Ok(response),
+                _ => {
+                    response.moved = moved;
+                    return Ok(response);
+                }
             }
         }
     }
@@ -118,12 +117,12 @@ impl HttpEndpoint {
     }
 
     /// The error of an exchange that broke. Nothing was sent before a connection stood; after that the outcome is unknown.
-    pub(crate) fn lost(&self, error: &reqwest::Error) -> HubError {
-        let reason = self.quote(&failure::reason(error));
-        if error.is_connect() {
+    pub(crate) fn lost(&self, error: &ExchangeError) -> HubError {
+        let reason = self.quote(&error.reason());
+        if error.is_connect {
             return HubError::new(ErrorKind::Connect, format!("{reason} ({})", self.shown));
         }
-        if failure::is_malformed(error) {
+        if error.is_malformed() {
             let text = format!("Failed to parse MCP response: the HTTP body is malformed ({reason})");
             return failure::unknown(ErrorKind::Protocol, text);
         }
@@ -154,7 +153,7 @@ impl HttpEndpoint {
     }
 
     /// Whether new credentials were found after a refusal that new ones may help against.
-    async fn renewed(&self, sent: Option<&HeaderValue>, response: &Response) -> Result<bool, HubError> {
+    async fn renewed(&self, sent: Option<&HeaderValue>, response: &HttpResponse) -> Result<bool, HubError> {
         let Some(credentials) = &self.credentials else { return Ok(false) };
         let status = response.status().as_u16();
         let challenges = response.headers().get_all(WWW_AUTHENTICATE);
@@ -167,9 +166,10 @@ impl HttpEndpoint {
         credentials.refused(sent, status, challenge.as_deref()).await
     }
 
-    fn target(&self, response: &Response) -> Result<Url, HubError> {
+    /// Where a response to a request for `asked` redirects to.
+    fn target(&self, asked: &Url, response: &HttpResponse) -> Result<Url, HubError> {
         let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-        let target = location.and_then(|to| response.url().join(to).ok());
+        let target = location.and_then(|to| asked.join(to).ok());
         match target {
             Some(target) if self.is_same_origin(&target) => Ok(target),
             Some(target) => {
@@ -195,7 +195,7 @@ impl fmt::Debug for HttpEndpoint {
 }
 
 /// A redirect says that the request was not taken here, and we did not take it there.
-fn unfollowed(response: &Response, text: String) -> HubError {
+fn unfollowed(response: &HttpResponse, text: String) -> HubError {
     let status = Some(response.status().as_u16());
     HubError { status, ..HubError::new(ErrorKind::Http, text) }.with_outcome(Outcome::NotSent)
 }
@@ -236,23 +236,4 @@ fn hidden(name: &str, value: &str) -> Result<HeaderValue, HubError> {
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// The HTTP library as this transport needs it: it follows no redirect, tries nothing again by itself, unpacks gzip while
-/// it is read, and takes proxies from the environment, but not for this machine.
-fn client(url: &Url) -> Result<Client, HubError> {
-    let failed = |error: &dyn fmt::Display| {
-        unusable(format!(
-            "The HTTP client cannot be set up ({error}); https needs the system's CA certificates"
-        ))
-    };
-    let mut builder =
-        net::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
-    if url.scheme() == "http" {
-        builder = net::without_certificates(builder).map_err(|error| failed(&error))?;
-    }
-    if net::needs_no_proxy(url) {
-        builder = builder.no_proxy();
-    }
-    builder.build().map_err(|error| failed(&failure::reason(&error)))
 }

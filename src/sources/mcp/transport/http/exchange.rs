@@ -1,6 +1,7 @@
 //! One request to the server and back: post it, read the answer or follow the stream that brings it.
 
 use super::body::{self, BodyKind, Events, is_message};
+use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::failure;
 use super::protocol_headers::ProtocolHeaders;
@@ -13,7 +14,7 @@ use crate::sources::mcp::inbox::RpcReply;
 use crate::sources::mcp::transport::OutgoingRequest;
 use crate::sources::mcp::wire::{self, Incoming};
 use bytes::Bytes;
-use reqwest::{Method, Response};
+use reqwest::Method;
 use std::sync::Arc;
 
 /// How often a broken stream is requested without success before its request fails.
@@ -86,7 +87,7 @@ impl HttpShared {
         self: &Arc<Self>,
         remote: &HttpEndpoint,
         request: &OutgoingRequest,
-        response: Response,
+        response: HttpResponse,
     ) -> Result<Carried, HubError> {
         let mut events = Events::new(response, remote.limit);
         let mut delay = ReconnectDelay::of_resuming();
@@ -143,7 +144,7 @@ impl HttpShared {
         remote: &HttpEndpoint,
         protocol_headers: &ProtocolHeaders,
         request: &OutgoingRequest,
-        response: Response,
+        response: HttpResponse,
     ) -> HubError {
         let Refusal { error, refuses_session } = read_refusal(remote, response, Some(request.id)).await;
         if !refuses_session || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {

@@ -2,38 +2,70 @@
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::net::sources;
+use std::error::Error;
 use std::io;
 
-/// The innermost reason, which says what happened; the outer ones name the URL with its query.
-pub(crate) fn reason(error: &reqwest::Error) -> String {
-    let is = |kind| io_errors(error).any(|error| error.kind() == kind);
-    if is(io::ErrorKind::ConnectionRefused) {
-        return "connection refused".to_owned();
+/// Why an exchange broke, in the words of the HTTP library.
+pub(crate) struct ExchangeError {
+    error: Box<dyn Error + Send + Sync>,
+    /// There was no connection yet, so nothing was sent.
+    pub(crate) is_connect: bool,
+}
+
+impl From<reqwest::Error> for ExchangeError {
+    fn from(error: reqwest::Error) -> Self {
+        // The URL may have secrets in its query.
+        ExchangeError { is_connect: error.is_connect(), error: Box::new(error.without_url()) }
     }
-    if is(io::ErrorKind::UnexpectedEof) {
-        return "the server closed it".to_owned();
+}
+
+impl From<hyper_util::client::legacy::Error> for ExchangeError {
+    fn from(error: hyper_util::client::legacy::Error) -> Self {
+        ExchangeError { is_connect: error.is_connect(), error: Box::new(error) }
     }
-    let innermost = sources(error).last().map(ToString::to_string);
-    match innermost.as_deref() {
-        None => "the HTTP library gave no reason".to_owned(),
-        // The words of rustls.
-        Some(text) if text.contains("InvalidContentType") => "there is no TLS at this address".to_owned(),
-        Some(text) => match text.strip_prefix("invalid peer certificate: ") {
+}
+
+impl From<Box<dyn Error + Send + Sync>> for ExchangeError {
+    fn from(error: Box<dyn Error + Send + Sync>) -> Self {
+        ExchangeError { is_connect: false, error }
+    }
+}
+
+impl ExchangeError {
+    /// The innermost reason, which says what happened.
+    pub(crate) fn reason(&self) -> String {
+        let is = |kind| self.io_errors().any(|error| error.kind() == kind);
+        if is(io::ErrorKind::ConnectionRefused) {
+            return "connection refused".to_owned();
+        }
+        if is(io::ErrorKind::UnexpectedEof) {
+            return "the server closed it".to_owned();
+        }
+        let text = self.errors().last().map(ToString::to_string).unwrap_or_default();
+        match text.strip_prefix("invalid peer certificate: ") {
             Some(why) => format!("its TLS certificate is not trusted: {why}"),
-            None => text.to_owned(),
-        },
+            // The words of rustls.
+            None if text.contains("InvalidContentType") => "there is no TLS at this address".to_owned(),
+            None => text,
+        }
     }
-}
 
-/// Whether the bytes of the body made no sense. The system has names for lost connections; these kinds are for chunks and
-/// compressed bytes that cannot be read.
-pub(crate) fn is_malformed(error: &reqwest::Error) -> bool {
-    use io::ErrorKind::{InvalidData, InvalidInput, Other};
-    io_errors(error).any(|error| matches!(error.kind(), InvalidData | InvalidInput | Other))
-}
+    /// Whether the bytes of the body made no sense. The system has names for lost connections; these kinds are for chunks
+    /// and compressed bytes that cannot be read.
+    pub(crate) fn is_malformed(&self) -> bool {
+        use io::ErrorKind::{InvalidData, InvalidInput, Other};
+        self.io_errors().any(|error| matches!(error.kind(), InvalidData | InvalidInput | Other))
+    }
 
-fn io_errors(error: &reqwest::Error) -> impl Iterator<Item = &io::Error> {
-    sources(error).filter_map(|source| source.downcast_ref::<io::Error>())
+    fn io_errors(&self) -> impl Iterator<Item = &io::Error> {
+        self.errors().filter_map(|source| source.downcast_ref::<io::Error>())
+    }
+
+    /// From the outside in.
+    fn errors(&self) -> impl Iterator<Item = &(dyn Error + 'static)> {
+        let outermost: &(dyn Error + 'static) = &*self.error;
+        std::iter::once(outermost).chain(sources(outermost))
+    }
 }
 
 /// An error after which the call may have run.

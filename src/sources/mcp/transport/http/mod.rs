@@ -10,6 +10,7 @@
 //! may forget, a stream to listen to, and streams that can be resumed where they broke.
 
 pub(crate) mod body;
+pub(crate) mod client;
 pub(crate) mod endpoint;
 mod exchange;
 pub(crate) mod failure;

@@ -1,11 +1,11 @@
 //! A response that is not an answer, as an error that says whether the call may have run.
 
 use super::body;
+use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::net::retry_after;
 use crate::sources::mcp::wire::{self, Incoming};
-use reqwest::Response;
 
 const PARSE_ERROR: i64 = -32700;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -19,11 +19,11 @@ pub(crate) struct Refusal {
 }
 
 /// The error for a response that is not an answer to the request `id`.
-pub(crate) async fn refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> HubError {
+pub(crate) async fn refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> HubError {
     read_refusal(remote, response, id).await.error
 }
 
-pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: Response, id: Option<u64>) -> Refusal {
+pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> Refusal {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
     let body = body::beginning(response).await;

@@ -1,10 +1,10 @@
 //! Posting what the server does not have to answer.
 
 use super::body;
+use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::refusal::{Refusal, read_refusal};
 use crate::error::{ErrorKind, HubError};
-use reqwest::Response;
 use std::time::Duration;
 
 /// How long the server may take to accept it.
@@ -13,7 +13,7 @@ pub(crate) const SEND_TIME: Duration = Duration::from_secs(3);
 /// Waits for a 2xx, and for the end of its body, so that the connection can be used again.
 pub(crate) async fn accepted(
     remote: &HttpEndpoint,
-    post: impl Future<Output = Result<Response, HubError>>,
+    post: impl Future<Output = Result<HttpResponse, HubError>>,
     id: Option<u64>,
 ) -> Result<(), Refusal> {
     let response = post.await.map_err(|error| Refusal { error, refuses_session: false })?;

@@ -1,0 +1,160 @@
+//! The HTTP library as this transport needs it: it follows no redirect, tries nothing again by itself, unpacks gzip while it
+//! is read, and takes proxies from the environment, but not for this machine.
+//!
+//! ```text
+//! http://, no proxy in between ─► hyper's pooled client ─┐
+//! TLS or a proxy               ─► reqwest               ─┴─► HttpResponse
+//! ```
+//!
+//! reqwest is the same pooled client below layers for redirects, retries and cookies, none of which is used here. They read
+//! the URL three times a request, which made up a fifth of the work of a call through the gateway.
+
+use super::failure::ExchangeError;
+use crate::net;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Body;
+use hyper_util::client::legacy::Client as PooledClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reqwest::Url;
+use std::time::Duration;
+use tower_http::decompression::Decompression;
+use tower_service::Service;
+
+/// Shorter than the five seconds after which many servers close an idle connection, so that a request hardly ever meets
+/// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
+const IDLE: Duration = Duration::from_secs(4);
+/// A connection whose other end is gone without a word is noticed after a minute, and after half of that if something was
+/// sent. The same as in reqwest.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_RETRIES: u32 = 3;
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// Each remote has its own: when the remote goes, its idle connections go with it.
+pub(super) enum HttpClient {
+    Plain(PooledClient<HttpConnector, Full<Bytes>>),
+    Full(reqwest::Client),
+}
+
+/// A client for this URL, and the headers that its user and password make.
+pub(super) fn client(url: &Url) -> Result<(HttpClient, HeaderMap), String> {
+    let mut builder =
+        net::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
+    if url.scheme() == "http" {
+        builder = net::without_certificates(builder).map_err(|error| error.to_string())?;
+    }
+    if net::needs_no_proxy(url) {
+        builder = builder.no_proxy();
+    }
+    let full = builder.build().map_err(|error| ExchangeError::from(error).reason())?;
+    let headers = full.get(url.clone()).build().map_err(|error| ExchangeError::from(error).reason())?;
+    let headers = headers.headers().clone();
+    let client = if is_direct(url) { HttpClient::Plain(plain()) } else { HttpClient::Full(full) };
+    Ok((client, headers))
+}
+
+/// Whether a request for this URL goes to its server in plain HTTP, without a proxy.
+fn is_direct(url: &Url) -> bool {
+    let is_proxied = |uri: Uri| Matcher::from_system().intercept(&uri).is_some();
+    url.scheme() == "http"
+        && (net::needs_no_proxy(url) || url.as_str().parse().is_ok_and(|uri| !is_proxied(uri)))
+}
+
+fn plain() -> PooledClient<HttpConnector, Full<Bytes>> {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE));
+    connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+    #[cfg(target_os = "linux")]
+    connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    PooledClient::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .build(connector)
+}
+
+impl HttpClient {
+    /// Sends a request and waits for the head of the response.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<HttpResponse, ExchangeError> {
+        match self {
+            HttpClient::Plain(client) => {
+                let mut request = Request::new(Full::new(body));
+                *request.method_mut() = method;
+                *request.uri_mut() =
+                    Uri::try_from(url.as_str()).map_err(|error| ExchangeError::from(Box::from(error)))?;
+                *request.headers_mut() = headers;
+                let agent = || header::HeaderValue::from_static(net::USER_AGENT);
+                request.headers_mut().entry(header::USER_AGENT).or_insert_with(agent);
+                let response = Decompression::new(client).call(request).await?;
+                Ok(HttpResponse::new(response))
+            }
+            HttpClient::Full(client) => {
+                let mut request = reqwest::Request::new(method, url.clone());
+                *request.headers_mut() = headers;
+                if !body.is_empty() {
+                    *request.body_mut() = Some(body.into());
+                }
+                let response = client.execute(request).await?;
+                Ok(HttpResponse::new(http::Response::<reqwest::Body>::from(response)))
+            }
+        }
+    }
+}
+
+/// The head of a response, and its body as it comes.
+pub(crate) struct HttpResponse {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: BoxBody<Bytes, ExchangeError>,
+    /// Where it came from, when the request was redirected.
+    pub(crate) moved: Option<Url>,
+}
+
+impl HttpResponse {
+    fn new<B>(response: http::Response<B>) -> Self
+    where
+        B: Body<Data = Bytes> + Send + Sync + 'static,
+        ExchangeError: From<B::Error>,
+    {
+        let (head, body) = response.into_parts();
+        let body = body.map_err(ExchangeError::from).boxed();
+        HttpResponse { status: head.status, headers: head.headers, body, moved: None }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The length that the server announced, unless the body is packed.
+    pub(super) fn content_length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    /// The next bytes of the body; `None` at its end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
+        while let Some(frame) = self.body.frame().await {
+            // What is not data are trailers, which nobody reads.
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+}
