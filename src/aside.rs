@@ -14,6 +14,14 @@ pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
     if has_workers { tokio::task::block_in_place(work) } else { work() }
 }
 
+/// Messages below this size are read and written in a fraction of a millisecond.
+pub const LARGE: usize = 256 * 1024;
+
+/// Runs work that takes time in proportion to `bytes`: a large one as [`in_place`] does.
+pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes > LARGE { in_place(work) } else { work() }
+}
+
 /// Runs a computation on a thread that no task waits for. `None` if the runtime ends before it begins.
 pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let permit = THREADS.acquire().await.ok()?;
@@ -50,9 +58,20 @@ mod tests {
         assert_eq!(there.await.unwrap(), Some(true));
     }
 
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_run_while_a_large_message_is_read() {
+        let reading = tokio::spawn(async {
+            let (sender, receiver) = mpsc::channel();
+            tokio::spawn(async move { sender.send(()) });
+            heavy(LARGE + 1, || receiver.recv_timeout(Duration::from_secs(20)))
+        });
+        assert_eq!(reading.await.unwrap(), Ok(()));
+    }
+
     #[tokio::test]
     async fn a_runtime_of_one_thread_does_the_work_itself() {
         assert_eq!(in_place(|| 7), 7);
+        assert_eq!(heavy(LARGE + 1, || 7), 7);
         assert_eq!(on_thread(|| 7).await, Some(7));
     }
 }

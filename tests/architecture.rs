@@ -108,6 +108,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
+            "aside",
             "canonical",
             "hub",
             "plan",

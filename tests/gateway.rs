@@ -13,6 +13,8 @@ mod client;
 mod headers;
 #[path = "gateway/http.rs"]
 mod http;
+#[path = "gateway/large_results.rs"]
+mod large_results;
 #[path = "gateway/offers.rs"]
 mod offers;
 #[path = "gateway/questions.rs"]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from . import _background, _core
 from ._checks import check_finite, check_mapping, check_text
-from ._lazy import asyncio
 from .principal import Principal
 
 if TYPE_CHECKING:
@@ -162,9 +161,6 @@ class CurrentCall:
 
     def _wait(self, asking: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer on this thread, for as long as there is a caller to give one."""
-        if self.cancelled:
-            asking.close()
-            raise asyncio.CancelledError
         return _background.run(asking, self._scope, self._function)
 
     async def ask_all(self, questions: Mapping[str, Question]) -> dict[str, Any]:

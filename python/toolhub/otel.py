@@ -17,20 +17,18 @@ import atexit
 import logging
 import threading
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
-from .events import new_execution_id
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import Span, TracerProvider
+    from opentelemetry.trace import TracerProvider
 
+    from ._call_span import TracedCall
     from .hub import ToolHub
     from .hub._call_methods import Around
-    from .result import ToolResult
 
 __all__ = ["Tracing", "trace"]
 
@@ -40,8 +38,6 @@ _log = logging.getLogger("toolhub")
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _GATHERED = 0.05
 """Seconds for which spans are gathered before they are exported."""
-# The attribute of the span of a call, and where `_meta` of its result has it.
-_OF_RESULT = (("gen_ai.tool.call.id", "call_id"), ("toolhub.source", "source"), ("toolhub.server", "server"))
 _HISTOGRAMS = {
     "client": ("mcp.client.operation.duration", "The duration of the MCP request as observed on the sender."),
     "server": (
@@ -103,18 +99,16 @@ class Tracing:
         try:
             from opentelemetry import context, metrics
             from opentelemetry import trace as api
-            from opentelemetry.baggage.propagation import W3CBaggagePropagator
-            from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+            from . import _call_span
         except ImportError as error:
             raise ImportError("tracing needs OpenTelemetry: pip install 'agent-toolhub[otel]'") from error
         self._api = api
-        self._context = context
+        self._spans = _call_span
         self._nowhere = context.Context()
         self._kinds = {"client": api.SpanKind.CLIENT, "server": api.SpanKind.SERVER}
         self._hub = hub
         self._provider = tracer_provider
-        self._tracer = api.get_tracer(_NAME, tracer_provider=tracer_provider)
-        self._propagators = (TraceContextTextMapPropagator(), W3CBaggagePropagator())
         meter = metrics.get_meter(_NAME, meter_provider=meter_provider)
         self._histograms = {
             side: meter.create_histogram(
@@ -122,9 +116,9 @@ class Tracing:
             )
             for side, (name, about) in _HISTOGRAMS.items()
         }
-        self._in_metrics = {name for name, is_there in _core.telemetry_attributes() if is_there}
-        self._exported: Any = None
-        self._ids = _GivenIds()
+        self._calls: Any = None
+        self._requests: Any = None
+        self._ids = _call_span.GivenIds()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._queue = _core.TelemetryQueue(hub._core)
@@ -147,18 +141,40 @@ class Tracing:
     def flush(self) -> None:
         """Hand all that has ended to the providers now. They have a `force_flush` of their own."""
         with self._lock:
-            taken = cast("Any", self._queue.take())
-            spans, sessions, dropped = taken
+            spans, sessions, calls, dropped = cast("Any", self._queue.take())
             for span in spans:
                 self._export(*span)
+            for call in calls:
+                call.export()
             for side, seconds, attributes in sessions:
-                self._histograms[f"{side} session"].record(seconds, self._metric_attributes(attributes))
+                self._histograms[f"{side} session"].record(seconds, attributes)
         if dropped:
             _log.warning("dropped %d spans that ended faster than they could be exported", dropped)
 
     def _call(self, tool: Any, args: Any, around: "Around") -> "TracedCall":
         """The span of a call; its context goes into the `meta` of what is around the call."""
-        return TracedCall(self, str(tool), args, around)
+        return self._spans.TracedCall(self, str(tool), args, around)
+
+    def _call_tracer(self) -> Any:
+        """What makes the spans of calls: a `CallTracer`, or a tracer that is none of the SDK."""
+        if self._calls is None:
+            tracer = self._api.get_tracer(_NAME, tracer_provider=self._provider)
+            if not self._spans.is_of_sdk(tracer):
+                return tracer
+            self._calls = self._spans.CallTracer(tracer)
+        return self._calls
+
+    def _call_ended(self, span: Any, learnt: dict[str, str], status: Any) -> None:
+        if not isinstance(span, self._spans.CallSpan):
+            # All at once: each call of the SDK takes a lock and checks.
+            span.set_attributes(learnt)
+            if status is not None:
+                span.set_status(status)
+            span.end()
+        elif span.is_recording():
+            span.over(learnt, status)
+            if span.is_used or not self._queue.add_call(span):
+                span.export()
 
     def _export_all(self) -> None:
         while self._queue.wait():
@@ -181,6 +197,7 @@ class Tracing:
         begun: int,
         ended: int,
         attributes: dict[str, Any],
+        measured: dict[str, Any],
         is_error: bool,
     ) -> None:
         # Most of the time is that of the SDK; what is ours makes no object twice.
@@ -195,7 +212,7 @@ class Tracing:
             )
             context = api.set_span_in_context(api.NonRecordingSpan(parent), context)
         self._ids.trace_id, self._ids.span_id = trace_id, span_id
-        tracer = self._exported or self._exporting_tracer()
+        tracer = self._requests or self._request_tracer()
         span = tracer.start_span(
             name, context=context, kind=self._kinds[side], attributes=attributes, start_time=begun
         )
@@ -205,111 +222,13 @@ class Tracing:
         # With the span, of which the SDK may keep an example.
         self._histograms[side].record(
             (ended - begun) / 1e9,
-            self._metric_attributes(attributes),
+            measured,
             api.set_span_in_context(span, self._nowhere),
         )
 
-    def _exporting_tracer(self) -> Any:
-        """A tracer whose spans have the ids that the core has given them, because they were sent already."""
-        if self._exported is None:
-            tracer: Any = self._api.get_tracer(_NAME, tracer_provider=self._provider)
-            if not hasattr(tracer, "id_generator"):
-                # No SDK, or none yet: nothing is recorded, or by a tracer that gives ids of its own.
-                return tracer
-            tracer.id_generator = self._ids
-            self._exported = tracer
-        return self._exported
-
-    def _metric_attributes(self, attributes: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in attributes.items() if name in self._in_metrics}
-
-
-class _GivenIds:
-    """Gives a span the ids that it has already. Has the methods of the SDK's `IdGenerator`; used under a lock."""
-
-    trace_id = 0
-    span_id = 0
-
-    def generate_trace_id(self) -> int:
-        return self.trace_id
-
-    def generate_span_id(self) -> int:
-        return self.span_id
-
-    def is_trace_id_random(self) -> bool:
-        return True
-
-
-class TracedCall:
-    """The span `execute_tool NAME` of one call, current while it runs."""
-
-    __slots__ = ("_args", "_execution_id", "_learnt", "_span", "_token", "_tool", "_tracing", "around")
-
-    def __init__(self, tracing: Tracing, tool: str, args: Any, around: "Around") -> None:
-        self._tracing, self._tool, self._args, self.around = tracing, tool, args, around
-        self._execution_id: str | None = None
-
-    def __enter__(self) -> Self:
-        tracing = self._tracing
-        tool = _core.event_name(self._tool)
-        self._span: Span = tracing._tracer.start_span(
-            f"execute_tool {tool}",
-            attributes={
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": tool,
-                "gen_ai.tool.type": "function",
-            },
-        )
-        self._learnt: dict[str, str] = {}
-        current = tracing._api.set_span_in_context(self._span)
-        self._token = tracing._context.attach(current)
-        carrier: dict[str, Any] = {}
-        for propagator in tracing._propagators:
-            propagator.inject(carrier, current)
-        # What the caller has put into `_meta` itself is meant to go out as it is.
-        progress, meta, watch, llm, passed_on = self.around
-        self.around = progress, carrier | dict(meta or {}), watch and self._watching(watch), llm, passed_on
-        return self
-
-    def _watching(self, watch: Any) -> Any:
-        """Makes the reporter of the call, and takes over the id that its events have."""
-
-        def watching(*call: Any) -> Any:
-            watched = watch(*call)
-            self._execution_id = watched.execution_id
-            return watched
-
-        return watching
-
-    def ended(self, result: "ToolResult") -> "ToolResult":
-        """The call has a result."""
-        meta: Mapping[str, Any] = result.get("_meta") or {}
-        for attribute, key in _OF_RESULT:
-            value = meta.get(key)
-            if isinstance(value, str):
-                self._learnt[attribute] = value
-        if not result.success:
-            kind = "tool_error" if result.kind is None else result.kind.value
-            self._failed(kind, str(result.error))
-        return result
-
-    def _failed(self, kind: str, error: str) -> None:
-        api = self._tracing._api
-        self._learnt["error.type"] = kind
-        # Without the values of the arguments, which it may quote.
-        about = _core.event_error(error, {} if self._args is None else self._args, kind)
-        self._span.set_status(api.Status(api.StatusCode.ERROR, about))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            from asyncio import CancelledError
-
-            is_cancelled = isinstance(error, CancelledError | GeneratorExit)
-            self._failed("cancelled" if is_cancelled else type(error).__name__, "")
-        self._tracing._context.detach(self._token)
-        self._learnt["toolhub.execution.id"] = self._execution_id or new_execution_id()
-        # All at once: each call of the SDK takes a lock and checks.
-        self._span.set_attributes(self._learnt)
-        self._span.end()
+    def _request_tracer(self) -> Any:
+        """A tracer whose spans have the ids that the core has given them."""
+        tracer: Any = self._api.get_tracer(_NAME, tracer_provider=self._provider)
+        if self._spans.is_of_sdk(tracer):
+            self._requests = tracer = self._spans.copy_of(tracer, self._ids)
+        return tracer

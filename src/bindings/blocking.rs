@@ -175,7 +175,9 @@ pub fn run_blocking(
     let call = Arc::new(BlockingCall { answer, task, is_given_up: AtomicBool::new(false), wakeup });
     let ends: [Option<&GivenUp>; 2] =
         [scope.map(|scope| scope.get().given_up()), function.map(|function| function.get().given_up())];
-    if !ends.into_iter().flatten().all(|end| end.add(&call)) {
+    // A caller that has cancelled the call waits for nothing, although its tool may still be running.
+    let is_cancelled = scope.is_some_and(|scope| scope.get().is_cancelled());
+    if is_cancelled || !ends.into_iter().flatten().all(|end| end.add(&call)) {
         close(&coroutine)?;
         return Err(cancelled_error(py)?);
     }

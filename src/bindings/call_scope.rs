@@ -218,7 +218,7 @@ impl CallScope {
 
     /// Whether the caller has cancelled the call, or waits no more.
     #[getter]
-    fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 

@@ -10,6 +10,7 @@ use crate::sync::Mutex;
 use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -91,6 +92,26 @@ pub struct FinishedRequest {
     pub is_failure: bool,
 }
 
+/// The size of the result of a request, once there is one.
+#[derive(Clone, Debug, Default)]
+pub struct ResultSize(Arc<AtomicUsize>);
+
+impl ResultSize {
+    pub fn set(&self, finished: &FinishedRequest) {
+        let bytes = finished.answer.as_ref().map_or(0, String::len);
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether both are of the same request.
+    pub fn is(&self, other: &ResultSize) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// What a request asks for.
 #[derive(Clone)]
 pub struct RequestSubject {
@@ -108,6 +129,7 @@ pub struct Conversation {
     pub outlet: Arc<Mutex<Outlet>>,
     pub questions: mpsc::Receiver<OpenRound>,
     pub result: oneshot::Receiver<FinishedRequest>,
+    pub result_size: ResultSize,
     /// The questions that the client has.
     pub open: Option<OpenRound>,
     /// Answers that the client gave before they were asked for.
@@ -258,6 +280,7 @@ pub(super) mod tests {
             outlet,
             questions,
             result,
+            result_size: ResultSize::default(),
             open,
             given,
             missing,

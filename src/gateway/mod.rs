@@ -26,6 +26,7 @@
 //! | [`caller`], [`view`] | who makes a request, and what they see |
 //! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
+//! | [`cursor`] | where the next page of a list begins, unreadable to its caller |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
@@ -33,7 +34,7 @@
 //! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
 //! | [`waiting_calls`] | calls that wait for an answer of a modern client |
 //! | [`client_tasks`] | calls that run as tasks of their clients |
-//! | [`kept_calls`] | how many of both are kept |
+//! | [`kept_calls`] | how many of both are kept, and how much of their results |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
@@ -46,6 +47,7 @@ mod capability;
 mod client_changes;
 mod client_tasks;
 mod conversation;
+mod cursor;
 mod endpoint;
 mod era;
 mod exchange;

@@ -5,9 +5,8 @@
 //! ```
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
-//! [verified](verified) lately. The first key signs, all of them are
-//! accepted, so that keys can be rotated. The key of each purpose (session ids, the state of a question to the caller) is
-//! derived from the secret, so that a text of one purpose never opens as one of another.
+//! [verified](verified) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
+//! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one purpose never opens as one of another.
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires. The list is bounded:
 //! when it is full, the ids that expire first are forgotten.
@@ -16,6 +15,7 @@ mod verified;
 
 pub use verified::OpenSession;
 
+use super::cursor::{CursorKey, CursorPlace};
 use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
 use base64::Engine;
@@ -152,6 +152,8 @@ enum SealPurpose {
 struct SigningKey {
     session: hmac::Key,
     state: hmac::Key,
+    /// `None` never happens: its bytes have the length that the cipher wants.
+    cursor: Option<CursorKey>,
     /// In seconds since 1970; `None` while the secret is in use.
     accepted_until: Option<u64>,
 }
@@ -159,10 +161,12 @@ struct SigningKey {
 impl SigningKey {
     fn new(secret: &[u8]) -> Self {
         let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
-        let derived = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, label).as_ref());
+        let signed = |label: &[u8]| hmac::sign(&root, label);
+        let derived = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, signed(label).as_ref());
         SigningKey {
             session: derived(b"toolhub session 1"),
             state: derived(b"toolhub state 1"),
+            cursor: CursorKey::new(signed),
             accepted_until: None,
         }
     }
@@ -225,6 +229,18 @@ impl SessionKeys {
             sealed.extend_from_slice(hmac::sign(key.of(purpose), payload).as_ref());
         }
         BASE64_URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    /// The cursor of a page that ends at a position.
+    pub fn seal_cursor(&self, place: CursorPlace<'_>, position: u64) -> Option<String> {
+        self.0.read().first()?.cursor.as_ref()?.seal(place, position)
+    }
+
+    /// The position of a cursor that was given for the same place.
+    pub fn open_cursor(&self, place: CursorPlace<'_>, cursor: &str, now: SystemTime) -> Option<u64> {
+        let (keys, now) = (self.0.read(), seconds(now));
+        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        accepted.find_map(|key| key.cursor.as_ref()?.open(place, cursor))
     }
 
     /// What one of the keys has signed.

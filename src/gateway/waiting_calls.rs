@@ -2,10 +2,11 @@
 //! answers.
 //!
 //! Each has a tool that runs, often a thread, so a principal has a limited number of them. A call that ends while it waits (its
-//! time is over, its tool gives up) keeps its result for an answer that comes late, until another call needs the place.
+//! time is over, its tool gives up) keeps its result for an answer that comes late, until another call needs the place or the
+//! results take too much memory.
 
-use super::conversation::Conversation;
-use super::kept_calls::{KeptCall, make_room};
+use super::conversation::{Conversation, ResultSize};
+use super::kept_calls::{KeptCall, MOST_KEPT_BYTES, make_room, too_large};
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use tokio::time::Instant;
 
 /// How long a call waits for an answer before it is cancelled.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
+/// The results of one principal that are kept at once, in bytes.
+const MOST_BYTES_OF_PRINCIPAL: usize = 16 * 1024 * 1024;
 
 struct WaitingCall {
     principal: Arc<str>,
@@ -31,6 +34,10 @@ impl KeptCall for WaitingCall {
 
     fn ended(&self) -> Option<Instant> {
         self.conversation.has_ended().then_some(self.expires)
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.conversation.result_size.bytes()
     }
 }
 
@@ -69,14 +76,38 @@ impl WaitingCalls {
             return Err(Box::new(conversation));
         };
         let ended: Vec<_> = ended.iter().filter_map(|id| state.calls.remove(id)).collect();
+        let size = conversation.result_size.clone();
         state.calls.insert(id, WaitingCall { principal: principal.clone(), conversation, expires });
         let had_task = std::mem::replace(&mut state.has_task, true);
         drop(state);
         drop(ended);
+        // It may have ended before it was kept.
+        self.has_result(&size);
         if !had_task {
             tokio::spawn(expire(self.clone()));
         }
         Ok(())
+    }
+
+    /// A call has ended, and may be waiting. Older results go if there are too many, those of its principal first.
+    pub fn has_result(&self, size: &ResultSize) {
+        if size.bytes() == 0 {
+            return;
+        }
+        let mut state = self.0.lock();
+        let is_ended = |call: &WaitingCall| call.conversation.result_size.is(size);
+        let Some(principal) =
+            state.calls.values().find(|call| is_ended(call)).map(|call| call.principal.clone())
+        else {
+            return;
+        };
+        let own = state.calls.iter().filter(|(_, call)| call.principal == principal);
+        let large = too_large(own, MOST_BYTES_OF_PRINCIPAL, is_ended);
+        let mut dropped: Vec<_> = large.iter().filter_map(|id| state.calls.remove(id)).collect();
+        let large = too_large(state.calls.iter(), MOST_KEPT_BYTES, is_ended);
+        dropped.extend(large.iter().filter_map(|id| state.calls.remove(id)));
+        drop(state);
+        drop(dropped);
     }
 
     /// The call of this id, if it is the expected one.
@@ -165,6 +196,48 @@ mod tests {
         }
         assert!(is_refused(&calls, "0", MOST_OF_PRINCIPAL), "its own limit");
         assert!(is_refused(&calls, "other", MOST_OF_PRINCIPAL), "the limit of all");
+    }
+
+    /// A call that waits and has ended with a result of this size.
+    fn keep_ended(calls: &WaitingCalls, principal: &str, id: &str, bytes: usize) {
+        let (done, result) = oneshot::channel();
+        let ended = Conversation { result, ..conversation(&CancellationToken::new()) };
+        let size = ended.result_size.clone();
+        assert!(calls.keep(&Arc::from(principal), MOST_OF_PRINCIPAL, id.to_owned(), ended).is_ok());
+        let finished = FinishedRequest { answer: Ok("x".repeat(bytes)), is_failure: false };
+        size.set(&finished);
+        assert!(done.send(finished).is_ok());
+        calls.has_result(&size);
+    }
+
+    fn kept(calls: &WaitingCalls) -> Vec<String> {
+        let mut ids: Vec<String> = calls.0.lock().calls.keys().cloned().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_results_that_nobody_fetches_have_a_limit_in_bytes() {
+        let (calls, part) = (WaitingCalls::default(), MOST_BYTES_OF_PRINCIPAL / 4);
+        let running = keep(&calls, "ann", "running");
+        for number in 0..6 {
+            keep_ended(&calls, "ann", &format!("ann {number}"), part);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(kept(&calls), ["ann 2", "ann 3", "ann 4", "ann 5", "running"]);
+        // One that is larger than the limit stays until the next one comes.
+        keep_ended(&calls, "ann", "huge", 2 * MOST_BYTES_OF_PRINCIPAL);
+        assert_eq!(kept(&calls), ["huge", "running"]);
+        keep_ended(&calls, "ann", "small", 1);
+        assert_eq!(kept(&calls), ["running", "small"]);
+        assert!(!running.is_cancelled());
+        assert!(calls.take("small", |_| true).is_ok());
+        // All together have a limit too; who comes late takes from the oldest.
+        for number in 0..6 {
+            keep_ended(&calls, &format!("{number}"), &format!("of {number}"), MOST_BYTES_OF_PRINCIPAL);
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(kept(&calls), ["of 2", "of 3", "of 4", "of 5", "running"]);
     }
 
     #[tokio::test]

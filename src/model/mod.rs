@@ -21,6 +21,7 @@ pub use offer::{ChangedOffer, OfferChange, OfferKind};
 pub use options::{CallOptions, Prefer, Shadow, Strategy};
 pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
+    size_within,
 };
 pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;

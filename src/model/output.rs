@@ -12,6 +12,23 @@ pub struct Arguments(Value);
 /// In bytes of text, more or less.
 const LIGHT: usize = 4096;
 
+/// How long a value is as text, more or less, if that is at most `most`. What is larger is not looked at to its end.
+pub fn size_within(value: &Value, most: usize) -> Option<usize> {
+    fn left_after(value: &Value, left: usize) -> Option<usize> {
+        match value {
+            Value::String(text) => left.checked_sub(text.len() + 1),
+            Value::Array(items) => {
+                items.iter().try_fold(left.checked_sub(1)?, |left, item| left_after(item, left))
+            }
+            Value::Object(map) => map.iter().try_fold(left.checked_sub(1)?, |left, (key, value)| {
+                left_after(value, left.checked_sub(key.len())?)
+            }),
+            _ => left.checked_sub(1),
+        }
+    }
+    left_after(value, most).map(|left| most - left)
+}
+
 impl Arguments {
     pub fn new(map: Map<String, Value>) -> Self {
         Arguments(Value::Object(map))
@@ -35,19 +52,7 @@ impl Arguments {
 
     /// Whether they are written down in a moment. What is heavy is not looked at to its end.
     pub fn is_light(&self) -> bool {
-        fn weigh(value: &Value, left: usize) -> Option<usize> {
-            match value {
-                Value::String(text) => left.checked_sub(text.len() + 1),
-                Value::Array(items) => {
-                    items.iter().try_fold(left.checked_sub(1)?, |left, item| weigh(item, left))
-                }
-                Value::Object(map) => map.iter().try_fold(left.checked_sub(1)?, |left, (key, value)| {
-                    weigh(value, left.checked_sub(key.len())?)
-                }),
-                _ => left.checked_sub(1),
-            }
-        }
-        weigh(&self.0, LIGHT).is_some()
+        size_within(&self.0, LIGHT).is_some()
     }
 }
 

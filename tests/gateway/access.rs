@@ -1,6 +1,8 @@
 //! Who may call, what they see, and how much they may ask for.
 
-use crate::world::{KeptLog, PATIENCE, World, initialize, modern, request};
+use crate::world::{KeptLog, PATIENCE, World, add, initialize, modern, request};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,8 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use toolhub::gateway::{
     AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
-    SearchMode, StaticToken, View, Views,
+    SearchMode, SessionKeys, StaticToken, View, Views,
 };
+use toolhub::model::{ToolOutput, ToolSpec};
 use toolhub::pattern::PatternList;
 
 pub struct Answer {
@@ -383,4 +386,64 @@ async fn calls_are_audited_and_measured() {
     assert!(!metrics.body.contains("profile"));
     let hidden = ask(address, "GET /metrics", &[("authorization", "Bearer token-of-bob")], "").await;
     assert_eq!(hidden.status, 404);
+}
+
+/// A gateway whose callers see four tools behind some that are hidden, and the cursor of the first page.
+async fn first_page(hidden: usize) -> (SocketAddr, Value) {
+    let part = View { search_mode: SearchMode::Off, ..view("part", &["shown_*"]) };
+    let world = World::with(GatewayOptions {
+        page_size: 2,
+        views: Some(Views::new(View::everything(), [part]).unwrap()),
+        authenticator: tokens(vec![
+            token("ann", Some("part")),
+            token("bob", Some("part")),
+            token("eve", None),
+        ]),
+        session_keys: Some(Arc::new(SessionKeys::new(["a key that replicas share, long enough"]).unwrap())),
+        ..GatewayOptions::default()
+    });
+    let named = |name: String| {
+        add(&world.gateway.hub, ToolSpec::named(&*name), |_, _| async { Ok(ToolOutput::new(1)) });
+    };
+    (0..hidden).for_each(|number| named(format!("hidden_{number}")));
+    (0..4).for_each(|number| named(format!("shown_{number}")));
+    let address = world.serve().await;
+    let page = post(address, "/mcp", "token-of-ann", &modern(1, "tools/list", json!({}))).await.json();
+    assert_eq!(page["result"]["tools"].as_array().unwrap().len(), 2, "{page}");
+    (address, page["result"]["nextCursor"].clone())
+}
+
+#[tokio::test]
+async fn a_cursor_does_not_tell_how_many_tools_are_hidden() {
+    let (_, few) = first_page(0).await;
+    let (address, many) = first_page(1_000).await;
+    let (few, many) = (few.as_str().unwrap(), many.as_str().unwrap());
+    assert_eq!(few.len(), many.len());
+    assert!(many.parse::<u64>().is_err() && few != many, "{many}");
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(many).unwrap();
+    // Neither the number of hidden tools nor one near it, in any notation.
+    for number in 1_000u64..1_020 {
+        let texts = [
+            number.to_string().into_bytes(),
+            number.to_be_bytes()[4..].to_vec(),
+            number.to_le_bytes()[..4].to_vec(),
+        ];
+        assert!(texts.iter().all(|text| !bytes.windows(text.len()).any(|window| window == text)));
+    }
+
+    let next = async |who: &str, cursor: &str| {
+        post(address, "/mcp", who, &modern(2, "tools/list", json!({"cursor": cursor}))).await.json()
+    };
+    let page = next("token-of-ann", many).await;
+    let names: Vec<&str> =
+        page["result"]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["shown_2", "shown_3"]);
+    // It belongs to one caller and one view, and positions cannot be guessed.
+    for (who, cursor) in
+        [("token-of-bob", many), ("token-of-eve", many), ("token-of-ann", few), ("token-of-ann", "1000")]
+    {
+        let given = next(who, cursor).await;
+        let is_first = who == "token-of-ann" && cursor == few;
+        assert_eq!(given["error"]["code"] == -32602, !is_first, "{who} {cursor}: {given}");
+    }
 }

@@ -142,15 +142,18 @@ class CallMethods:
         >>> asyncio.run(hub.execute("greet", "world")).result
         'Hello world'
         """
-        if not (extra or self._tracing or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
+        if not (extra or self._events.listeners or EXECUTE.isEnabledFor(_INFO)):
             # The short way of most calls. A TypeError means that there is more to this one, or that an option is wrong.
             try:
                 planned = _cached_options(**options) if options else _NO_OPTIONS
             except TypeError:
                 pass
             else:
-                around = None if self._llm is None else (None, None, None, self._llm, None)
-                return await _core.execute(self._core, name, args, planned, around)
+                if self._tracing is None:
+                    around = None if self._llm is None else (None, None, None, self._llm, None)
+                    return await _core.execute(self._core, name, args, planned, around)
+                with self._tracing._call(name, args, (None, None, None, self._llm, None)) as call:
+                    return call.ended(await _core.execute(self._core, name, args, planned, call.around))
         refuse_unknown(self, CallMethods.execute, options, name, args, extra)
         planned, around = self._planned_options(EXECUTE, **options)
         return await self._made(

@@ -2,7 +2,7 @@
 
 use super::task::{ClientTask, ClientTaskStart};
 use crate::gateway::caller::Caller;
-use crate::gateway::kept_calls::{KeptCall, MOST_OF_PRINCIPAL, first_ended, make_room};
+use crate::gateway::kept_calls::{KeptCall, MOST_KEPT_BYTES, MOST_OF_PRINCIPAL, make_room, too_large};
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 use tokio::sync::broadcast;
 
-/// The results that are kept at once, in bytes.
-const MOST_KEPT: usize = 64 * 1024 * 1024;
 /// The tasks in one page of a list.
 const PAGE: usize = 100;
 /// The changes that a slow listener may be behind. It misses older ones, and asks for the task instead.
@@ -80,14 +78,11 @@ impl ClientTasks {
     /// Drops the results that ended first until the rest is small enough. The task that has just ended stays.
     pub(super) fn make_room(&self, ended: &ClientTask) {
         let mut tasks = self.0.tasks.lock();
-        let mut kept: usize = tasks.values().map(|task| task.kept_bytes()).sum();
-        while kept > MOST_KEPT {
-            let others = tasks.iter().filter(|(_, task)| task.number != ended.number);
-            let Some(id) = first_ended(others) else { return };
-            if let Some(dropped) = tasks.remove(&id) {
-                kept -= dropped.kept_bytes();
-                dropped.removed.cancel();
-            }
+        let large = too_large(tasks.iter(), MOST_KEPT_BYTES, |task| task.number == ended.number);
+        let dropped: Vec<_> = large.iter().filter_map(|id| tasks.remove(id)).collect();
+        drop(tasks);
+        for task in dropped {
+            task.removed.cancel();
         }
     }
 
@@ -105,6 +100,10 @@ impl KeptCall for Arc<ClientTask> {
 
     fn ended(&self) -> Option<Self::EndedOrder> {
         Some((self.ended_at()?, self.number))
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.result_bytes()
     }
 }
 

@@ -1,5 +1,6 @@
 //! One task of a client: its state, and how each era writes it.
 
+use crate::aside::heavy;
 use crate::gateway::caller::Caller;
 use crate::gateway::operate::timestamp;
 use crate::gateway::questions::random_id;
@@ -133,7 +134,7 @@ struct ClientTaskState {
     message: Option<String>,
     updated: SystemTime,
     /// The end of a task that was not cancelled.
-    answer: Option<Result<String, RpcError>>,
+    answer: Option<Result<Arc<str>, RpcError>>,
     open: Vec<TaskQuestion>,
     /// Answers to the questions of this round, by the keys of the call.
     given: Vec<(String, QuestionAnswer)>,
@@ -143,7 +144,7 @@ struct ClientTaskState {
 pub enum TaskStep {
     Working,
     Asks(Vec<TaskQuestion>),
-    Ended(Result<String, RpcError>),
+    Ended(Result<Arc<str>, RpcError>),
     Cancelled,
 }
 
@@ -229,7 +230,7 @@ impl ClientTask {
         self.change(|state| {
             state.status = if failed { ClientTaskStatus::Failed } else { ClientTaskStatus::Completed };
             state.message = answer.as_ref().err().map(|error| error.message.to_string());
-            state.answer = Some(answer);
+            state.answer = Some(answer.map(Arc::from));
             state.open.clear();
         })
     }
@@ -290,7 +291,7 @@ impl ClientTask {
         state.status.is_end().then_some(state.updated)
     }
 
-    pub(super) fn kept_bytes(&self) -> usize {
+    pub fn result_bytes(&self) -> usize {
         match &self.state.lock().answer {
             Some(Ok(answer)) => answer.len(),
             _ => 0,
@@ -308,8 +309,11 @@ impl ClientTask {
         let mut task = self.written(&state);
         match (&state.answer, state.status) {
             (Some(Ok(answer)), _) => {
-                let result: Value = serde_json::from_str(answer).unwrap_or_else(|_| json!({}));
-                task.insert("result".to_owned(), result);
+                let answer = answer.clone();
+                // A large one is read without the lock.
+                drop(state);
+                let read = || serde_json::from_str(&answer).unwrap_or_else(|_| json!({}));
+                task.insert("result".to_owned(), heavy(answer.len(), read));
             }
             (Some(Err(error)), _) => drop(task.insert("error".to_owned(), json!(error))),
             (None, ClientTaskStatus::InputRequired) => {

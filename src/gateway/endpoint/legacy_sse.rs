@@ -7,6 +7,7 @@ use super::identify::{RequestOrigin, bad_request};
 use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::stdio::{ClientInput, ClientMessages, serve_client};
+use crate::aside::heavy;
 use crate::gateway::limits::TooMany;
 use crate::gateway::payload::read_payload;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
@@ -118,7 +119,8 @@ fn post(gateway: &Gateway, admitted: Admitted, parts: &Parts, body: &[u8]) -> Re
         let error = RpcError::invalid_request("Session not found");
         HttpReply::refused(StatusCode::NOT_FOUND, &error)
     })?;
-    let payload = read_payload(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let payload = heavy(body.len(), || read_payload(body));
+    let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     // Held until the answers are sent: a client that does not read gets no further places.
     let places = place.for_requests(gateway, &origin.principal, payload.requests())?;
     match messages.try_send(PostedMessage { payload, place: Box::new(places) }) {

@@ -37,6 +37,7 @@ use super::rpc::{
     INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, object, result_message,
 };
 use super::state::Gateway;
+use crate::aside::heavy;
 use ::http::StatusCode;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -70,7 +71,10 @@ pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exc
         gateway.metrics.operation(operation, &exchange.caller.principal.id, begun.elapsed());
     }
     match dispatched {
-        Ok(result) => AnsweredRequest { message: result_message(&request.id, &result), error: None },
+        Ok(result) => {
+            let message = heavy(result.len(), || result_message(&request.id, &result));
+            AnsweredRequest { message, error: None }
+        }
         Err(error) => {
             AnsweredRequest { message: error_message(Some(&request.id), &error), error: Some(error.code) }
         }

@@ -9,6 +9,7 @@ use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
 use super::sse_stream::{AnswerStream, event};
 use super::{AnsweredRequest, answer, in_use};
+use crate::aside::heavy;
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
@@ -46,7 +47,8 @@ pub async fn post(
         let error = RpcError::invalid_request("The client must accept application/json or text/event-stream");
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
-    let payload = read_payload(body).map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
+    let payload = heavy(body.len(), || read_payload(body));
+    let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     let message = match payload {
         ClientPayload::One(message) => message,
         batch => return post_batch(gateway, admitted, &parts.headers, accepted, batch).await,

@@ -1,6 +1,7 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
 use super::AnsweredRequest;
+use crate::aside::heavy;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub fn comment() -> Bytes {
 
 /// A JSON-RPC message as an event. Messages have no line ends.
 pub fn event(message: &str) -> Bytes {
-    Bytes::from(format!("event: message\ndata: {message}\n\n"))
+    heavy(message.len(), || Bytes::from(format!("event: message\ndata: {message}\n\n")))
 }
 
 /// A request that is answered by an event stream. Dropping it cancels the request.

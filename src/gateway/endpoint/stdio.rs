@@ -4,6 +4,7 @@ use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, refusal_status, stopping};
+use crate::aside::heavy;
 use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::legacy::{self, Initialized};
@@ -54,7 +55,7 @@ impl<R: AsyncRead + Unpin + Send> ClientMessages for LineReader<R> {
         loop {
             return match self.next_line().await {
                 ReadLine::Line(line) if line.trim_ascii().is_empty() => continue,
-                ReadLine::Line(line) => ClientInput::Payload(read_payload(line), None),
+                ReadLine::Line(line) => ClientInput::Payload(heavy(line.len(), || read_payload(line)), None),
                 ReadLine::TooLong => ClientInput::TooLong,
                 ReadLine::End => ClientInput::End,
             };

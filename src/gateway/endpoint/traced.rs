@@ -1,5 +1,6 @@
 //! The span of a request of a client, from its arrival to its answer.
 
+use crate::aside::heavy;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
@@ -66,7 +67,11 @@ pub fn begin(
 pub fn end(mut span: Box<OpenSpan>, method: &str, answer: &Result<String, RpcError>) {
     match answer {
         Err(error) => span.fail(Some(error.code), ""),
-        Ok(result) if method == "tools/call" && is_tool_error(result) => span.fail(None, "tool_error"),
+        Ok(result) if method == "tools/call" => {
+            if heavy(result.len(), || is_tool_error(result)) {
+                span.fail(None, "tool_error");
+            }
+        }
         Ok(_) => {}
     }
     span.end();

@@ -8,6 +8,7 @@ mod definition;
 mod listen;
 mod logging;
 mod offers;
+mod pages;
 mod perform;
 mod results;
 mod rounds;

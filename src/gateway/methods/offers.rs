@@ -1,9 +1,11 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
 use super::audited::AuditedRequest;
+use super::pages::{next_cursor, position};
 use super::results::{cancelled, upstream_refusal};
 use super::rounds::{RunningContext, answer_or_ask};
 use super::tools::written;
+use crate::aside::{LARGE, heavy};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::conversation::{FinishedRequest, RequestSubject};
@@ -14,7 +16,7 @@ use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
 use crate::gateway::state::Gateway;
 use crate::gateway::upstreams::OfferCall;
 use crate::model::protocol::Era;
-use crate::model::{Arguments, OfferKind};
+use crate::model::{Arguments, OfferKind, size_within};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -30,24 +32,17 @@ pub async fn list(
     params: Option<&RawValue>,
 ) -> Result<String, RpcError> {
     available(gateway, caller, kind.capability(), kind.method())?;
-    let begin = match object(params)?.get("cursor") {
-        None | Some(Value::Null) => None,
-        Some(cursor) => Some(position(cursor)?),
-    };
+    let begin = position(gateway, caller, kind.method(), &object(params)?)?;
     let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, begin.is_some()).await;
-    let begin = begin.unwrap_or(0);
+    let begin = usize::try_from(begin.unwrap_or(0)).unwrap_or(usize::MAX);
     let end = begin.saturating_add(gateway.options.page_size.max(1));
     let mut page = Map::from_iter([(kind.name().to_owned(), json!([]))]);
     if end < all.len() {
-        page.insert("nextCursor".to_owned(), json!(end.to_string()));
+        let cursor = next_cursor(gateway, caller, kind.method(), end as u64)?;
+        page.insert("nextCursor".to_owned(), Value::String(cursor));
     }
     page[kind.name()] = all.into_iter().skip(begin).take(end - begin).collect();
     written(gateway, caller, &page, ResultKind::Cacheable)
-}
-
-fn position(cursor: &Value) -> Result<usize, RpcError> {
-    let position = cursor.as_str().and_then(|text| text.parse().ok());
-    position.ok_or_else(|| RpcError::invalid_params("Invalid params: 'cursor' is not one of this server"))
 }
 
 /// A method that no server behind the view supports does not exist for its callers.
@@ -143,7 +138,11 @@ async fn ask(
         let is_failure = answered.is_err();
         let kind = if call.method == "resources/read" { ResultKind::Cacheable } else { ResultKind::Plain };
         FinishedRequest {
-            answer: answered.map(|result| foreign_object(caller.era, result, kind)),
+            answer: answered.map(|result| {
+                let sizes = result.values().map(|value| size_within(value, LARGE));
+                let bytes = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
+                heavy(bytes, || foreign_object(caller.era, result, kind))
+            }),
             is_failure,
         }
     };

@@ -1,12 +1,13 @@
 //! What a call came to, as a result of `tools/call`.
 
 use super::tools::{unknown_tool, written};
+use crate::aside::{LARGE, heavy};
 use crate::error::{ErrorKind, HubError};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{ResultKind, foreign_result};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
-use crate::model::ToolOutput;
+use crate::model::{ToolOutput, size_within};
 use crate::plan::CallResult;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +16,34 @@ const CANCELLED: i64 = -32800;
 
 /// The answer to `tools/call`. What the tool or its server got wrong is a result with `isError`, so that a model reads it.
 pub fn answer(
+    gateway: &Gateway,
+    caller: &Caller,
+    tool: &str,
+    called: CallResult,
+) -> Result<String, RpcError> {
+    let bytes = size(&called);
+    // With it, because what was called is dropped there too.
+    heavy(bytes, move || written_answer(gateway, caller, tool, called))
+}
+
+/// The size of a result as text; of a large one that has no text yet, that it is large.
+fn size(called: &CallResult) -> usize {
+    let of_values = |values: &[Option<&Value>]| {
+        let sizes = values.iter().flatten().map(|value| size_within(value, LARGE));
+        sizes.sum::<Option<usize>>().unwrap_or(usize::MAX)
+    };
+    match &called.outcome {
+        Ok(ToolOutput { raw: Some(raw), .. }) => raw.get().len(),
+        Ok(output) => of_values(&[Some(&output.value), output.content.as_ref(), output.structured.as_ref()]),
+        Err(HubError { content: Some(sent), .. }) => match &sent.raw {
+            Some(raw) => raw.get().len(),
+            None => of_values(&[Some(&sent.content), sent.structured.as_ref()]),
+        },
+        Err(_) => 0,
+    }
+}
+
+fn written_answer(
     gateway: &Gateway,
     caller: &Caller,
     tool: &str,

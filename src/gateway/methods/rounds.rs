@@ -8,7 +8,7 @@ use crate::gateway::caller::Caller;
 use crate::gateway::capability::{MissingCapability, can_be_asked, takes_tasks};
 use crate::gateway::client_tasks::{ClientTaskStart, drive};
 use crate::gateway::conversation::{
-    Conversation, ConversationStep, FinishedRequest, Questioner, RequestSubject, TaskSignal,
+    Conversation, ConversationStep, FinishedRequest, Questioner, RequestSubject, ResultSize, TaskSignal,
 };
 use crate::gateway::exchange::Exchange;
 use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
@@ -145,9 +145,17 @@ where
     let (done, result) = oneshot::channel();
     // It runs although no message waits for it, so a drain waits for its end.
     let place = gateway.drain.enter_beside();
+    let (result_size, size, waiting) = {
+        let size = ResultSize::default();
+        (size.clone(), size, gateway.waiting.clone())
+    };
     tokio::spawn(async move {
+        let finished = running.await;
+        size.set(&finished);
         // The client may have gone.
-        let _ = done.send(running.await);
+        if done.send(finished).is_ok() {
+            waiting.has_result(&size);
+        }
         drop(place);
     });
     let (open, view, _guard) = (None, caller.view.name.clone(), cancel.clone().drop_guard());
@@ -157,6 +165,7 @@ where
         outlet,
         questions,
         result,
+        result_size,
         open,
         given,
         missing,

@@ -7,9 +7,11 @@
 //! | questions | requests on the stream of `tasks/result` | inside of `tasks/get`; answered with `tasks/update` |
 
 use super::asking::ask;
+use super::pages::{next_cursor, position};
 use super::results::cancelled;
 use super::rounds::{ConversationStart, RunningContext, conversation};
 use super::tools::written;
+use crate::aside::heavy;
 use crate::error::clip;
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::{needs_tasks, takes_tasks};
@@ -106,7 +108,7 @@ pub fn get(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Res
         Era::Legacy => task.summary(),
         Era::Modern => task.details(),
     };
-    written(gateway, caller, &state, ResultKind::Plain)
+    heavy(task.result_bytes(), move || written(gateway, caller, &state, ResultKind::Plain))
 }
 
 /// Cancels the call of a task.
@@ -134,18 +136,13 @@ pub fn update(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> 
 
 /// One page of the tasks that the caller has made.
 pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    check_client(caller, "tasks/list")?;
-    let after = match object(params)?.get("cursor") {
-        None | Some(Value::Null) => 0,
-        Some(cursor) => cursor
-            .as_str()
-            .and_then(|text| text.parse().ok())
-            .ok_or_else(|| RpcError::invalid_params("Invalid params: 'cursor' is not one of this server"))?,
-    };
-    let (tasks, next) = gateway.tasks.list(caller, after);
+    const LIST: &str = "tasks/list";
+    check_client(caller, LIST)?;
+    let after = position(gateway, caller, LIST, &object(params)?)?;
+    let (tasks, next) = gateway.tasks.list(caller, after.unwrap_or_default());
     let mut result = json!({"tasks": tasks.iter().map(|task| task.summary()).collect::<Vec<_>>()});
     if let Some(next) = next {
-        result["nextCursor"] = json!(next.to_string());
+        result["nextCursor"] = json!(next_cursor(gateway, caller, LIST, next)?);
     }
     written(gateway, caller, &result, ResultKind::Plain)
 }
@@ -209,10 +206,10 @@ async fn put(gateway: &Gateway, exchange: &Exchange, task: &ClientTask, question
 
 /// A result with the task that it belongs to, otherwise as it came.
 fn with_task(task: &ClientTask, answer: &str) -> String {
-    match serde_json::from_str(answer) {
+    heavy(answer.len(), || match serde_json::from_str(answer) {
         Ok(result) => with_related(task, result).to_string(),
         Err(_) => answer.to_owned(),
-    }
+    })
 }
 
 /// A message with the task that it belongs to in its `_meta`.

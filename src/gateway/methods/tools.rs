@@ -2,6 +2,7 @@
 
 use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
+use super::pages::{next_cursor, position};
 use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::takes_tasks;
@@ -15,12 +16,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+const LIST: &str = "tools/list";
+
 /// One page of the tools that the caller sees, in the order of the registry.
 pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    let after = match object(params)?.get("cursor") {
-        None | Some(Value::Null) => None,
-        Some(cursor) => Some(position(cursor)?),
-    };
+    let after = position(gateway, caller, LIST, &object(params)?)?;
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
         let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
@@ -32,7 +32,9 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Re
     }
     let mut visible = snapshot.entries_after(after).filter(|(_, entry)| caller.view.sees(entry));
     let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
-    let next = visible.next().and(page.last()).map(|(_, entry)| entry.position().to_string());
+    // The position of the last tool of the page, so that no tool is skipped when others come or go.
+    let last = visible.next().and(page.last()).map(|(_, entry)| entry.position());
+    let next = last.map(|last| next_cursor(gateway, caller, LIST, last)).transpose()?;
     let tools: Vec<ToolDefinition<'_>> =
         page.iter().filter_map(|(name, entry)| ToolDefinition::new(caller, name, entry)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
@@ -52,12 +54,6 @@ struct ListedTools<'a> {
     tools: Vec<ToolDefinition<'a>>,
     #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-}
-
-/// A cursor names the position of the last tool of a page, so that no tool is skipped when others come or go.
-fn position(cursor: &Value) -> Result<u64, RpcError> {
-    let position = cursor.as_str().and_then(|text| text.parse().ok());
-    position.ok_or_else(|| RpcError::invalid_params("Invalid params: 'cursor' is not one of this server"))
 }
 
 /// Everything about one tool.

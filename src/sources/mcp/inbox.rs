@@ -4,8 +4,8 @@
 //! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
 //! is answered, however fast they come and however slowly the server reads.
 
-use super::heavy::heavy;
 use super::wire::{self, Incoming};
+use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
 use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;

@@ -3,11 +3,11 @@
 //! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it.
 
 use super::connection::{Connection, RequestExtras};
-use super::heavy::heavy;
 use super::message::Params;
 use super::protocol::Era;
 use super::wire;
 use super::wire::clean;
+use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, shown_seconds};
 use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;

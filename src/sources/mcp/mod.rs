@@ -18,7 +18,6 @@ pub mod connection;
 mod connector;
 mod convert;
 pub mod form_answer;
-mod heavy;
 pub mod host;
 mod id_scan;
 pub mod in_process;

@@ -8,6 +8,7 @@ use super::message::Params;
 use super::offer_changes::OfferList;
 use super::server::Server;
 use super::wire::clean;
+use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, clip};
 pub use crate::model::OfferKind;
 use crate::tool::CallContextExtras;
@@ -170,7 +171,8 @@ async fn ask_once(
         };
         let raw = connection.request(request.method, params, sent).await?;
         let wrong = |why: &str| protocol(format!("{} of '{}': {why}", request.method, clip(&request.name)));
-        let answer: Value = serde_json::from_str(raw.get()).map_err(|error| wrong(&error.to_string()))?;
+        let read = heavy(raw.get().len(), || serde_json::from_str(raw.get()));
+        let answer: Value = read.map_err(|error: serde_json::Error| wrong(&error.to_string()))?;
         let Value::Object(mut answer) = answer else { return Err(wrong("it is not an object")) };
         match answer.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => return Ok(answer),

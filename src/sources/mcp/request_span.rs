@@ -2,6 +2,7 @@
 
 use super::host::ServerCallbacks;
 use super::transport::Transport;
+use crate::aside::heavy;
 use crate::error::HubError;
 use crate::telemetry::{
     OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error,
@@ -43,7 +44,12 @@ pub fn begin(
 /// Ends the span of a request that was answered, or could not be.
 pub fn end(mut span: Box<OpenSpan>, method: &str, reply: &Result<Box<RawValue>, HubError>) {
     match reply {
-        Ok(result) if method == "tools/call" && is_tool_error(result.get()) => span.fail(None, "tool_error"),
+        Ok(result) if method == "tools/call" => {
+            let result = result.get();
+            if heavy(result.len(), || is_tool_error(result)) {
+                span.fail(None, "tool_error");
+            }
+        }
         Ok(_) => {}
         Err(error) => span.fail(error.code, error.kind.name()),
     }

@@ -3,11 +3,11 @@
 use super::config::Endpoint;
 use super::connection::{Connection, RequestExtras};
 use super::convert::{self, CallAnswer};
-use super::heavy::heavy;
 use super::listing::Listed;
 use super::message::Params;
 use super::server::Server;
 use super::{backoff, input, result_check, tasks};
+use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.gateway import MODERN, served
-from toolhub import ToolHub, current_call
+from toolhub import ToolHub, _background, _core, current_call
 from toolhub.calls import CurrentCall
 from toolhub.questions import Form
 from toolhub.serving import Serving
@@ -237,3 +237,35 @@ async def test_a_tool_that_was_given_up_asks_nobody() -> None:
         assert await asyncio.to_thread(ready.wait, PATIENCE)
         client.leave()
         assert await asking.ended(1) == {"ask_sync": "CancelledError"}
+
+
+async def test_the_core_begins_no_wait_for_a_caller_that_has_cancelled() -> None:
+    asking, begun, ready, pause = Asking(), list[str](), threading.Event(), threading.Event()
+    ended = queue.SimpleQueue[str]()
+
+    async def question() -> None:
+        begun.append("asked")
+
+    def ask_late() -> None:
+        """Wait for an answer after the call was cancelled, without a look at `cancelled`."""
+        scope = _core.current_call_scope()
+        assert scope is not None
+        ready.set()
+        while not scope.is_cancelled:
+            pause.wait(0.01)
+        try:
+            _background.run(question(), scope, None)
+        except BaseException as error:
+            ended.put(type(error).__name__)
+        else:
+            ended.put("waited")
+
+    asking.hub.register(ask_late)
+    async with served(asking.hub) as serving:
+        one = await session(serving)
+        params = {"name": "ask_late", "arguments": {}}
+        client = await Client(serving, one).send({"id": 1, "method": "tools/call", "params": params})
+        assert await asyncio.to_thread(ready.wait, PATIENCE)
+        client.leave()
+        assert await asyncio.to_thread(ended.get, timeout=PATIENCE) == "CancelledError"
+    assert begun == []
