@@ -42,7 +42,7 @@ async fn a_principal_has_a_limited_number_of_tasks_and_takes_none_from_others() 
 async fn results_of_a_limited_size_are_kept() {
     let tasks = ClientTasks::default();
     let marit = caller("marit", None);
-    let large = || Ok("x".repeat(MOST_KEPT / 2));
+    let large = || Ok("x".repeat(MOST_KEPT_BYTES / 2));
     let all: Vec<_> = (0..3).map(|_| tasks.add(start(&marit)).unwrap()).collect();
     for task in &all {
         assert!(task.end(large(), false));
