@@ -6,7 +6,8 @@
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
 //! [verified](verified) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
-//! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one purpose never opens as one of another.
+//! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one
+//! purpose never opens as one of another.
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires. The list is bounded:
 //! when it is full, the ids that expire first are forgotten.
@@ -233,12 +234,12 @@ impl SessionKeys {
 
     /// The cursor of a page that ends at a position.
     pub fn seal_cursor(&self, place: CursorPlace<'_>, position: u64) -> Option<String> {
-        self.0.read().first()?.cursor.as_ref()?.seal(place, position)
+        self.keys.read().first()?.cursor.as_ref()?.seal(place, position)
     }
 
     /// The position of a cursor that was given for the same place.
     pub fn open_cursor(&self, place: CursorPlace<'_>, cursor: &str, now: SystemTime) -> Option<u64> {
-        let (keys, now) = (self.0.read(), seconds(now));
+        let (keys, now) = (self.keys.read(), seconds(now));
         let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
         accepted.find_map(|key| key.cursor.as_ref()?.open(place, cursor))
     }
