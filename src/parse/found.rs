@@ -43,12 +43,12 @@ pub(super) const LONGEST_PLACED: usize = u32::MAX as usize;
 
 /// A part of a text that is at most [`LONGEST_PLACED`] bytes long.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct TextPlace {
     from: u32,
     to: u32,
 }
 
-impl Place {
+impl TextPlace {
     fn new(from: usize, to: usize) -> Self {
         Self { from: from as u32, to: to as u32 }
     }
@@ -61,19 +61,19 @@ impl Place {
 /// A call without an id, a source, repairs or an error. Its id is `call_` and its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlacedCall {
-    name: Place,
+    name: TextPlace,
     /// An object that [`CallArguments::from_plain`] takes.
-    arguments: Place,
+    arguments: TextPlace,
     /// In characters.
-    span: Place,
+    span: TextPlace,
 }
 
 impl PlacedCall {
     /// A call whose places count from `base`.
     pub fn new(places: CallPlaces, base: usize, span: (usize, usize)) -> Self {
-        let moved = |range: Range<usize>| Place::new(base + range.start, base + range.end);
+        let moved = |range: Range<usize>| TextPlace::new(base + range.start, base + range.end);
         let CallPlaces { name, arguments } = places;
-        Self { name: moved(name), arguments: moved(arguments), span: Place::new(span.0, span.1) }
+        Self { name: moved(name), arguments: moved(arguments), span: TextPlace::new(span.0, span.1) }
     }
 
     fn into_parsed(self, text: &str, index: usize) -> ParsedCall {
