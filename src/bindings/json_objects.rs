@@ -126,22 +126,27 @@ impl<'a, 'py> JsonCursor<'a, 'py> {
     /// The string whose opening quote is here.
     fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
-        let mut at = start + 1;
-        let mut is_plain = true;
+        let rest = self.text.get(start + 1..)?;
+        let length = plain_length(rest.as_bytes())?;
+        if rest.as_bytes()[length] == b'"' {
+            self.at = start + length + 2;
+            return Some(Cow::Borrowed(&rest[..length]));
+        }
+        self.escaped(start, start + 1 + length).map(Cow::Owned)
+    }
+
+    /// The string from its quote at `start`, whose first escape is at `at`.
+    fn escaped(&mut self, start: usize, mut at: usize) -> Option<String> {
         loop {
-            at += plain_length(self.text.as_bytes().get(at..)?)?;
             match self.text.as_bytes()[at] {
                 b'"' => break,
                 b'\\' => at += 2,
                 _ => return None,
             }
-            is_plain = false;
+            at += plain_length(self.text.as_bytes().get(at..)?)?;
         }
         self.at = at + 1;
-        match is_plain {
-            true => self.text.get(start + 1..at).map(Cow::Borrowed),
-            false => serde_json::from_str(self.text.get(start..=at)?).ok().map(Cow::Owned),
-        }
+        serde_json::from_str(self.text.get(start..=at)?).ok()
     }
 
     fn word(&mut self, word: &str, object: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {

@@ -9,7 +9,10 @@ use super::releasing::LargeJson;
 use super::slices::released;
 use super::typed::{DictField, PairField};
 use super::unicode::{self, all_of, string};
-use crate::parse::{self, CallArguments, Event, ParseOptions, ParsedCall, ReasoningMode};
+use super::whole_text;
+use crate::parse::{
+    self, CallArguments, CallView, Event, FoundText, ParseOptions, ParsedCall, ReasoningMode, WholeText,
+};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -58,25 +61,51 @@ impl PyParsedCall {
     }
 
     fn new(call: ParsedCall, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
-        let py = objects.py();
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
             call;
-        let arguments = match arguments.json().and_then(|json| objects.object(json)) {
-            Some(object) => object,
-            None => json::to_python(py, &LargeJson::from(Value::Object(arguments.into_map())))?,
-        };
         let is_rare = source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some();
         let rare = is_rare.then(|| Box::new(RareFields { source, repairs, error, raw }));
-        let call = Self {
-            name: objects.name(&name).unbind(),
-            arguments: arguments.cast_into()?.unbind(),
-            id: unicode::short(py, &id).unbind(),
-            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
-            id_from_model,
-            is_custom,
-            rare,
+        let read = arguments.json().and_then(|json| objects.object(json));
+        let arguments = match read {
+            Some(object) => object,
+            None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
         };
-        Py::new(py, call)
+        let call = Self::usual(objects, &name, arguments, &id, span)?;
+        Py::new(objects.py(), Self { id_from_model, is_custom, rare, ..call })
+    }
+
+    /// A call that is read where it stands; `id` is the one that was made for it.
+    fn viewed(call: CallView<'_>, id: &str, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
+        let (name, json, span) = match call {
+            CallView::Usual { name, arguments, span } => (name, arguments, span),
+            CallView::Other(call) => return Self::new(call, objects),
+        };
+        let arguments = match objects.object(json) {
+            Some(object) => object,
+            None => json::to_python(objects.py(), &serde_json::from_str(json).unwrap_or_default())?,
+        };
+        let call = Self::usual(objects, name, arguments, id, span)?;
+        Py::new(objects.py(), call)
+    }
+
+    /// A call with an id that was made here, and with nothing that only few calls have.
+    fn usual<'py>(
+        objects: &mut JsonObjects<'py>,
+        name: &str,
+        arguments: Bound<'py, PyAny>,
+        id: &str,
+        span: (usize, usize),
+    ) -> PyResult<Self> {
+        let py = objects.py();
+        Ok(Self {
+            name: objects.name(name).unbind(),
+            arguments: arguments.cast_into()?.unbind(),
+            id: unicode::short(py, id).unbind(),
+            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
+            id_from_model: false,
+            is_custom: false,
+            rare: None,
+        })
     }
 }
 
@@ -163,42 +192,65 @@ pub fn parse_message(
     is_plain: bool,
 ) -> PyResult<ParsedMessage> {
     let py = text.py();
-    let found = if let Ok(text) = text.cast::<PyString>() {
-        let text = all_of(text)?;
-        released(py, text.len(), || parse::parse(&text, options))
-    } else if let Ok(bytes) = text.cast::<PyBytes>() {
+    if let Ok(text) = text.cast::<PyString>() {
+        let (size, whole) = (text.len()?, whole_text::lent(text)?);
+        let found = released(py, size, || parse::find(whole, options));
+        // Other texts may have lone surrogates, which are replaced.
+        let is_all = found.is_ascii() && found.is_all_text() && text.is_exact_instance_of::<PyString>();
+        return found_message(py, found, is_all.then_some(text));
+    }
+    if let Ok(bytes) = text.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        released(py, bytes.len(), || parse::parse(&String::from_utf8_lossy(bytes), options))
-    } else {
-        let refuse = |why: String| {
-            PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
-        };
-        let (value, marks) = match is_plain {
-            true => json::marked(text).map(|(value, marks)| (value, Some(marks))).map_err(refuse)?,
-            false => (json::from_python(text).map_err(refuse)?, None),
-        };
-        if !(value.is_object() || value.is_array()) {
-            return Err(refused(caller, text));
-        }
-        let found = py.detach(|| {
-            let mut found = parse::parse_value(&value, options);
-            drop(value);
-            if let Some(marks) = marks {
-                if marks.too_deep && found.calls.is_empty() {
-                    return None;
-                }
-                found.text = marks.removed_from(&found.text);
-                found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
-                replace_marked_ids(&mut found.calls, &marks);
-            }
-            Some(found)
-        });
-        found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?
+        let read = || parse::find(WholeText::new(String::from_utf8_lossy(bytes).into_owned()), options);
+        return found_message(py, released(py, bytes.len(), read), None);
+    }
+    let refuse = |why: String| {
+        PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
     };
+    let (value, marks) = match is_plain {
+        true => json::marked(text).map(|(value, marks)| (value, Some(marks))).map_err(refuse)?,
+        false => (json::from_python(text).map_err(refuse)?, None),
+    };
+    if !(value.is_object() || value.is_array()) {
+        return Err(refused(caller, text));
+    }
+    let found = py.detach(|| {
+        let mut found = parse::parse_value(&value, options);
+        drop(value);
+        if let Some(marks) = marks {
+            if marks.too_deep && found.calls.is_empty() {
+                return None;
+            }
+            found.text = marks.removed_from(&found.text);
+            found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
+            replace_marked_ids(&mut found.calls, &marks);
+        }
+        Some(found)
+    });
+    let found = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
     let mut objects = JsonObjects::new(py);
     let calls: PyResult<_> =
         found.calls.into_iter().map(|call| PyParsedCall::new(call, &mut objects)).collect();
     Ok((calls?, string(py, &found.text)?.unbind(), found.format))
+}
+
+/// What was found in a text. If all of it is text, `text` is the object that it came as.
+fn found_message(
+    py: Python<'_>,
+    mut found: FoundText,
+    text: Option<&Bound<'_, PyString>>,
+) -> PyResult<ParsedMessage> {
+    let text = match text {
+        Some(text) => text.clone(),
+        None => whole_text::joined(py, &found)?,
+    };
+    let (mut objects, mut id) = (JsonObjects::new(py), String::new());
+    let calls = found.take_calls().enumerate().map(|(index, call)| {
+        parse::write_id(index, &mut id);
+        PyParsedCall::viewed(call, &id, &mut objects)
+    });
+    let calls = calls.collect::<PyResult<_>>()?;
+    Ok((calls, text.unbind(), found.format))
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.

@@ -37,15 +37,30 @@ pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
 pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     // SAFETY: as above.
     let data = unsafe { text.data()? };
-    Ok(released(text.py(), text.len()?, || match data {
+    if let PyStringData::Ucs1(bytes) = data
+        && is_ascii(text, bytes)
+    {
         // SAFETY: ASCII is UTF-8.
-        PyStringData::Ucs1(bytes) if bytes.is_ascii() => {
-            Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) })
-        }
+        return Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }));
+    }
+    Ok(released(text.py(), text.len()?, || match data {
         PyStringData::Ucs1(bytes) => Cow::Owned(narrow(bytes)),
         PyStringData::Ucs2(units) => Cow::Owned(wide(units)),
         PyStringData::Ucs4(units) => Cow::Owned(units.iter().map(|unit| valid(*unit)).collect()),
     }))
+}
+
+/// True for a string of ASCII, which Python knows of each string.
+#[cfg(not(Py_3_14))]
+fn is_ascii(text: &Bound<'_, PyString>, _bytes: &[u8]) -> bool {
+    // SAFETY: the string is alive, and its data were read: it is ready.
+    unsafe { ffi::PyUnicode_IS_ASCII(text.as_ptr()) != 0 }
+}
+
+/// True for a string of ASCII. From 3.14 on, PyO3 cannot ask Python.
+#[cfg(Py_3_14)]
+fn is_ascii(text: &Bound<'_, PyString>, bytes: &[u8]) -> bool {
+    released(text.py(), bytes.len(), || bytes.is_ascii())
 }
 
 /// Writes a text as JSON does, in quotes; `None` if it has lone surrogates.

@@ -32,7 +32,12 @@ impl CallArguments {
         }
     }
 
-    /// Takes an object that [`plain_json`](super::plain_json) recognises: every reader gets the same out of it.
+    /// True for an object whose syntax was checked and of which every reader gets the same: it can stay text.
+    pub(super) fn stay_text(json: &str) -> bool {
+        is_plain(json)
+    }
+
+    /// Takes an object that can [stay text](Self::stay_text), as all do that [`plain_json`](super::plain_json) recognises.
     pub(super) fn from_plain(json: &str) -> Self {
         Self { json: Some(json.into()), map: OnceLock::new() }
     }

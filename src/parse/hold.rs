@@ -4,7 +4,8 @@
 //! shown. Either the hold ends, and all of it counts; or the closing tag of reasoning comes, and everything after the
 //! checkpoint becomes text.
 
-use super::parsed::{Event, ParsedCall};
+use super::found::FoundCall;
+use super::parsed::Event;
 
 /// The state to go back to.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +65,7 @@ impl Hold {
     }
 
     /// The calls from this index on that may be shown.
-    pub fn visible<'a>(&self, calls: &'a [ParsedCall], from: usize) -> &'a [ParsedCall] {
+    pub fn visible<'a>(&self, calls: &'a [FoundCall], from: usize) -> &'a [FoundCall] {
         let to = self.start().map_or(calls.len(), |start| start.calls);
         calls.get(from..to).unwrap_or_default()
     }

@@ -8,12 +8,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use foldhash::HashSet;
 use parking_lot::Mutex;
 
+use super::buffer::BufferState;
 use super::draft::Draft;
 use super::fast_call::FastCall;
-use super::hold::{Checkpoint, Hold};
+use super::found::{FoundCall, PlacedCall, TextPiece, WholeText};
+use super::hold::Hold;
 use super::parsed::{Event, ParsedCall};
 use super::repair::{Repairs, SyntaxRepair};
 use super::view::{ByteBefore, InputView, LiteralSearch};
@@ -35,49 +36,25 @@ pub(super) struct BlockSummary {
     pub is_undecided: bool,
 }
 
-#[derive(Default)]
-struct BufferState {
-    text: String,
-    /// The position of the first byte of `text`.
-    base: usize,
-    ended: bool,
-    /// The read head: everything before it was released as text or belongs to a call.
-    head: usize,
-    /// Characters before the head.
-    head_chars: usize,
-    /// Some characters have more than one byte.
-    is_wide: bool,
-    /// The byte before `base`.
-    last: Option<u8>,
-    /// Record no events of calls.
-    silent: bool,
-    events: Vec<Event>,
-    calls: Vec<ParsedCall>,
-    /// The number of calls that can no longer grow by an end tag.
-    settled: usize,
-    /// The ids that were given. Those that are made here are in the calls.
-    ids: HashSet<String>,
-    /// An API issued the ids: each call keeps its own, even if another call has the same.
-    keeps_ids: bool,
-    format: Option<&'static str>,
-    hold: Hold,
-    /// All of the text was released, and the machine waits for an opening.
-    is_idle: bool,
-}
-
 impl InputBuffer {
+    /// For a text that is all there, and stays where it is.
+    pub fn whole(text: WholeText) -> Self {
+        let is_wide = !text.is_ascii();
+        Self(Arc::new(Mutex::new(BufferState { whole: Some(text), is_wide, ..BufferState::default() })))
+    }
+
     pub fn push(&self, delta: &str) {
         let inner = &mut *self.0.lock();
         if inner.ended {
             return;
         }
         let read = inner.hold.start().map_or(inner.head, |start| start.head) - inner.base;
-        if read > KEPT && read > inner.text.len() / 2 {
-            inner.last = inner.text.as_bytes().get(read - 1).copied();
-            inner.text.drain(..read);
+        if read > KEPT && read > inner.arrived.len() / 2 {
+            inner.last = inner.arrived.as_bytes().get(read - 1).copied();
+            inner.arrived.drain(..read);
             inner.base += read;
         }
-        inner.text.push_str(delta);
+        inner.arrived.push_str(delta);
         inner.is_wide |= !delta.is_ascii();
         inner.is_idle = false;
     }
@@ -89,7 +66,7 @@ impl InputBuffer {
         let is_begun = inner.base > 0 || !delta.trim_ascii().is_empty();
         let passes = inner.is_idle && is_begun && inner.events.is_empty() && is_text(delta.as_bytes());
         if passes {
-            inner.text.clear();
+            inner.arrived.clear();
             inner.head += delta.len();
             inner.head_chars += delta.chars().count();
             inner.base = inner.head;
@@ -102,10 +79,6 @@ impl InputBuffer {
         self.0.lock().ended = true;
     }
 
-    pub fn be_silent(&self) {
-        self.0.lock().silent = true;
-    }
-
     pub fn take_events(&self) -> Vec<Event> {
         let inner = &mut *self.0.lock();
         inner.hold.take_events(&mut inner.events)
@@ -114,17 +87,27 @@ impl InputBuffer {
     /// The calls from this index on that are certain, and the number of all calls that can no longer change.
     pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         let inner = self.0.lock();
-        let calls = inner.hold.visible(&inner.calls, index).to_vec();
+        let calls = inner.hold.visible(&inner.calls, index);
+        // A text that arrives in deltas has no calls that stay in it.
+        let calls: Vec<_> = calls.iter().filter_map(FoundCall::made).cloned().collect();
         let settled = inner.settled.min(index + calls.len());
         (calls, settled)
     }
 
     pub fn take_calls(&self) -> Vec<ParsedCall> {
-        std::mem::take(&mut self.0.lock().calls)
+        let inner = &mut *self.0.lock();
+        let calls = std::mem::take(&mut inner.calls).into_iter().enumerate();
+        calls.map(|(index, call)| call.into_parsed(inner.text(), index)).collect()
+    }
+
+    /// Takes all that was found in a whole text: its calls and the text around them.
+    pub fn take_found(&self) -> (Vec<FoundCall>, Vec<TextPiece>) {
+        let inner = &mut *self.0.lock();
+        (std::mem::take(&mut inner.calls), std::mem::take(&mut inner.around))
     }
 
     pub fn held(&self) -> usize {
-        self.0.lock().text.len()
+        self.0.lock().text().len()
     }
 
     pub fn count_calls(&self) -> usize {
@@ -138,8 +121,8 @@ impl InputBuffer {
         let calls = inner.calls.get(from..).unwrap_or_default();
         BlockSummary {
             has_calls: !calls.is_empty(),
-            has_failed: calls.iter().any(|call| call.error.is_some()),
-            was_repaired: calls.iter().any(|call| !call.repairs.is_empty()),
+            has_failed: calls.iter().filter_map(FoundCall::made).any(|call| call.error.is_some()),
+            was_repaired: calls.iter().filter_map(FoundCall::made).any(|call| !call.repairs.is_empty()),
             is_undecided: inner.hold.undecided,
         }
     }
@@ -340,8 +323,11 @@ impl InputBuffer {
 
     /// Adds text that does not stand in the input as it is.
     pub fn say(&self, text: &str) {
-        if !text.is_empty() {
-            self.0.lock().events.push(Event::Text { text: text.to_owned() });
+        let inner = &mut *self.0.lock();
+        match inner.whole {
+            _ if text.is_empty() => {}
+            Some(_) => inner.around.push(TextPiece::Said(text.to_owned())),
+            None => inner.events.push(Event::Text { text: text.to_owned() }),
         }
     }
 
@@ -353,8 +339,8 @@ impl InputBuffer {
         inner.emit(drafts, raw.as_deref(), to, format);
     }
 
-    /// Calls `look` once with the text from `at` on. If it returns a whole call, adds that call and returns the position
-    /// after it.
+    /// Calls `look` once with the text from `at` on. If it returns a whole call that needs no repair, adds that call and returns
+    /// the position after it.
     pub fn take(
         &self,
         at: usize,
@@ -363,10 +349,17 @@ impl InputBuffer {
     ) -> Option<usize> {
         let inner = &mut *self.0.lock();
         let (call, length) = look(inner.between(at, inner.view().end()))?;
-        let draft = call.draft(Repairs::default())?;
+        if call.id().is_some_and(|id| inner.is_used(id)) {
+            return None;
+        }
+        let places = if inner.can_place() { call.places() } else { None };
+        let draft = if places.is_some() { None } else { Some(call.draft(Repairs::default())?) };
         let span = inner.begin_calls(at + length);
         inner.format.get_or_insert(format);
-        inner.add(draft, span, None);
+        places
+            .into_iter()
+            .for_each(|places| inner.push(FoundCall::Placed(PlacedCall::new(places, at, span))));
+        draft.into_iter().for_each(|draft| inner.add(draft, span, None));
         Some(at + length)
     }
 
@@ -375,167 +368,22 @@ impl InputBuffer {
         let inner = &mut *self.0.lock();
         let from = inner.head;
         inner.advance(to);
-        let passed = inner.text.get(from - inner.base..inner.head - inner.base).unwrap_or_default();
-        for call in &mut inner.calls[inner.settled..] {
-            call.span.1 = inner.head_chars;
-            match &mut call.raw {
-                Some(raw) => raw.push_str(passed),
-                None => {
-                    let names = repair.map(SyntaxRepair::name).filter(|name| !call.repairs.contains(name));
-                    call.repairs.extend(names);
+        let mut calls = std::mem::take(&mut inner.calls);
+        let (settled, end) = (inner.settled, inner.head_chars);
+        let (text, passed) = (inner.text(), inner.between(from, inner.head));
+        for (index, call) in calls.iter_mut().enumerate().skip(settled) {
+            call.change(text, index, |call| {
+                call.span.1 = end;
+                match &mut call.raw {
+                    Some(raw) => raw.push_str(passed),
+                    None => {
+                        let names =
+                            repair.map(SyntaxRepair::name).filter(|name| !call.repairs.contains(name));
+                        call.repairs.extend(names);
+                    }
                 }
-            }
+            });
         }
+        inner.calls = calls;
     }
-}
-
-impl BufferState {
-    fn view(&self) -> InputView<'_> {
-        InputView { bytes: self.text.as_bytes(), base: self.base, ended: self.ended }
-    }
-
-    fn between(&self, from: usize, to: usize) -> &str {
-        self.text.get(from - self.base..to - self.base).unwrap_or_default()
-    }
-
-    fn emit(
-        &mut self,
-        drafts: impl IntoIterator<Item = Draft>,
-        raw: Option<&str>,
-        to: usize,
-        format: &'static str,
-    ) {
-        let span = self.begin_calls(to);
-        for draft in drafts {
-            self.format.get_or_insert(format);
-            self.add(draft, span, raw);
-        }
-    }
-
-    /// Settles the calls so far, moves the head to `to`, and returns the span of the calls up to there.
-    fn begin_calls(&mut self, to: usize) -> (usize, usize) {
-        let now = self.checkpoint();
-        self.hold.before_call(now);
-        let from = self.head_chars;
-        self.advance(to);
-        self.settled = self.calls.len();
-        (from, self.head_chars)
-    }
-
-    fn checkpoint(&self) -> Checkpoint {
-        let Self { head, head_chars, settled, format, .. } = *self;
-        Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled, format }
-    }
-
-    /// Forgets what was found after a checkpoint: it is text, up to `to`.
-    fn go_back(&mut self, checkpoint: Checkpoint, to: usize) {
-        for call in self.calls.drain(checkpoint.calls..) {
-            self.ids.remove(&call.id);
-        }
-        self.events.truncate(checkpoint.events);
-        (self.head, self.head_chars) = (checkpoint.head, checkpoint.head_chars);
-        (self.settled, self.format) = (checkpoint.settled, checkpoint.format);
-        self.release(to);
-    }
-
-    fn release(&mut self, to: usize) {
-        if to <= self.head {
-            return;
-        }
-        let text = self.text.get(self.head - self.base..to - self.base).unwrap_or_default();
-        let is_open = self.events.len() > self.hold.closed_events();
-        match self.events.last_mut().filter(|_| is_open) {
-            Some(Event::Text { text: last }) => last.push_str(text),
-            _ => {
-                // Without events of calls in between, all text becomes one event: reserve it at once.
-                let room = if self.silent { self.text.len() } else { text.len() };
-                let mut all = String::with_capacity(room);
-                all.push_str(text);
-                self.events.push(Event::Text { text: all });
-            }
-        }
-        self.advance(to);
-    }
-
-    fn advance(&mut self, to: usize) {
-        if to > self.head {
-            self.head_chars += match self.is_wide {
-                true => self.between(self.head, to).chars().count(),
-                false => to - self.head,
-            };
-            self.head = to;
-        }
-    }
-
-    fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
-        let index = self.calls.len();
-        let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
-        let given = id.is_some();
-        let own = id.filter(|id| self.keeps_ids || !(self.ids.contains(id) || self.is_made(id)));
-        let id_from_model = own.is_some();
-        if given && !id_from_model {
-            repairs.add(SyntaxRepair::UsedId);
-        }
-        if let Some(own) = &own {
-            self.ids.insert(own.clone());
-        }
-        let id = own.unwrap_or_else(|| self.fresh_id(index));
-        if !self.silent {
-            match &error {
-                Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
-                None => self.events.extend([
-                    Event::CallStart { index, name: name.clone() },
-                    Event::ArgsDelta { index, delta: serde_json::to_string(&arguments).unwrap_or_default() },
-                    Event::CallEnd { index },
-                ]),
-            }
-        }
-        let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
-        let repairs = repairs.names();
-        if self.silent && index == 0 {
-            // All of the text is here: as many calls as this one fit into the rest of it.
-            let like_this = (span.1 - span.0).max(1);
-            self.calls.reserve(1 + self.text.len() / like_this);
-        }
-        self.calls.push(ParsedCall {
-            name,
-            arguments,
-            id,
-            id_from_model,
-            is_custom,
-            source,
-            span,
-            repairs,
-            error,
-            raw,
-        });
-    }
-
-    /// True if a call has this id because it was made for it: `call_` and the number of the call.
-    fn is_made(&self, id: &str) -> bool {
-        let number =
-            id.strip_prefix("call_").and_then(|rest| rest.trim_end_matches('_').parse::<usize>().ok());
-        let call = number.and_then(|number| self.calls.get(number.checked_sub(1)?));
-        call.is_some_and(|call| call.id == id && !call.id_from_model)
-    }
-
-    /// An id for the call at `index` that no other call has so far.
-    fn fresh_id(&self, index: usize) -> String {
-        let mut id = numbered(index + 1);
-        while self.ids.contains(&id) {
-            id.push('_');
-        }
-        id
-    }
-}
-
-/// `call_1` and so on. A text may have ten thousand of them, and formatting one takes longer than all else that is done for it.
-fn numbered(number: usize) -> String {
-    const PREFIX: &str = "call_";
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(number);
-    let mut id = String::with_capacity(PREFIX.len() + digits.len());
-    id.push_str(PREFIX);
-    id.push_str(digits);
-    id
 }

@@ -314,6 +314,11 @@ impl<'a> LenientReader<'a> {
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.' | '_')));
         let digits = &rest[..end.unwrap_or(rest.len())];
         self.at += digits.len();
+        // Where quotes are tokens that a model may forget, `007` is the code that it wants to give.
+        if matches!(self.notation, Notation::Quoted(_)) && has_leading_zero(digits) {
+            self.repairs.add(SyntaxRepair::BareString);
+            return Ok(digits.into());
+        }
         if let Ok(number) = digits.parse::<Number>() {
             return Ok(Value::Number(number));
         }
@@ -370,6 +375,11 @@ impl<'a> LenientReader<'a> {
         self.at += end;
         Ok(rest[..end].trim().into())
     }
+}
+
+/// True for `007` and `-01.5`, which are no numbers in JSON.
+pub(super) fn has_leading_zero(digits: &str) -> bool {
+    matches!(digits.trim_start_matches(['-', '+']).as_bytes(), [b'0', b'0'..=b'9', ..])
 }
 
 /// The start of a text, for an error message.

@@ -62,6 +62,10 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
     for marker in
         entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
     {
+        if let Some(to) = marker.quick.and_then(|quick| quick(cx, opening)) {
+            cx.set_strong();
+            return to;
+        }
         let calls = cx.input.count_calls();
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,

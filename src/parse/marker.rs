@@ -21,12 +21,19 @@ pub(super) struct Marker {
     pub weak: bool,
     /// Whether a byte may follow. Short markers are frequent in text, and this check is cheaper than a reader.
     pub follows: fn(u8) -> bool,
+    /// Tried before `read`: the usual case needs no future.
+    pub quick: Option<QuickFn>,
     pub read: ReadFn,
 }
 
 impl Marker {
     pub const fn new(text: &'static str, read: ReadFn) -> Self {
-        Self { text, at_line: false, weak: false, follows: |_| true, read }
+        Self { text, at_line: false, weak: false, follows: |_| true, quick: None, read }
+    }
+
+    /// Only for a marker that is not weak.
+    pub const fn quickly(self, quick: QuickFn) -> Self {
+        Self { quick: Some(quick), ..self }
     }
 
     pub const fn at_line(self) -> Self {
@@ -60,4 +67,6 @@ pub(super) enum ReadOutcome {
 }
 
 pub(super) type ReadFuture<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
+/// Adds the call behind a marker if it needs no repair, and returns the position after it; or leaves it to the reader.
+pub(super) type QuickFn = fn(&ReadContext, Opening) -> Option<usize>;
 pub(super) type ReadFn = for<'a> fn(&'a ReadContext, Opening) -> ReadFuture<'a>;

@@ -38,6 +38,7 @@
 //! ```
 
 mod api_message;
+mod buffer;
 mod call_arguments;
 mod context;
 mod dialects;
@@ -46,6 +47,7 @@ mod draft;
 mod elements;
 mod extent;
 mod fast_call;
+mod found;
 mod hold;
 mod input;
 mod json_calls;
@@ -73,6 +75,7 @@ mod whole;
 pub use call_arguments::CallArguments;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
+pub use found::{CallView, FoundText, WholeText, write_id};
 pub use native::{has_foreign_arguments, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
@@ -81,4 +84,4 @@ pub(crate) use plain_json::plain_length;
 pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
 pub use stream::StreamParser;
-pub use whole::parse;
+pub use whole::{find, parse};

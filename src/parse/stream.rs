@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use super::context::ReadContext;
+use super::found::{FoundText, WholeText};
 use super::input::InputBuffer;
 use super::machine;
 use super::openings::Openings;
@@ -29,7 +30,10 @@ pub struct StreamParser {
 
 impl StreamParser {
     pub fn new(options: &ParseOptions) -> Self {
-        let input = InputBuffer::default();
+        Self::over(InputBuffer::default(), options)
+    }
+
+    fn over(input: InputBuffer, options: &ParseOptions) -> Self {
         let cx = ReadContext::new(input.clone(), options.tools.clone(), options.openings.asked);
         let machine: Pin<Box<dyn Future<Output = ()> + Send>> =
             Box::pin(machine::run(cx, options.openings, options.reasoning()));
@@ -111,10 +115,14 @@ impl StreamParser {
         self.input.take_calls()
     }
 
-    /// As [`feed`](Self::feed) without events of calls, which saves serialising their arguments.
-    pub(super) fn feed_silently(&mut self, text: &str) -> Vec<Event> {
-        self.input.be_silent();
-        self.feed(text)
+    /// Reads a whole text where it is: as if it were one delta, without events.
+    pub(super) fn read_whole(text: WholeText, options: &ParseOptions) -> FoundText {
+        let mut stream = Self::over(InputBuffer::whole(text.clone()), options);
+        stream.step();
+        stream.input.end();
+        stream.step();
+        let (calls, around) = stream.input.take_found();
+        FoundText { text, calls, around, format: stream.format() }
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {

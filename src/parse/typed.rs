@@ -50,11 +50,20 @@ pub(super) fn by_schema(value: Value, schema: Option<SchemaView<'_>>) -> Value {
     let types = schema.map(SchemaView::types).unwrap_or_default();
     match value {
         Value::String(text) if !types.iter().any(|kind| matches!(*kind, "string" | "any")) => {
-            fitting(&text, &types).unwrap_or(Value::String(text))
+            let fits = fitting(&text, &types).or_else(|| fitting(&without_zeros(&text)?, &types));
+            fits.unwrap_or(Value::String(text))
         }
         value if is_scalar(&value) && types == ["string"] => value.to_string().into(),
         value => value,
     }
+}
+
+/// A number with leading zeros as JSON has it: `-007` is `-7`.
+fn without_zeros(text: &str) -> Option<String> {
+    let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
+    let kept = digits.trim_start_matches('0');
+    let zero = if kept.starts_with(|letter: char| letter.is_ascii_digit()) { "" } else { "0" };
+    lenient::has_leading_zero(text).then(|| [sign, zero, kept].concat())
 }
 
 fn is_scalar(value: &Value) -> bool {

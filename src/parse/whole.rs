@@ -1,20 +1,16 @@
 //! A whole text: a stream of one delta.
 
+use super::found::{FoundText, WholeText};
 use super::options::ParseOptions;
-use super::parsed::{Event, ParsedText};
+use super::parsed::ParsedText;
 use super::stream::StreamParser;
 
 /// Finds the calls in a text.
 pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
-    let mut stream = StreamParser::new(options);
-    let mut around = String::new();
-    for event in stream.feed_silently(text).into_iter().chain(stream.finish()) {
-        match event {
-            Event::Text { text } if around.is_empty() => around = text,
-            Event::Text { text } => around.push_str(&text),
-            _ => {}
-        }
-    }
-    let format = stream.format();
-    ParsedText { calls: stream.into_calls(), text: around, format }
+    find(WholeText::new(text.to_owned()), options).into_parsed()
+}
+
+/// As [`parse`], for a text that is read where its owner keeps it.
+pub fn find(text: WholeText, options: &ParseOptions) -> FoundText {
+    StreamParser::read_whole(text, options)
 }

@@ -13,7 +13,7 @@ use crate::parse::read::arg_pairs::{self, ArgTags};
 use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::schemas;
 
-const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), Marker::new("<tool_call>", hermes::read)];
+const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), hermes::MARKER];
 
 pub(super) const GLM45: CallDialect = CallDialect { name: "glm45", markers: MARKERS };
 pub(super) const GLM47: CallDialect = CallDialect { name: "glm47", markers: MARKERS };

@@ -7,10 +7,8 @@ use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const GRANITE: CallDialect = CallDialect {
-    name: "granite",
-    markers: &[Marker::new("<|tool_call|>", read), Marker::new("<tool_call>", hermes::read)],
-};
+pub(super) const GRANITE: CallDialect =
+    CallDialect { name: "granite", markers: &[Marker::new("<|tool_call|>", read), hermes::MARKER] };
 
 const BLOCK: JsonBlock = JsonBlock {
     format: "granite",

@@ -7,8 +7,10 @@ use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome
 use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
-pub(super) const HERMES: CallDialect =
-    CallDialect { name: "hermes", markers: &[Marker::new("<tool_call>", read)] };
+pub(super) const HERMES: CallDialect = CallDialect { name: "hermes", markers: &[MARKER] };
+
+/// Other families write this format too.
+pub(super) const MARKER: Marker = Marker::new("<tool_call>", read).quickly(quick);
 
 const BLOCK: JsonBlock = JsonBlock {
     format: "hermes",
@@ -25,8 +27,12 @@ const AT_LINE: &[&str] = &["</tool_call>", "<tool_call>"];
 /// The same for one that started in the middle of a line.
 const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 
-pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    json_body::reading(cx, opening, &BLOCK)
+fn quick(cx: &ReadContext, opening: Opening) -> Option<usize> {
+    json_body::quick(cx, opening, &BLOCK)
+}
+
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(json_body::read(cx, opening, &BLOCK))
 }
 
 /// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the

@@ -22,7 +22,7 @@ pub(super) const HUNYUAN: CallDialect = CallDialect {
         Marker::new("<tool_call:", call),
         Marker::new("</tool_calls>", common::leftover),
         Marker::new("</tool_calls:", end),
-        Marker::new("<tool_call>", hermes::read),
+        hermes::MARKER,
     ],
 };
 

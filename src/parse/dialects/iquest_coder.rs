@@ -18,7 +18,7 @@ pub(super) const IQUEST_CODER: CallDialect = CallDialect {
         Marker::new("</iquest_tool_call>", common::leftover),
         Marker::new("<tool_call>", qwen3_coder::read),
         Marker::new("<function=", qwen3_coder::read),
-        Marker::new("<tool_call>", hermes::read),
+        hermes::MARKER,
     ],
 };
 

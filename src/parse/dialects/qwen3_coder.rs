@@ -7,11 +7,7 @@ use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const QWEN3_CODER: CallDialect = CallDialect {
     name: "qwen3_coder",
-    markers: &[
-        Marker::new("<tool_call>", read),
-        Marker::new("<function=", read),
-        Marker::new("<tool_call>", hermes::read),
-    ],
+    markers: &[Marker::new("<tool_call>", read), Marker::new("<function=", read), hermes::MARKER],
 };
 
 pub(super) const STYLE: TagStyle = TagStyle {

@@ -37,25 +37,34 @@ impl JsonBlock {
 
 /// As [`read`], with a fast path for a call that is complete and in the common form.
 pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlock) -> ReadFuture<'a> {
-    match cx.input.take(opening.after, body.format, |text| fast(text, body)) {
+    match quick(cx, opening, body) {
         Some(end) => Box::pin(ready(ReadOutcome::Block(end))),
         None => Box::pin(read(cx, opening, body)),
     }
 }
 
+/// Reads a call that is complete and in the common form.
+pub fn quick(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usize> {
+    cx.input.take(opening.after, body.format, |text| fast(text, body))
+}
+
 /// The call at the start of a text, and the length up to the end of its end tag.
 fn fast<'a>(text: &'a str, body: &JsonBlock) -> Option<(FastCall<'a>, usize)> {
-    let value = text.trim_ascii_start();
-    let is_plain = value.starts_with('{') && !body.opens.iter().any(|opens| value.starts_with(opens));
-    if body.shape != CallShape::Marked || !is_plain {
+    if body.shape != CallShape::Marked {
         return None;
     }
-    let call = fast_call::read(value)?;
-    let behind = value[call.length..].trim_ascii_start();
-    // A tag that is only partly there may still turn out to be another one.
-    let tag = body.closes.iter().find(|tag| behind.starts_with(**tag) || tag.starts_with(behind))?;
-    let rest = behind.strip_prefix(tag)?;
-    Some((call, text.len() - rest.len()))
+    let call = fast_call::read(text)?;
+    let behind = text[call.end..].trim_ascii_start();
+    for tag in body.closes {
+        if let Some(rest) = behind.strip_prefix(tag) {
+            return Some((call, text.len() - rest.len()));
+        }
+        // A tag that is only partly there may still turn out to be another one.
+        if tag.starts_with(behind) {
+            return None;
+        }
+    }
+    None
 }
 
 pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadOutcome {
@@ -125,7 +134,7 @@ async fn value(
 ) -> (usize, bool) {
     let fast = |text: &str| {
         let call = fast_call::read(text)?;
-        Some((call.draft(repairs)?, call.length))
+        Some((call.draft(repairs)?, call.end))
     };
     if body.shape == CallShape::Marked
         && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast)

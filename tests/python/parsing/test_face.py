@@ -53,6 +53,31 @@ def test_spans_are_positions_in_the_python_text(before: str) -> None:
     assert text[start:end] == CALL
 
 
+class Text(str):
+    """A string that is not exactly one."""
+
+
+@pytest.mark.parametrize("made", [str, Text, str.encode], ids=["str", "subclass", "bytes"])
+@pytest.mark.parametrize("around", ["So: ", "Größe ", "搜索 ", "🌧️ "], ids=ascii)
+@pytest.mark.parametrize("repeated", [0, 1, 700])
+def test_a_whole_text_gives_what_its_deltas_give(made: Any, around: str, repeated: int) -> None:
+    usual = '<tool_call>\n{"name": "go", "arguments": {"to": "a\\n北", "x": [1, 2.5, null]}}\n</tool_call>'
+    text = (around + usual + CALL) * repeated + around
+    found = parse(made(text))
+    stream = StreamParser()
+    events = [*stream.feed(text), *stream.finish()]
+    assert plain(found.calls) == plain(stream.calls)
+    assert (found.text, type(found.text)) == (texts(events), str)
+    assert [text[call.span[0] : call.span[1]] for call in found.calls] == [usual, CALL] * repeated
+
+
+def test_a_text_without_calls_is_not_copied() -> None:
+    text = "Nothing to call. " * 1_000
+    assert parse(text).text is text
+    assert type(parse(Text(text)).text) is str
+    assert [parse(text).text for text in ("", "搜索 < 5", "a\ud83d")] == ["", "搜索 < 5", "a\ufffd"]
+
+
 def test_what_cannot_be_read_is_an_entry_and_no_exception() -> None:
     text = "<tool_call>{oops!}</tool_call>"
     (call,) = parse(text).calls
