@@ -25,7 +25,8 @@ class ServerInfo:
     `state` is `disconnected`, `connecting`, `connected`, `failed`, `disabled` or `closed`; `era` is `modern` or `legacy` and
     `version` that of the protocol; `tools` counts the tools it has listed, and `age` is the age of that list in seconds.
     These four are None until the server was connected once; with a store, an earlier process counts. `notices` name the
-    entries of its list that were left out, and its tools that have the name of a native one.
+    entries of its list that were left out, and its tools that have the name of a native one. `stray_output` is the first line
+    that its process printed to stdout although it is no MCP message, which other clients may not forgive.
     """
 
     id: str
@@ -39,6 +40,7 @@ class ServerInfo:
     pid: int | None
     notices: list[str]
     instructions: str | None
+    stray_output: str | None
 
 
 @dataclass(frozen=True)

@@ -519,7 +519,7 @@ fn described(servers: &Servers, server: &Server) -> Value {
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
         "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&localized(error, servers.lang()))), "pid": info.pid,
-        "notices": info.notices, "instructions": info.instructions,
+        "notices": info.notices, "instructions": info.instructions, "stray_output": info.stray_output,
     })
 }
 

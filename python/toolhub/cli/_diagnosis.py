@@ -162,6 +162,18 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
     return diagnosis
 
 
+def note_stray_output(diagnosis: Diagnosis, info: "ServerInfo") -> Diagnosis:
+    """Note what a server prints that is no message, unless it is the reason of the failure."""
+    line = info.stray_output
+    if line is not None and line not in diagnosis.message:
+        diagnosis.notes.append(_stray_note(line))
+    return diagnosis
+
+
+def _stray_note(line: str) -> str:
+    return f"stdout is for MCP messages, but it printed '{line}' there; other clients may fail, so let it print to stderr"
+
+
 def _schema_problem(candidate: "_core.Candidate") -> str:
     if candidate.unchecked:
         return candidate.unchecked[0]

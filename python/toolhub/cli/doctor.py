@@ -93,13 +93,14 @@ def _examine(hub: "ToolHub", given: "argparse.Namespace") -> list[Diagnosis]:
         if info.id not in asked:
             continue
         if info.id in report.failed:
-            found.append(_diagnosis.not_connected(info.id, info.transport, report.failed[info.id]))
+            one = _diagnosis.not_connected(info.id, info.transport, report.failed[info.id])
         elif info.tools is None:
-            found.append(_diagnosis.not_listed(info.id, unlisted.get(info.id)))
+            one = _diagnosis.not_listed(info.id, unlisted.get(info.id))
         else:
             tools = hub._core.tools(None, info.id)
             own = [one for tool in tools for one in tool.candidates if one.server == info.id]
-            found.append(_diagnosis.connected(info, own))
+            one = _diagnosis.connected(info, own)
+        found.append(_diagnosis.note_stray_output(one, info))
     return found
 
 

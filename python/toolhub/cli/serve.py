@@ -9,7 +9,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from ._exits import FAILED, OK, USAGE
-from ._output import put_json, say
+from ._output import is_terminal, put_json, say
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -98,20 +98,25 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving") -> None:
+    has_inspector = not serving._gateway.exposure(serving.host, serving.port)
     if given.json:
         put_json(
             {
                 "transport": "http",
                 "tools": len(hub),
                 "url": serving.url,
-                "inspect_url": None
-                if serving._gateway.exposure(serving.host, serving.port)
-                else serving.inspect_url,
+                "inspect_url": serving.inspect_url if has_inspector else None,
             }
         )
         sys.stdout.flush()
     else:
         say(f"serving {len(hub)} tools at {serving.url}")
+        if has_inspector and is_terminal(sys.stderr):
+            say(f"inspector at {serving.inspect_url}")
+        elif has_inspector:
+            # It may be the log of a service, which others read: the key is for the operator alone.
+            address = serving.inspect_url.partition("#")[0]
+            say(f"inspector at {address}; its key is shown on a terminal, and by --json")
 
 
 _OPTIONS = (

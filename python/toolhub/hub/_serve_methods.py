@@ -234,8 +234,6 @@ def _announce(
         _log.warning("%s", warning)
     if ready is not None:
         ready(serving)
-    if not warning:
-        _log.info("inspector at %s", serving.inspect_url)
 
 
 def _checked_port(port: Any) -> int:

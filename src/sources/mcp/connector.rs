@@ -217,6 +217,13 @@ impl Connector {
         self.output.load().as_ref().map(|output| output.error_lines()).unwrap_or_default()
     }
 
+    /// The first line that this process printed to its output and that is not MCP, without secrets.
+    pub fn stray_line(&self) -> Option<String> {
+        let output = self.output.load();
+        let line = output.as_ref()?.stray_line()?;
+        Some(self.callbacks.secrets.hide(line.to_owned()))
+    }
+
     fn start(&self, program: &Program) -> Result<Connection, HubError> {
         let inbox = Inbox::new(self.callbacks.clone());
         let limit = self.config.options.max_message_bytes;

@@ -4,7 +4,7 @@
 //! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
 //! is answered, however fast they come and however slowly the server reads.
 
-use super::wire::{self, Incoming};
+use super::wire::{self, Incoming, Malformed};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
 use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
@@ -82,6 +82,15 @@ impl CallOwner {
     fn caller(&self) -> Option<&Arc<str>> {
         self.ask.as_ref().map(|asker| &asker.caller)
     }
+}
+
+/// What the bytes of one line or event were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// They settled the request that was wanted.
+    pub is_settled: bool,
+    /// They are not MCP: no message, and no answer that cannot be read.
+    pub is_stray: bool,
 }
 
 /// Sends our answer to a request of the server.
@@ -208,7 +217,7 @@ impl Inbox {
         }
     }
 
-    /// Takes in the bytes of one line or event. True when they settled the request `wanted`.
+    /// Takes in the bytes of one line or event, for the request `wanted` if they came on its stream.
     ///
     /// `answer` makes the way back for a request of the server.
     pub fn receive(
@@ -216,9 +225,12 @@ impl Inbox {
         bytes: &[u8],
         wanted: Option<u64>,
         answer: &dyn Fn() -> Option<Answerer>,
-    ) -> bool {
+    ) -> Received {
         let mut settled = false;
-        for message in heavy(bytes.len(), || wire::decode(bytes)) {
+        let messages = heavy(bytes.len(), || wire::decode(bytes));
+        let is_not_mcp = |message: &Result<_, Malformed>| matches!(message, Err(Malformed { id: None, .. }));
+        let is_stray = !messages.is_empty() && messages.iter().all(is_not_mcp);
+        for message in messages {
             match message {
                 Ok(Incoming::Response { id: Some(id), outcome }) => {
                     settled |= self.settle(id, outcome) && Some(id) == wanted;
@@ -247,7 +259,7 @@ impl Inbox {
                 }
             }
         }
-        settled
+        Received { is_settled: settled, is_stray }
     }
 
     /// Delivers an answer; false when the request is not pending.

@@ -19,6 +19,8 @@ pub struct ServerInfo {
     pub error: Option<HubError>,
     pub pid: Option<u32>,
     pub notices: Vec<String>,
+    /// The first line that its process printed to its output and that is not MCP.
+    pub stray_output: Option<String>,
     pub instructions: Option<String>,
 }
 

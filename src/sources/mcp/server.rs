@@ -223,6 +223,7 @@ impl Server {
             error: machine.error().cloned(),
             pid: connection.and_then(|connection| connection.transport().pid()),
             notices: info::notices(listing.as_deref(), skills.as_deref()),
+            stray_output: self.connector.stray_line(),
             instructions: self.callbacks().instructions(),
         }
     }

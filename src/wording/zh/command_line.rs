@@ -49,6 +49,11 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("'{}' is left out: {}", "略去 '{0}'：{1}"),
     ("{} tools written to {}", "已将 {0} 个工具写入 {1}"),
     ("serving {} tools at {}", "正在 {1} 提供 {0} 个工具"),
+    (
+        "inspector at {}; its key is shown on a terminal, and by --json",
+        "检查器位于 {0}；其密钥在终端上显示，也可用 --json 取得",
+    ),
+    ("inspector at {}", "检查器位于 {0}"),
     ("sign in at {}", "请在 {0} 登录"),
     ("signed in at {}", "已登录 {0}"),
     ("connected to {}; it wanted no login", "已连接 {0}；它不需要登录"),
@@ -103,6 +108,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     // Doctor: what is wrong
     ("the server has not listed its tools", "服务器没有列出它的工具"),
     ("the list of tools is empty", "工具列表为空"),
+    (
+        "stdout is for MCP messages, but it printed '{}' there; other clients may fail, so let it print to stderr",
+        "stdout 只能用于 MCP 消息，但服务器在其中输出了 '{0}'；其他客户端可能会出错，请让它输出到 stderr",
+    ),
     ("'{}': its schema must be of type object, not {}", "'{0}'：其模式的类型应为 object，而不是 {1}"),
     (
         "'{}' is no name for the APIs of models, which take 1 to 64 letters, digits, _ and -",

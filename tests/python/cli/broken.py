@@ -8,6 +8,7 @@ way = sys.argv[1]
 GOOD = {"name": "look", "description": "Looks at something", "inputSchema": {"type": "object"}}
 TOOLS = {
     "empty_list": [],
+    "greets": [],
     "no_names": [{"description": "a tool without a name", "inputSchema": {"type": "object"}}],
     "unknown_type": [
         {**GOOD, "inputSchema": {"type": "object", "properties": {"a": {"type": "strng"}}}},
@@ -27,6 +28,9 @@ if way == "exits":
     sys.exit("KeyError: 'API_KEY'")
 if way == "silent":
     time.sleep(600)
+if way == "log_lines":
+    print("[INFO] Starting the server", flush=True)
+    sys.exit(0)
 if way == "noise":
     print("Starting the server, please wait", flush=True)
     time.sleep(600)
@@ -36,6 +40,8 @@ def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
+if way == "greets":
+    print("hello, my name is shop", flush=True)
 if way == "chatty":
     print("Starting the server\n", flush=True)
 for line in sys.stdin:

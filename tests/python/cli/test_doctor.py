@@ -26,6 +26,7 @@ STEPS = {
     "no_module": "start",
     "silent": "start",
     "noise": "start",
+    "log_lines": "start",
     "refused": "start",
     "no_page": "start",
     "server_error": "start",
@@ -37,6 +38,7 @@ STEPS = {
     "forbidden": "auth",
     "list_fails": "list",
     "empty_list": "list",
+    "greets": "list",
     "no_names": "list",
     "unknown_type": "schemas",
     "broken_pattern": "schemas",
@@ -159,6 +161,19 @@ def test_a_server_that_works_passes_all_steps(findings: dict[str, dict[str, Any]
     assert "off" not in findings, "a server that is turned off is not examined"
     assert set(findings) == {*STEPS, "healthy", "chatty"}
     assert findings["chatty"]["ok"]
+    assert findings["healthy"]["notes"] == []
+
+
+def test_text_on_stdout_is_told(findings: dict[str, dict[str, Any]]) -> None:
+    (note,) = findings["chatty"]["notes"]
+    assert "printed 'Starting the server' there" in note
+    assert "stderr" in note
+    # A server that works until it is asked for its tools; what it printed is not the reason.
+    assert "printed 'hello, my name is shop'" in findings["greets"]["notes"][0]
+    assert findings["greets"]["message"] == "the list of tools is empty"
+    # Where it is the reason, it is said once. A line of a log may look like the beginning of JSON.
+    assert "it printed '[INFO] Starting the server', which is not MCP" in findings["log_lines"]["message"]
+    assert findings["log_lines"]["notes"] == []
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,12 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._ours, keys.encode())
 
+    def wait_for(self, text: str) -> None:
+        """Read until a text is there."""
+        while text not in self.seen and self._read(50.0):
+            pass
+        assert text in self.seen
+
     def end(self) -> tuple[str, int]:
         """Everything that was printed, and the exit code."""
         while self._read(50.0):
@@ -133,6 +139,13 @@ def test_progress_is_shown_on_a_terminal_only(warm_user: User) -> None:
     assert plain(shown.splitlines()[-1]).endswith("done")
     piped = warm_user.run("call", "count_up", "to=3")
     assert (piped.stdout, piped.stderr) == ("done\n", "")
+
+
+def test_the_key_of_the_inspector_is_shown_on_a_terminal(user: User) -> None:
+    terminal = Terminal(user, toolhub("serve", "--http", "--port", "0"), 200)
+    terminal.wait_for("/inspect#key=")
+    terminal.type("\x03")
+    assert terminal.end()[1] == 0
 
 
 def test_ctrl_c_ends_a_call_and_its_server(user: User) -> None:

@@ -460,6 +460,20 @@ def test_the_command_tells_its_addresses_as_json() -> None:
     assert json.loads(done.stderr.splitlines()[0]) == {"transport": "stdio", "tools": 0}
 
 
+def test_the_key_of_the_inspector_is_in_no_log() -> None:
+    command = [sys.executable, "-m", "toolhub", "serve", "--http", "--port", "0"]
+    program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert program.stderr is not None
+        url = program.stderr.readline().split()[-1]
+        told = program.stderr.readline()
+    finally:
+        program.terminate()
+        rest = program.communicate()[1]
+    assert f"inspector at {url.removesuffix('/mcp')}/inspect; " in told
+    assert "key=" not in told + rest
+
+
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     for arguments, words in [
         ([], "COMMAND"),

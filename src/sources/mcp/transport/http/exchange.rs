@@ -75,7 +75,7 @@ impl HttpShared {
             let text = "Failed to parse MCP response: unexpected end of input";
             return Err(failure::unknown(ErrorKind::Protocol, text));
         }
-        if self.inbox.receive(body, Some(id), &|| self.answerer()) {
+        if self.inbox.receive(body, Some(id), &|| self.answerer()).is_settled {
             return Ok(Carried::Settled);
         }
         let text = "Failed to parse MCP response: the body does not answer the request";
@@ -95,7 +95,8 @@ impl HttpShared {
             match events.next(remote).await {
                 Ok(event) if !is_message(&event) => {}
                 Ok(event) => {
-                    if self.inbox.receive(event.data.as_bytes(), Some(request.id), &|| self.answerer()) {
+                    let data = event.data.as_bytes();
+                    if self.inbox.receive(data, Some(request.id), &|| self.answerer()).is_settled {
                         events.end(&self.closed).await;
                         return Ok(Carried::Settled);
                     }

@@ -270,10 +270,10 @@ async fn read(
     let mut buffer = vec![0; 64 * 1024];
     while let read @ 1.. = stdout.read(&mut buffer).await {
         lines.feed(&buffer[..read], |line| match line {
-            Line::Whole([]) => {}
+            Line::Whole(line) if line.trim_ascii().is_empty() => {}
             Line::Whole(line) => {
-                output.read(line);
-                inbox.receive(line, None, &|| answerer(&answers));
+                let received = inbox.receive(line, None, &|| answerer(&answers));
+                output.read(line, received.is_stray);
             }
             Line::TooLong(head) => {
                 oversize = IdScan::of(head);

@@ -4,6 +4,7 @@ use super::reason::reason;
 use crate::sources::mcp::wire::clean;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How much of the error stream is remembered.
@@ -20,8 +21,8 @@ const MAX_NOISE_LINES: usize = 10_000;
 #[derive(Default)]
 pub struct ProcessOutput {
     has_sent_message: AtomicBool,
-    /// The first line, made safe to show.
-    line: Mutex<Option<String>>,
+    /// The first line that is not MCP, made safe to show.
+    stray: OnceLock<String>,
     bytes: AtomicUsize,
     lines: AtomicUsize,
     /// The last lines of the error stream, safe to show.
@@ -40,19 +41,24 @@ impl ProcessOutput {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub fn read(&self, line: &[u8]) {
-        if self.has_sent_message.load(Ordering::Relaxed) {
-            return;
-        }
-        if line.trim_ascii_start().starts_with(b"{") || line.trim_ascii_start().starts_with(b"[") {
+    /// Counts a line of the output; one that `is_stray` is not MCP.
+    pub fn read(&self, line: &[u8], is_stray: bool) {
+        if !is_stray {
             self.has_sent_message.store(true, Ordering::Relaxed);
             return;
         }
         self.lines.fetch_add(1, Ordering::Relaxed);
-        let mut first = self.line.lock();
-        if first.is_none() {
-            *first = Some(clean(&String::from_utf8_lossy(line), SHOWN_LINE)).filter(|text| !text.is_empty());
+        if self.stray.get().is_none() {
+            let text = clean(&String::from_utf8_lossy(line), SHOWN_LINE);
+            if !text.is_empty() {
+                let _ = self.stray.set(text);
+            }
         }
+    }
+
+    /// The first line of the output that is not MCP, safe to show.
+    pub fn stray_line(&self) -> Option<&str> {
+        self.stray.get().map(String::as_str)
     }
 
     /// Remembers a line of the error stream, which must be safe to show.
@@ -83,7 +89,7 @@ impl ProcessOutput {
             return None;
         }
         let advice = "check that `command` and `args` start an MCP server";
-        Some(match &*self.line.lock() {
+        Some(match self.stray_line() {
             Some(line) => format!("it printed '{line}', which is not MCP; {advice}"),
             None => format!("it sent no MCP message; {advice}"),
         })
