@@ -4,8 +4,8 @@
     python scripts/word_vectors.py
 
 The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. The vector of
-a word is the mean of its tokens in wordllama, whose weights are in its wheel: the file is a table of words, nothing of the model
-runs in search. The mean of all words is taken out; what is left is reduced to 128 values of four bits. The format is described
+a word is the mean of its tokens in wordllama, whose weights are in its wheel: the file is a table of words, and no model runs
+in search. The mean of all words is taken out; what is left is reduced to 128 values of four bits. The format is described
 in `src/search/word_vectors.rs`.
 """
 
