@@ -9,11 +9,13 @@
 //! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one
 //! purpose never opens as one of another.
 //!
-//! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires. The list is bounded:
-//! when it is full, the ids that expire first are forgotten.
+//! `DELETE` ends a session on the replica that receives it, which [remembers](ended) the id until it expires.
 
+mod claims;
+mod ended;
 mod verified;
 
+pub use claims::SessionClaims;
 pub use verified::OpenSession;
 
 use super::cursor::{CursorKey, CursorPlace};
@@ -21,12 +23,11 @@ use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ended::EndedSessions;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -46,15 +47,6 @@ const LONGEST_ID: usize = 4096;
 /// The state of a question contains what the upstream server put into it.
 const LONGEST_STATE: usize = 1024 * 1024;
 const TAG_LENGTH: usize = 32;
-/// The ids that are remembered after their sessions were ended: at most about 3 MB.
-const MOST_ENDED: usize = 50_000;
-/// What a client may say of itself, per text.
-const LONGEST_CLIENT_TEXT: usize = 100;
-/// What is kept of the client's capabilities.
-const LONGEST_CAPABILITIES: usize = 1024;
-/// The capabilities of clients that change what the gateway does.
-const KEPT_CAPABILITIES: [&str; 5] = ["elicitation", "sampling", "roots", "tasks", "extensions"];
-
 /// Why a session id or a state is refused. Clients see 404, or an error without the reason: it would help to forge one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionRefusal {
@@ -65,80 +57,6 @@ pub enum SessionRefusal {
     Ended,
     /// Of another principal, or of another view.
     Foreign,
-}
-
-/// What a session id carries.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SessionClaims {
-    /// The negotiated protocol version.
-    #[serde(rename = "v")]
-    pub version: String,
-    /// Those capabilities of the client that matter here.
-    #[serde(rename = "c", default = "nothing", skip_serializing_if = "is_nothing")]
-    pub capabilities: Arc<Value>,
-    /// `name` and `version` of the client.
-    #[serde(rename = "i", default = "nothing", skip_serializing_if = "is_nothing")]
-    pub client: Arc<Value>,
-    /// The id of the principal; empty for the anonymous one.
-    #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
-    pub principal: String,
-    /// The name of the view; empty for the one that shows everything.
-    #[serde(rename = "w", default, skip_serializing_if = "String::is_empty")]
-    pub view: String,
-    /// In seconds since 1970.
-    #[serde(rename = "b")]
-    pub issued: u64,
-    #[serde(rename = "e")]
-    pub expires: u64,
-    /// Makes each id unique.
-    #[serde(rename = "n", default)]
-    nonce: String,
-}
-
-impl SessionClaims {
-    /// The claims of a new session. Long or unknown parts of what the client says of itself are left out, because they
-    /// travel in a header of every request.
-    pub fn new(version: &str, capabilities: &Value, client: &Value, principal: &str, view: &str) -> Self {
-        SessionClaims {
-            version: version.to_owned(),
-            capabilities: Arc::new(Value::Object(kept_capabilities(capabilities))),
-            client: Arc::new(Value::Object(kept_client(client))),
-            principal: principal.to_owned(),
-            view: view.to_owned(),
-            issued: 0,
-            expires: 0,
-            nonce: String::new(),
-        }
-    }
-}
-
-fn nothing() -> Arc<Value> {
-    Arc::new(Value::Object(Map::new()))
-}
-
-fn is_nothing(value: &Value) -> bool {
-    value.as_object().is_none_or(Map::is_empty)
-}
-
-fn kept_capabilities(given: &Value) -> Map<String, Value> {
-    let known = |(name, value): (&String, &Value)| {
-        let is_kept = KEPT_CAPABILITIES.contains(&name.as_str()) && !value.is_null();
-        is_kept.then(|| (name.clone(), value.clone()))
-    };
-    let kept: Map<String, Value> = given.as_object().into_iter().flatten().filter_map(known).collect();
-    let size = |map: &Map<String, Value>| serde_json::to_string(map).map_or(usize::MAX, |text| text.len());
-    if size(&kept) <= LONGEST_CAPABILITIES {
-        return kept;
-    }
-    kept.into_iter().map(|(name, _)| (name, Value::Object(Map::new()))).collect()
-}
-
-fn kept_client(given: &Value) -> Map<String, Value> {
-    let kept = ["name", "version"].into_iter().filter_map(|field| {
-        let text: String = given.get(field)?.as_str()?.chars().take(LONGEST_CLIENT_TEXT).collect();
-        Some((field.to_owned(), Value::String(text)))
-    });
-    kept.collect()
 }
 
 /// What a signed text is for.
@@ -304,8 +222,7 @@ struct StateClaims {
 pub struct Sessions {
     keys: Arc<SessionKeys>,
     lifetime: Duration,
-    /// Ended before they expired: the second of expiry, and the first half of the signature.
-    ended: Mutex<BTreeSet<(u64, [u8; 16])>>,
+    ended: Mutex<EndedSessions>,
     verified: VerifiedSessions,
 }
 
@@ -340,13 +257,7 @@ impl Sessions {
     ) -> Result<Duration, SessionRefusal> {
         let session = self.open(id, principal, view, now)?;
         let claims = &session.claims;
-        let mut ended = self.ended.lock();
-        let live = ended.split_off(&(seconds(now), [0; 16]));
-        *ended = live;
-        ended.insert((claims.expires, session.mark));
-        while ended.len() > MOST_ENDED {
-            ended.pop_first();
-        }
+        self.ended.lock().add(principal, claims.expires, session.mark, seconds(now));
         Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))
     }
 
@@ -370,7 +281,7 @@ impl Sessions {
         if claims.principal != principal || claims.view != view {
             return Err(SessionRefusal::Foreign);
         }
-        if self.ended.lock().contains(&(claims.expires, session.mark)) {
+        if self.ended.lock().contains(principal, claims.expires, session.mark) {
             return Err(SessionRefusal::Ended);
         }
         Ok(session)

@@ -25,7 +25,9 @@ use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// After a failed accept, such as one for which no file descriptor was left.
@@ -38,10 +40,16 @@ const SMALLEST_HEAD: usize = 8192;
 const NO_ROOM: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
+/// How long, and how much, is read of a client that was turned away, and of how many of them at once.
+const LEAVING_TIME: Duration = Duration::from_secs(1);
+const LEAVING_BYTES: usize = 64 * 1024;
+const MOST_LEAVING: usize = 256;
+
 /// Serves connections until the gateway stops. Requests that are running then are answered.
 pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     let stop = gateway.stop.clone();
     let mut connections = tokio::task::JoinSet::new();
+    let leaving = Arc::new(Semaphore::new(MOST_LEAVING));
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -50,7 +58,7 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
                     Some(place) => {
                         connections.spawn(serve_connection(gateway.clone(), stream, stop.clone(), place));
                     }
-                    None => turn_away(&gateway, stream),
+                    None => turn_away(&gateway, stream, &leaving),
                 },
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
@@ -62,10 +70,27 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
 }
 
 /// Says that there is no room, as far as the socket takes it at once, and closes the connection.
-fn turn_away(gateway: &Gateway, stream: TcpStream) {
+fn turn_away(gateway: &Gateway, stream: TcpStream, leaving: &Arc<Semaphore>) {
     gateway.refused(StatusCode::SERVICE_UNAVAILABLE, None);
-    if let Ok(mut stream) = stream.into_std() {
-        let _ = std::io::Write::write(&mut stream, NO_ROOM);
+    let _ = stream.try_write(NO_ROOM);
+    // A socket that is closed while something is unread tells the client of a reset instead of the answer.
+    if let Ok(place) = leaving.clone().try_acquire_owned() {
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(LEAVING_TIME, read_out(stream)).await;
+            drop(place);
+        });
+    }
+}
+
+/// Reads what a client sends until it has read our last word and closes its end.
+async fn read_out(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let mut unread = [0; 1024];
+    let mut rest = LEAVING_BYTES;
+    while let Ok(count @ 1..) = stream.read(&mut unread).await
+        && rest > count
+    {
+        rest -= count;
     }
 }
 

@@ -3,7 +3,8 @@
 //! Only what does not change is kept: that the signature is ours, and what the id carries. Whether the session has expired,
 //! was ended, or belongs to the caller is checked with each request. Another change of keys makes all of it void.
 
-use super::SessionClaims;
+use super::claims::SessionClaims;
+use super::ended::SessionMark;
 use crate::sync::{Arc, Mutex};
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
@@ -16,8 +17,7 @@ const MOST: usize = 500;
 pub struct OpenSession {
     pub id: Arc<str>,
     pub claims: SessionClaims,
-    /// The first half of the signature.
-    pub(super) mark: [u8; 16],
+    pub(super) mark: SessionMark,
     /// Until when its key is accepted, in seconds since 1970; `None` while the key is in use.
     pub(super) accepted_until: Option<u64>,
     /// The keys with which it was verified.

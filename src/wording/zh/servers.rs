@@ -42,14 +42,16 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("The task of tool '{}' was cancelled by the server: {}", "工具 '{0}' 的任务被服务器取消：{1}"),
     ("The task of tool '{}' was cancelled by the server", "工具 '{0}' 的任务被服务器取消"),
     ("the server redirected {} times ({})", "服务器重定向了 {0} 次（{1}）"),
-    ("the server redirects in a way that loses the request ({})", "服务器的重定向方式会丢失请求（{0}）"),
+    (
+        "the server redirects in a way that loses the request; configure the final address ({})",
+        "服务器的重定向方式会丢失请求；请配置最终地址（{0}）",
+    ),
     (
         "the server redirects to another origin, {}, where neither headers nor body are sent; configure the final address",
         "服务器重定向到另一个源 {0}，不会向那里发送请求头和正文；请配置最终地址",
     ),
     ("the server redirects without saying where ({})", "服务器重定向但没有说明目标（{0}）"),
     ("{~}; check the configuration of the server.", "{0}；请检查该服务器的配置。"),
-    ("The address has no valid form", "地址格式无效"),
     ("`url` is not a URL ({})", "`url` 不是有效的 URL（{0}）"),
     ("`url` must begin with http:// or https://", "`url` 必须以 http:// 或 https:// 开头"),
     ("The header {} is set by the client itself", "请求头 {0} 由客户端自己设置"),

@@ -23,6 +23,8 @@ const END_TIME: Duration = Duration::from_secs(1);
 const MOST_SKIPPED: usize = 4;
 /// The same if its request is known and has failed: only an event without an end is that long.
 const MOST_SKIPPED_OF_KNOWN: usize = 256;
+/// As many times the limit may come without an event: comments keep a stream alive, and are a few bytes each.
+const MOST_BETWEEN_EVENTS: usize = 16;
 
 /// What a body claims to be.
 pub(crate) enum BodyKind {
@@ -62,6 +64,7 @@ pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) ->
     body.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(bytes) = next {
+        tokio::task::coop::consume_budget().await;
         if bytes.len() > remote.limit - body.len() {
             return Err(failure::too_large(remote.limit));
         }
@@ -103,6 +106,8 @@ pub(crate) struct Events {
     scan: Option<IdScan>,
     /// How much of that event was skipped.
     skipped: usize,
+    /// How much came since the last event.
+    between: usize,
     ended: bool,
     /// From the streams before this one.
     last_id: Option<String>,
@@ -117,6 +122,7 @@ impl Events {
             parser: SseParser::new(limit),
             scan,
             skipped: 0,
+            between: 0,
             ended: false,
             last_id: None,
             retry: None,
@@ -167,7 +173,11 @@ impl Events {
     async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem, HubError> {
         let too_large = |_| failure::too_large(remote.limit);
         loop {
+            // What is unpacked, or was read already, does not wait: without this, a server that floods its stream would
+            // hold up all others.
+            tokio::task::coop::consume_budget().await;
             if let Some(item) = self.parser.next_item() {
+                self.between = 0;
                 return Ok(item);
             }
             if self.ended {
@@ -175,7 +185,13 @@ impl Events {
                 return Err(HubError::new(ErrorKind::Closed, text));
             }
             match self.response.chunk().await.map_err(|error| remote.lost(&error))? {
-                Some(bytes) => self.parser.feed(&bytes).map_err(too_large)?,
+                Some(bytes) => {
+                    self.between += bytes.len();
+                    if self.between > remote.limit.saturating_mul(MOST_BETWEEN_EVENTS) {
+                        return Err(failure::too_large(remote.limit));
+                    }
+                    self.parser.feed(&bytes).map_err(too_large)?;
+                }
                 None => {
                     self.ended = true;
                     if let Some(event) = self.parser.finish().map_err(too_large)? {

@@ -95,7 +95,7 @@ impl HttpEndpoint {
                     let error = self.target(target, &response).err().unwrap_or_else(|| {
                         unfollowed(
                             &response,
-                            format!("the server redirects in a way that loses the request ({})", self.shown),
+                            format!("the server redirects in a way that loses the request; configure the final address ({})", self.shown),
                         )
                     });
                     return Err(error.with_outcome(Outcome::Unknown));
