@@ -268,7 +268,8 @@ mod tests {
                 CallView::Other(call) => panic!("{call:?}"),
             })
             .collect();
-        assert_eq!(names, [("a", 19, 69), ("b", 26, 76), ("é", 16, 60)]);
+        // The tags and keys around the arguments take 51 characters.
+        assert_eq!(names, [("a", 18, 51 + 18), ("b", 23, 51 + 23), ("é", 16, 51 + 11)]);
         assert!(!found.is_all_text());
     }
 
@@ -277,7 +278,9 @@ mod tests {
         let found = |text: &str| find(WholeText::new(text.to_owned()), &ParseOptions::default());
         assert!(found("Nothing < to [see] here, Größe.").is_all_text());
         assert!(!found(PIECES[0]).is_all_text());
-        let message = found(r#"{"role": "assistant", "content": "Hello"}"#);
+        let message = found(
+            r#"{"role": "assistant", "content": "Hello", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}}]}"#,
+        );
         assert_eq!((message.is_all_text(), message.around().collect::<String>()), (false, "Hello".into()));
     }
 }
