@@ -114,10 +114,7 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     let shares = sentence_shares(query, &by_sentence, top);
     let asked_of = |at: usize| &asked[at * query.sentences..][..query.sentences];
-    // All words of a query that is shorter than the shortest clause are all there is to find.
-    let shortest = SHORTEST_CLAUSE.min(query.lengths.iter().sum::<u32>() as f32).max(1.0);
-    let share_of = |at: usize| words_found(query, asked_of(at), shortest);
-    let most_found = (0..found.len()).map(share_of).fold(0.0, f32::max);
+    let most_found = (0..found.len()).map(|at| words_found(query, asked_of(at))).fold(0.0, f32::max);
     let likenesses = likenesses(index, query, found, 1.0 - most_found);
     let mut bonuses = Vec::with_capacity(found.len());
     for (at, ((one, matched), share)) in found.iter_mut().zip(matched).zip(shares).enumerate() {
@@ -136,17 +133,17 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             Some(false) | None => 1.0,
         };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
-        let words = word_bonus(index, words_found(query, asked_of(at), SHORTEST_CLAUSE), document, said[at]);
+        let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
         bonuses.push(agreement.min(1.0) * (words + likenesses[at]));
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     found.iter_mut().zip(bonuses).for_each(|(one, bonus)| one.score += top * bonus);
 }
 
-/// The share of the words of a tool's best clause that the tool has. `asked` are those of each clause; one with fewer words
-/// than `shortest` counts as that long.
-fn words_found(query: &Query, asked: &[f32], shortest: f32) -> f32 {
-    let shares = asked.iter().zip(&query.lengths).map(|(found, all)| found / (*all as f32).max(shortest));
+/// The share of the words of a tool's best clause that the tool has. `asked` are those of each clause.
+fn words_found(query: &Query, asked: &[f32]) -> f32 {
+    let shares =
+        asked.iter().zip(&query.lengths).map(|(found, all)| found / (*all as f32).max(SHORTEST_CLAUSE));
     shares.fold(0.0, f32::max).min(1.0)
 }
 
