@@ -49,7 +49,7 @@ def frequent_words() -> dict[str, str]:
     forms = [word for word in top_n_list("en", 90_000) if re.fullmatch("[a-z]{2,}", word)][:FORMS]
     for word in forms:
         stem = stemmer.stemWord(word)
-        if len(word) > 2 and not {word, stem} & stops:
+        if not {word, stem} & stops:
             found.setdefault(stem, word)
     return dict(list(found.items())[:WORDS])
 

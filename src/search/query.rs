@@ -199,8 +199,9 @@ impl QueryReading<'_> {
     fn directions(&self) -> Vec<Direction> {
         let mut whole = VectorSum::default();
         self.sums.iter().for_each(|sum| whole.add_all(sum));
-        let clauses = self.sums.iter().filter(|sum| sum.words >= WORDS_OF_CLAUSE && sum.words < whole.words);
-        std::iter::once(&whole).chain(clauses).filter_map(VectorSum::direction).collect()
+        let clauses = self.sums.iter().filter(|sum| sum.words < whole.words);
+        let all = std::iter::once(&whole).chain(clauses).filter(|sum| sum.words >= WORDS_OF_CLAUSE);
+        all.filter_map(VectorSum::direction).collect()
     }
 
     /// `app service` also matches `appservice`.

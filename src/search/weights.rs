@@ -85,7 +85,7 @@ pub const LEAD_COVERED: f32 = 0.2;
 /// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about, from 0 for the least
 /// like of the finalists to 1 for the most like; the power keeps it to the few that stand out. It counts as far as words leave
 /// it open (by the share of a clause that even the best tool does not have), and less where vectors are known for less than
-/// `KNOWN_WORDS` of the query's words. A clause of a single word says too little.
+/// `KNOWN_WORDS` of the query's words. A query or a clause of a single word says too little.
 pub const LIKENESS: f32 = 0.8;
 pub const LIKENESS_POWER: i32 = 3;
 pub const KNOWN_WORDS: f32 = 0.5;
