@@ -14,7 +14,7 @@ from toolhub import ToolHub
 pytestmark = pytest.mark.anyio
 
 # A process of its own: its stream has no end, and a thread of the test would take the GIL for it.
-FLOOD = '''
+FLOOD = """
 import json, sys, zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -59,9 +59,9 @@ class Handler(BaseHTTPRequestHandler):
 server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
-'''
+"""
 
-ECHO = '''
+ECHO = """
 import sys, json
 for line in sys.stdin:
     message = json.loads(line)
@@ -76,7 +76,7 @@ for line in sys.stdin:
         result = results.get(message["method"])
         answer = {"result": result} if result else {"error": {"code": -32601, "message": "unknown"}}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
-'''
+"""
 
 
 @pytest.fixture
