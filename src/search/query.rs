@@ -37,8 +37,6 @@ pub struct Query {
     pub lengths: Vec<u32>,
     /// What the query is about, and each clause of several.
     pub directions: Vec<Direction>,
-    /// The share of its words that this is known from.
-    pub known: f32,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -72,7 +70,6 @@ impl Query {
             other_forms: Vec::new(),
             unknown: Vec::new(),
             sums: Vec::new(),
-            pointing: 0,
             previous: None,
             typos: 0,
         };
@@ -99,9 +96,7 @@ impl Query {
             }
             reading.joined(&word.text, word.kind, word.position, word.clause);
             if !stop {
-                let weight = if word.quoted { QUOTED } else { 1.0 };
-                let points = reading.point(&word.text, word.kind, weight, word.clause);
-                reading.pointing += usize::from(points && is_content);
+                reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
             }
             if !stop && !word.quoted {
                 reading.short_and_long(&word.text, word.kind, weight, word.clause);
@@ -144,8 +139,6 @@ struct QueryReading<'i> {
     unknown: Vec<u32>,
     /// What each clause is about.
     sums: Vec<VectorSum>,
-    /// The number of words without grammar and quotations that have a vector.
-    pointing: usize,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -184,24 +177,23 @@ impl QueryReading<'_> {
         self.asked.len() + self.unknown.len()
     }
 
-    /// Adds a word to what its clause is about, whether tools have it or not; false if it has no vector.
-    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) -> bool {
-        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return false };
-        let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) else { return false };
-        let clause = clause as usize;
-        if self.sums.len() <= clause {
-            self.sums.resize(clause + 1, VectorSum::default());
+    /// Adds a word to what its clause is about, whether tools have it or not.
+    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) {
+        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return };
+        if let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) {
+            let clause = clause as usize;
+            if self.sums.len() <= clause {
+                self.sums.resize(clause + 1, VectorSum::default());
+            }
+            self.sums[clause].add(vectors, row, weight);
         }
-        self.sums[clause].add(vectors, row, weight);
-        true
     }
 
     fn directions(&self) -> Vec<Direction> {
         let mut whole = VectorSum::default();
         self.sums.iter().for_each(|sum| whole.add_all(sum));
-        let clauses = self.sums.iter().filter(|sum| sum.words < whole.words);
-        let all = std::iter::once(&whole).chain(clauses).filter(|sum| sum.words >= WORDS_OF_CLAUSE);
-        all.filter_map(VectorSum::direction).collect()
+        let clauses = self.sums.iter().filter(|sum| sum.words >= WORDS_OF_CLAUSE && sum.words < whole.words);
+        std::iter::once(&whole).chain(clauses).filter_map(VectorSum::direction).collect()
     }
 
     /// `app service` also matches `appservice`.
@@ -294,7 +286,6 @@ impl QueryReading<'_> {
     /// A repeated term counts once, with its highest weight.
     fn finish(self, wishes: &[Wish]) -> Query {
         let directions = self.directions();
-        let known = self.pointing as f32 / self.words().max(1) as f32;
         let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
         let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
         asked.sort_unstable();
@@ -338,7 +329,6 @@ impl QueryReading<'_> {
             wishes: asked_for,
             lengths,
             directions,
-            known,
             filter,
         }
     }

@@ -12,8 +12,8 @@ use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::weights::{
-    AGREEING, KNOWN_WORDS, LEAD_COVERED, LIKENESS, LIKENESS_POWER, NAME_COVERED, NAMED, OPPOSITE,
-    QUERY_COVERED, SAME_NUMBER, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
+    AGREEING, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION,
+    SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -115,7 +115,7 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
     let shares = sentence_shares(query, &by_sentence, top);
     let asked_of = |at: usize| &asked[at * query.sentences..][..query.sentences];
     let most_found = (0..found.len()).map(|at| words_found(query, asked_of(at))).fold(0.0, f32::max);
-    let likenesses = likenesses(index, query, found, 1.0 - most_found);
+    let open = 1.0 - most_found;
     let mut bonuses = Vec::with_capacity(found.len());
     for (at, ((one, matched), share)) in found.iter_mut().zip(matched).zip(shares).enumerate() {
         let Some(document) = index.document(one.slot) else {
@@ -134,7 +134,8 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
         };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
         let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
-        bonuses.push(agreement.min(1.0) * (words + likenesses[at]));
+        let bonus = words + LIKENESS * open * likeness(query, document);
+        bonuses.push(agreement.min(1.0) * bonus);
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);
     found.iter_mut().zip(bonuses).for_each(|(one, bonus)| one.score += top * bonus);
@@ -156,25 +157,6 @@ fn word_bonus(index: &Index, found: f32, document: &Document, said: f32) -> f32 
         0.0
     };
     WORDS_FOUND * found + LEAD_COVERED * covered
-}
-
-/// The bonus of each finalist for what it is about, where words leave the share `open`.
-fn likenesses(index: &Index, query: &Query, found: &[Finalist], open: f32) -> Vec<f32> {
-    let most = LIKENESS * open * (query.known / KNOWN_WORDS).min(1.0);
-    if most <= 0.0 || query.directions.is_empty() {
-        return vec![0.0; found.len()];
-    }
-    let of = |one: &Finalist| index.document(one.slot).map_or(0.0, |document| likeness(query, document));
-    let mut all: Vec<f32> = found.iter().map(of).collect();
-    let (least, best) =
-        all.iter().fold((f32::MAX, f32::MIN), |(least, best), like| (least.min(*like), best.max(*like)));
-    if best > least {
-        let share = |like: f32| (like - least) / (best - least);
-        all.iter_mut().for_each(|like| *like = most * share(*like).powi(LIKENESS_POWER));
-    } else {
-        all.fill(0.0);
-    }
-    all
 }
 
 /// How well the subject of a tool fits the query, or its best clause.

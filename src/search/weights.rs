@@ -42,8 +42,7 @@ pub const CHARACTER_LENGTH: f32 = 0.5;
 pub const SATURATION: f32 = 1.2;
 
 /// How much a word counts for what a tool is about, in the fields that say it.
-pub const ABOUT: [(Field, f32); 4] =
-    [(Field::Name, 1.5), (Field::Lead, 1.0), (Field::Rest, 0.5), (Field::ParameterName, 0.3)];
+pub const ABOUT: [(Field, f32); 3] = [(Field::Name, 1.5), (Field::Lead, 1.0), (Field::Rest, 0.5)];
 
 /// Weights of query words: stop words, quoted words, numbers.
 pub const STOP: f32 = 0.1;
@@ -76,19 +75,16 @@ pub const NAME_COVERED: f32 = 0.4;
 pub const NAMED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
 /// Bonus as a share of the tool's own score, when all words of the query are found.
-pub const QUERY_COVERED: f32 = 0.6;
+pub const QUERY_COVERED: f32 = 0.3;
 /// Bonuses as a share of the best score with all of the above: the share of the words of its best clause that a tool has, of
 /// `SHORTEST_CLAUSE` words at least; the share of the words of its first sentence that the query has.
 pub const WORDS_FOUND: f32 = 0.3;
 pub const SHORTEST_CLAUSE: f32 = 3.0;
 pub const LEAD_COVERED: f32 = 0.2;
-/// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about, from 0 for the least
-/// like of the finalists to 1 for the most like; the power keeps it to the few that stand out. It counts as far as words leave
-/// it open (by the share of a clause that even the best tool does not have), and less where vectors are known for less than
-/// `KNOWN_WORDS` of the query's words. A query or a clause of a single word says too little.
-pub const LIKENESS: f32 = 0.8;
-pub const LIKENESS_POWER: i32 = 3;
-pub const KNOWN_WORDS: f32 = 0.5;
+/// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about. It counts as far as
+/// words leave it open: by the share of a clause that even the best tool does not have. A clause of a single word says too
+/// little.
+pub const LIKENESS: f32 = 1.2;
 pub const WORDS_OF_CLAUSE: usize = 2;
 /// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
 pub const AGREEING: f32 = 0.05;
