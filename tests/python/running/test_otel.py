@@ -30,8 +30,12 @@ class Traced:
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.stop = otel.trace(self.hub, self.provider)
 
+    def finished(self) -> tuple[ReadableSpan, ...]:
+        self.stop.flush()
+        return self.exporter.get_finished_spans()
+
     def spans(self) -> dict[str, ReadableSpan]:
-        return {span.name: span for span in self.exporter.get_finished_spans()}
+        return {span.name: span for span in self.finished()}
 
 
 @pytest.fixture
@@ -82,7 +86,7 @@ async def test_a_span_carries_no_value_of_an_argument(traced: Traced) -> None:
 
     await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": 1})
     await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": "many times"})
-    exported = "".join(span.to_json() for span in traced.exporter.get_finished_spans())
+    exported = "".join(span.to_json() for span in traced.finished())
     assert "cannot sign in" in exported
     assert not any(value in exported for value in ("grace", "hunter2", "many times"))
 
@@ -133,7 +137,7 @@ async def test_concurrent_conversations_have_spans_of_their_own(traced: Traced) 
 
     texts = [f'<tool_call>{{"name": "look", "arguments": {{"n": {n}}}}}</tool_call>' for n in (1, 2)]
     await asyncio.gather(*(traced.hub.run(text) for text in texts))
-    spans = [span for span in traced.exporter.get_finished_spans() if span.name == "execute_tool look"]
+    spans = [span for span in traced.finished() if span.name == "execute_tool look"]
     assert [attributes(span)["gen_ai.tool.call.id"] for span in spans] == ["call_1", "call_1"]
     assert len({attributes(span)["toolhub.execution.id"] for span in spans}) == 2
 
