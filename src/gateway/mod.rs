@@ -42,6 +42,7 @@
 //! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
+mod busy_poll;
 mod caller;
 mod capability;
 mod client_changes;

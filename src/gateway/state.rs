@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use super::authenticator::Authenticator;
+use super::busy_poll::BusyPoll;
 use super::client_tasks::ClientTasks;
 use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
@@ -83,6 +84,7 @@ pub struct Gateway {
     /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
     pub calls: Drain,
     pub metrics: Metrics,
+    pub busy_poll: BusyPoll,
     /// Fires when the gateway is about to stop: standing streams end, and no connection is accepted.
     pub stop: CancellationToken,
     /// Fires when requests that are still running have to end.
@@ -127,6 +129,7 @@ impl Gateway {
             admission,
             inspector: InspectorAccess::new()?,
             live: Arc::default(),
+            busy_poll: BusyPoll::default(),
             drain: Drain::default(),
             calls: Drain::default(),
             metrics: Metrics::default(),

@@ -50,6 +50,10 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     let stop = gateway.stop.clone();
     let mut connections = tokio::task::JoinSet::new();
     let leaving = Arc::new(Semaphore::new(MOST_LEAVING));
+    connections.spawn({
+        let gateway = gateway.clone();
+        async move { gateway.stop.run_until_cancelled(gateway.busy_poll.run()).await.unwrap_or_default() }
+    });
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -185,7 +189,9 @@ async fn reply(
     // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
     // follows on the connection must not be taken for a request.
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
+    gateway.busy_poll.extend();
     let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
+    gateway.busy_poll.extend();
     let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
     let is_last = is_chunked || slot.is_some();
     let body = match (reply.body, slot) {
