@@ -4,7 +4,7 @@ use super::hub::PyHub;
 use super::localized::localized_notice;
 use super::runtime;
 use crate::model::Lang;
-use crate::store::{Store as Core, close_all, fork};
+use crate::store::{Store as Core, close_all, fork, ledger};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -77,6 +77,7 @@ pub fn close_stores(patience: Duration) {
 
 /// In a forked child: the stores stay with the parent.
 pub fn forget_stores() {
+    ledger::close_in_child();
     fork::after_in_child();
 }
 

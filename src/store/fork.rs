@@ -82,7 +82,6 @@ pub fn after_in_parent() {
 
 /// The parent's stores stay with the parent; their threads do not exist here.
 pub fn after_in_child() {
-    super::ledger::close_in_child();
     if HOLDS.get() {
         std::mem::forget(std::mem::take(&mut *STORES.lock()));
         after_in_parent();

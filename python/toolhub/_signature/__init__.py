@@ -4,7 +4,7 @@ The flow, one file a step::
 
     what is it            callables.py   kind of callable, sync or async, what hides under partial and wraps
     what does it take     parameters.py  signature and resolved type hints;  docstrings.py: descriptions
-    what may be passed    plain.py       signatures that need no pydantic;  arguments.py: those that do
+    what may be passed    plain.py       signatures that need no pydantic, by hints.py;  arguments.py: those that do
                           exact.py       a builder that converts no scalars;  patterns.py: linear patterns
                           schema.py      the JSON Schema with its descriptions;  readable.py: pydantic's, made readable
     how is it called      invoke.py      by position, collected, awaited;  styles.py: arguments or one value

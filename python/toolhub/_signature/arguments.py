@@ -19,10 +19,10 @@ from typing_extensions import TypedDict
 from . import patterns, schema, typeddict
 from .declared import single_of
 from .exact import exact
+from .hints import plain_names
 from .parameters import NOTHING, CallSignature
-from .plain import Arguments, Build, plain_names
 from .readable import Readable
-from .schema import EXTRAS
+from .schema import EXTRAS, Arguments, Build
 
 # pydantic accepts look-around only with Python's engine; `patterns` then takes it out of the validator.
 _CONFIGS = (

@@ -20,7 +20,7 @@ from .invoke import Layout
 from .parameters import NOTHING, CallSignature, Parameter
 
 if TYPE_CHECKING:
-    from .plain import Arguments
+    from .schema import Arguments
 
 
 class Facts:

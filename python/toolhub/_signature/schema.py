@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
 
 from .parameters import NOTHING, CallSignature, Parameter
 
+Build = Callable[[Any], dict[str, Any]]
 EXTRAS = "**"
 """The key under which the hint of `**kwargs` travels through pydantic; no parameter can have this name."""
 
 _LONGEST_DEFAULT = 500
 _SCALARS = (str, int, float, bool, type(None))
 _LONGEST_CHAIN = 20  # of references: they may form a ring
+
+
+class Arguments(NamedTuple):
+    """What may be passed, and how Python values are built from it."""
+
+    schema: dict[str, Any]
+    build: Build
+    single: str | None
+    plain: tuple[str, ...] | None
+    hidden: tuple[str, ...]
 
 
 def python_type(hint: Any) -> str:

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+# The command that the completion scripts call; people need not see it.
+_COMPLETE = "__complete"
+
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run a command. The exit code is 0 for success, 1 for a failed tool, 2 for wrong usage, 3 if a server cannot be
     reached, 4 if it refuses the credentials, 5 if there is no such thing, and 130 after Ctrl-C.
     """
-    from ._commands import parse
-
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        given = parse(words)
-        code = given.run(given)
+        code = _run(words)
         # Here, so that a reader that has gone is noticed now and not at the exit of the interpreter.
         sys.stdout.flush()
         return code
@@ -49,6 +49,17 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+
+
+def _run(words: "list[str]") -> int:
+    if words[:1] == [_COMPLETE]:
+        from . import _complete
+
+        return _complete.run(words[1:])
+    from ._commands import parse
+
+    given = parse(words)
+    return given.run(given)
 
 
 def _say(line: str) -> None:

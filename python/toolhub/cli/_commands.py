@@ -40,9 +40,6 @@ _MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "i
     ("deny", "pending", "ledger"), "approve"
 )
 
-HIDDEN = "__complete"
-"""The command that the completion scripts call."""
-
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Each argument is tried on one when it is added. To find out the width of the terminal would take milliseconds."""
@@ -73,10 +70,6 @@ def module_of(command: str) -> "Any":
 
 def parse(words: "Sequence[str]") -> argparse.Namespace:
     """The arguments of the command line; `run` among them carries the command out."""
-    if words and words[0] == HIDDEN:
-        from . import _complete
-
-        return argparse.Namespace(run=_complete.run, words=words[1:])
     return parser_for(words).parse_args(words)
 
 

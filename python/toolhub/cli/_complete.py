@@ -19,10 +19,10 @@ _PLAIN = ("string", "integer", "number", "boolean")
 _TOOLS, _SERVERS = ("call", "show", "stats"), ("connect", "login", "list", "doctor")
 
 
-def run(given: "argparse.Namespace") -> int:
-    """Print what may come next, a line each. Nothing is ever an error here: a shell would show it in the middle of a line."""
+def run(words: list[str]) -> int:
+    """Print what may come next after `words`, a line each. Nothing is ever an error: a shell would show it inside a line."""
     try:
-        for answer in answers(given.words):
+        for answer in answers(words):
             put(answer)
     except (Failure, OSError, ValueError, SystemExit):
         pass
