@@ -810,18 +810,22 @@ class TelemetryQueue:
     """
     The spans and sessions of a hub that are over. Making one turns telemetry on, closing it turns it off.
     """
+    def __len__(self, /) -> int:
+        """
+        How many records wait.
+        """
     def __new__(cls, /, hub: Hub) -> TelemetryQueue: ...
     def add_call(self, /, span: Any) -> bool:
         """
-        The span of a call that is over; False if the queue is closed.
+        The span of a call that is over; False if the queue is closed, or has so much that the call has to export it itself.
         """
     def close(self, /) -> None:
         """
         Turns telemetry off. What waits can still be taken.
         """
-    def take(self, /) -> tuple[list[tuple[str, str, int, int, int | None, int, str | None, int, int, dict, dict, bool]], list[tuple[str, float, dict]], list[Any], int]:
+    def take(self, /, most: int) -> tuple[list[tuple[str, str, int, int, int | None, int, str | None, int, int, dict, dict, bool]], list[tuple[str, float, dict]], list[Any], int]:
         """
-        All spans, sessions and spans of calls that wait, and how many of them were dropped since the last time.
+        The oldest spans, sessions and spans of calls, `most` in all, and how many were dropped since the last time.
         """
     def wait(self, /) -> bool:
         """

@@ -17,6 +17,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Mapping
+from time import sleep
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _core
@@ -38,6 +39,10 @@ _log = logging.getLogger("toolhub")
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 _GATHERED = 0.05
 """Seconds for which spans are gathered before they are exported."""
+_IN_A_ROW = 10
+"""Spans that are exported before other threads get the GIL: for less than a millisecond."""
+_PAUSE = 1e-5
+"""Seconds for which the GIL is given up. Without a pause it would be taken back before another thread has woken up."""
 _HISTOGRAMS = {
     "client": ("mcp.client.operation.duration", "The duration of the MCP request as observed on the sender."),
     "server": (
@@ -140,14 +145,22 @@ class Tracing:
 
     def flush(self) -> None:
         """Hand all that has ended to the providers now. They have a `force_flush` of their own."""
-        with self._lock:
-            spans, sessions, calls, dropped = cast("Any", self._queue.take())
-            for span in spans:
-                self._export(*span)
-            for call in calls:
-                call.export()
-            for side, seconds, attributes in sessions:
-                self._histograms[f"{side} session"].record(seconds, attributes)
+        # What ends meanwhile is left for the next time: there may always be more.
+        for left in range(len(self._queue), 0, -_IN_A_ROW):
+            with self._lock:
+                self._export_some()
+            if left > _IN_A_ROW:
+                # Otherwise a call that ends now would wait until Python takes the GIL away.
+                sleep(_PAUSE)
+
+    def _export_some(self) -> None:
+        spans, sessions, calls, dropped = cast("Any", self._queue.take(_IN_A_ROW))
+        for span in spans:
+            self._export(*span)
+        for call in calls:
+            call.export()
+        for side, seconds, attributes in sessions:
+            self._histograms[f"{side} session"].record(seconds, attributes)
         if dropped:
             _log.warning("dropped %d spans that ended faster than they could be exported", dropped)
 

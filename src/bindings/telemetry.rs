@@ -17,6 +17,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Beyond this the oldest records are dropped, and counted.
 const MOST_RECORDS: usize = 10_000;
+/// Beyond this a call exports its span itself. So calls are never faster than the exporter for long, and none of theirs is
+/// dropped; a request has no thread of Python on which it could do the same.
+const MOST_CALLS: usize = MOST_RECORDS / 2;
 
 /// What waits to be exported.
 enum WaitingRecord {
@@ -45,10 +48,11 @@ impl RecordQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the queue has taken it: a closed one takes nothing.
+    /// Whether the queue has taken it: a closed one takes nothing, and one that is half full no call.
     fn push(&self, record: WaitingRecord) -> bool {
         let mut waiting = self.lock();
-        if waiting.is_closed {
+        let is_call = matches!(record, WaitingRecord::OfCall(_));
+        if waiting.is_closed || is_call && waiting.records.len() >= MOST_CALLS {
             return false;
         }
         let oldest = if waiting.records.len() == MOST_RECORDS { waiting.records.pop_front() } else { None };
@@ -119,16 +123,23 @@ impl TelemetryQueue {
         runtime::detached(py, move || queue.wait())
     }
 
-    /// The span of a call that is over; False if the queue is closed.
+    /// The span of a call that is over; False if the queue is closed, or has so much that the call has to export it itself.
     fn add_call(&self, span: Py<PyAny>) -> bool {
         self.queue.push(WaitingRecord::OfCall(span))
     }
 
-    /// All spans, sessions and spans of calls that wait, and how many of them were dropped since the last time.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<TakenRecords<'py>> {
+    /// How many records wait.
+    fn __len__(&self) -> usize {
+        self.queue.lock().records.len()
+    }
+
+    /// The oldest spans, sessions and spans of calls, `most` in all, and how many were dropped since the last time.
+    fn take<'py>(&self, py: Python<'py>, most: usize) -> PyResult<TakenRecords<'py>> {
         let (records, dropped) = {
             let mut waiting = self.queue.lock();
-            (std::mem::take(&mut waiting.records), std::mem::take(&mut waiting.dropped))
+            let most = most.min(waiting.records.len());
+            let records: Vec<_> = waiting.records.drain(..most).collect();
+            (records, std::mem::take(&mut waiting.dropped))
         };
         let (mut spans, mut sessions, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {

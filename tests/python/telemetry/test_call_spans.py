@@ -251,3 +251,37 @@ async def test_two_hubs_share_a_provider() -> None:
         await hub.aclose()
     spans = exporter.get_finished_spans()
     assert len({span.context.trace_id for span in spans if span.context}) == len(spans) == 6
+
+
+class StoppedOnTheThread(SpanProcessor):
+    """Counts spans; the thread that exports them waits at its first one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.may_go_on = threading.Event()
+        self._lock = threading.Lock()
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if threading.current_thread().name == "toolhub-otel":
+            self.may_go_on.wait()
+        with self._lock:
+            self.count += 1
+
+
+async def test_no_call_is_dropped_however_slowly_spans_are_exported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    traced, processor = Traced(), StoppedOnTheThread()
+    traced.provider.add_span_processor(processor)
+    calls = 12_000  # more than may wait
+    try:
+        async with traced.hub:
+            for number in range(calls):
+                await traced.hub.execute("add", {"a": number, "b": 1})
+            assert processor.count > 0  # the later calls have exported their spans themselves
+            processor.may_go_on.set()
+            traced.stop()
+    finally:
+        processor.may_go_on.set()
+    assert processor.count == calls
+    assert not caplog.records
