@@ -129,7 +129,7 @@ impl SessionKeys {
     /// Signs with a key of this secret from now on. What the older keys have signed is accepted for `grace` more.
     pub fn rotate(&self, secret: &str, grace: Duration, now: SystemTime) -> Result<(), HubError> {
         let key = checked(secret)?;
-        let (now, until) = (seconds(now), seconds(now).saturating_add(grace.as_secs()));
+        let (now, until) = (seconds(now), end_of(now, grace));
         let mut keys = self.keys.write();
         for old in keys.iter_mut() {
             old.accepted_until = Some(old.accepted_until.map_or(until, |earlier| earlier.min(until)));
@@ -206,6 +206,13 @@ fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
+/// The second in which a span that begins now is over: never before its end, and at once if it is empty.
+fn end_of(now: SystemTime, span: Duration) -> u64 {
+    let begun = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let end = begun.saturating_add(span);
+    end.as_secs().saturating_add(u64::from(!span.is_zero() && end.subsec_nanos() > 0))
+}
+
 /// The state of a question to the caller: what it is about, and to which principal it belongs.
 #[derive(Serialize, Deserialize)]
 struct StateClaims {
@@ -241,7 +248,7 @@ impl Sessions {
         SystemRandom::new().fill(&mut nonce).map_err(|_| no_random())?;
         claims.nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce);
         claims.issued = seconds(now);
-        claims.expires = claims.issued.saturating_add(self.lifetime.as_secs());
+        claims.expires = end_of(now, self.lifetime);
         let payload = serde_json::to_vec(&claims)
             .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
         Ok(self.keys.seal(SealPurpose::Session, &payload))
@@ -305,7 +312,7 @@ impl Sessions {
 
     /// Signs the state of a question, which comes back with the answer.
     pub fn seal_state(&self, principal: &str, payload: &[u8], now: SystemTime) -> Result<String, HubError> {
-        let expires = seconds(now).saturating_add(STATE_LIFETIME.as_secs());
+        let expires = end_of(now, STATE_LIFETIME);
         let payload = BASE64_URL_SAFE_NO_PAD.encode(payload);
         let claims = StateClaims { principal: principal.to_owned(), expires, payload };
         let text = serde_json::to_vec(&claims)

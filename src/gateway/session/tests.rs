@@ -104,6 +104,19 @@ fn few_of_many_sessions_are_remembered() {
 }
 
 #[test]
+fn nothing_ends_before_its_time() {
+    let late = at(0) + Duration::from_millis(900);
+    let sessions = Sessions::new(Arc::new(SessionKeys::new([KEY]).unwrap()), Duration::from_secs(2));
+    let id = sessions.seal(claims(), late).unwrap();
+    assert!(sessions.open(&id, "ann", "ops", late + Duration::from_millis(1_999)).is_ok());
+    assert_eq!(sessions.open(&id, "ann", "ops", at(3)).map(drop), Err(SessionRefusal::Expired));
+    sessions.keys().rotate(OTHER, Duration::from_millis(500), late).unwrap();
+    assert!(sessions.open(&id, "ann", "ops", late + Duration::from_millis(400)).is_ok());
+    assert_eq!(sessions.open(&id, "ann", "ops", at(2)).map(drop), Err(SessionRefusal::Forged));
+    sessions.keys().rotate(&OTHER.repeat(2), Duration::MAX, late).unwrap();
+}
+
+#[test]
 fn a_second_rotation_does_not_prolong_the_first_grace() {
     let sessions = sessions(&[KEY]);
     let old = sessions.seal(claims(), at(0)).unwrap();
