@@ -200,7 +200,6 @@ class TracedCall:
     """One call that is traced: its span is current while it runs."""
 
     __slots__ = (
-        "_args",
         "_execution_id",
         "_learnt",
         "_span",
@@ -211,8 +210,8 @@ class TracedCall:
         "around",
     )
 
-    def __init__(self, tracing: "Tracing", tool: str, args: Any, around: "Around") -> None:
-        self._tracing, self._tool, self._args, self.around = tracing, tool, args, around
+    def __init__(self, tracing: "Tracing", tool: str, around: "Around") -> None:
+        self._tracing, self._tool, self.around = tracing, tool, around
         self._execution_id: str | None = None
         self._learnt: dict[str, str] = {}
         self._status: Any = None
@@ -256,15 +255,13 @@ class TracedCall:
             if isinstance(value, str):
                 self._learnt[attribute] = value
         if not result.success:
-            kind = "tool_error" if result.kind is None else result.kind.value
-            self._failed(kind, str(result.error))
+            self._failed("tool_error" if result.kind is None else result.kind.value)
         return result
 
-    def _failed(self, kind: str, error: str) -> None:
+    def _failed(self, kind: str) -> None:
+        """Without the message: it is what a tool or a server says, and may quote arguments and results in its own words."""
         self._learnt["error.type"] = kind
-        # Without the values of the arguments, which it may quote.
-        about = _core.event_error(error, {} if self._args is None else self._args, kind)
-        self._status = trace.Status(trace.StatusCode.ERROR, about)
+        self._status = trace.Status(trace.StatusCode.ERROR)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -273,7 +270,7 @@ class TracedCall:
             from asyncio import CancelledError
 
             is_cancelled = isinstance(error, CancelledError | GeneratorExit)
-            self._failed("cancelled" if is_cancelled else type(error).__name__, "")
+            self._failed("cancelled" if is_cancelled else type(error).__name__)
         detach(self._token)
         self._learnt["toolhub.execution.id"] = self._execution_id or new_execution_id()
         self._tracing._call_ended(self._span, self._learnt, self._status)

@@ -164,9 +164,9 @@ class Tracing:
         if dropped:
             _log.warning("dropped %d spans that ended faster than they could be exported", dropped)
 
-    def _call(self, tool: Any, args: Any, around: "Around") -> "TracedCall":
+    def _call(self, tool: Any, around: "Around") -> "TracedCall":
         """The span of a call; its context goes into the `meta` of what is around the call."""
-        return self._spans.TracedCall(self, str(tool), args, around)
+        return self._spans.TracedCall(self, str(tool), around)
 
     def _call_tracer(self) -> Any:
         """What makes the spans of calls: a `CallTracer`, or a tracer that is none of the SDK."""

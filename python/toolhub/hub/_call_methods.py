@@ -152,7 +152,7 @@ class CallMethods:
                 if self._tracing is None:
                     around = None if self._llm is None else (None, None, None, self._llm, None)
                     return await _core.execute(self._core, name, args, planned, around)
-                with self._tracing._call(name, args, (None, None, None, self._llm, None)) as call:
+                with self._tracing._call(name, (None, None, None, self._llm, None)) as call:
                     return call.ended(await _core.execute(self._core, name, args, planned, call.around))
         refuse_unknown(self, CallMethods.execute, options, name, args, extra)
         planned, around = self._planned_options(EXECUTE, **options)
@@ -283,7 +283,7 @@ class CallMethods:
         """The result of a call; if the hub is traced, the call is a span."""
         if self._tracing is None:
             return await settled(make(around), around)
-        with self._tracing._call(tool, args, around) as call:
+        with self._tracing._call(tool, around) as call:
             return call.ended(await settled(make(call.around), call.around))
 
     def _around(

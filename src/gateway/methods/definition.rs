@@ -2,10 +2,13 @@
 
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::takes_tasks;
+use crate::gateway::view::View;
 use crate::model::protocol::Era;
+use crate::model::{Evidence, Safety};
 use crate::registry::{Candidate, NameEntry};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 const EXECUTION: &str = "execution";
 const TASK_SUPPORT: &str = "taskSupport";
@@ -15,6 +18,7 @@ pub struct ToolDefinition<'a> {
     pub name: &'a str,
     /// The provider whose definition stands for the tool.
     pub shown: &'a Candidate,
+    annotations: Cow<'a, Map<String, Value>>,
     /// The client may call it as a task, whatever its server says: the gateway runs the task.
     pub as_task: bool,
 }
@@ -23,8 +27,46 @@ impl<'a> ToolDefinition<'a> {
     /// As the caller sees the tool.
     pub fn new(caller: &Caller, name: &'a str, entry: &'a NameEntry) -> Option<Self> {
         let as_task = caller.era == Era::Legacy && takes_tasks(caller);
-        caller.view.shown(entry).map(|shown| ToolDefinition { name, shown, as_task })
+        let shown = caller.view.shown(entry)?;
+        let annotations = annotations(&caller.view, entry, &shown.spec().annotations);
+        Some(ToolDefinition { name, shown, annotations, as_task })
     }
+}
+
+/// The annotations of a tool with what the hub knows of its effects, so that a client is as careful as the hub itself: what the
+/// user has declared is added, and a claim to be read-only is taken back where the hub does not believe it, or where a call
+/// may go to another provider that is not harmless.
+fn annotations<'a>(
+    view: &View,
+    entry: &NameEntry,
+    given: &'a Map<String, Value>,
+) -> Cow<'a, Map<String, Value>> {
+    let hint = |key: &str| given.get(key).and_then(Value::as_bool);
+    let admitted = || entry.candidates.iter().filter(|one| view.admits(one)).map(|one| one.spec());
+    let Some(effects) = admitted().map(|spec| spec.effects).max_by_key(|effects| effects.safety) else {
+        return Cow::Borrowed(given);
+    };
+    let is_ours = matches!(
+        effects.evidence,
+        Evidence::Registration | Evidence::ServerOption(_) | Evidence::Instructions
+    );
+    let (read_only, is_claimed) = (effects.safety == Safety::Harmless, hint("readOnlyHint") == Some(true));
+    let mut added = Map::new();
+    if is_ours && hint("readOnlyHint") != Some(read_only) || is_claimed && !read_only {
+        added.insert("readOnlyHint".to_owned(), json!(read_only));
+    }
+    if is_ours && read_only && hint("destructiveHint") == Some(true) {
+        added.insert("destructiveHint".to_owned(), json!(false));
+    }
+    if hint("idempotentHint").is_none() && admitted().all(|spec| spec.idempotent) {
+        added.insert("idempotentHint".to_owned(), json!(true));
+    }
+    if added.is_empty() {
+        return Cow::Borrowed(given);
+    }
+    let mut all = given.clone();
+    all.extend(added);
+    Cow::Owned(all)
 }
 
 impl Serialize for ToolDefinition<'_> {
@@ -36,8 +78,8 @@ impl Serialize for ToolDefinition<'_> {
             map.serialize_entry("description", &*spec.description)?;
         }
         map.serialize_entry("inputSchema", &InputSchema(&spec.parameters))?;
-        if !spec.annotations.is_empty() {
-            map.serialize_entry("annotations", &spec.annotations)?;
+        if !self.annotations.is_empty() {
+            map.serialize_entry("annotations", &*self.annotations)?;
         }
         let mut extras = self.shown.tool.definition_extras();
         let execution = extras.remove(EXECUTION);

@@ -288,7 +288,8 @@ impl Connection {
             method => request_span::begin(
                 &self.callbacks,
                 &*self.transport,
-                self.server.version,
+                // Before the answer, the version that is asked for.
+                if method == "initialize" { LEGACY[0] } else { self.server.version },
                 id,
                 method,
                 extras.name.as_deref(),

@@ -104,3 +104,75 @@ async def test_a_call_waits_for_the_list_that_is_on_its_way(tmp_path: Path) -> N
         (tmp_path / "go").touch()
         assert (await calling).content == "called"
         assert requests(tmp_path).count("tools/list") == 1
+
+
+def annotated_hub() -> ToolHub:
+    hub = ToolHub()
+
+    @hub.tool(effects=True)
+    def get_ticket() -> str:
+        "Takes the next ticket, and pays for it."
+        return "ticket"
+
+    @hub.tool(read_only=True, idempotent=True)
+    def stock(item: str) -> int:
+        "The stock of an item."
+        return len(item)
+
+    @hub.tool
+    def weigh(item: str) -> int:
+        "The weight of an item."
+        return len(item)
+
+    return hub
+
+
+async def annotations(url: str) -> dict[str, Any]:
+    tools = (await ask(url, "tools/list")).result["tools"]
+    return {tool["name"]: tool.get("annotations") for tool in tools}
+
+
+async def test_what_is_declared_of_effects_is_served() -> None:
+    async with annotated_hub() as hub, served(hub) as serving:
+        assert await annotations(serving.url) == {
+            "get_ticket": {"readOnlyHint": False},
+            "stock": {"readOnlyHint": True, "idempotentHint": True},
+            "weigh": None,
+        }
+        # A hub further on is as careful, and serves it on.
+        async with ToolHub() as outer:
+            outer.add_server("inner", url=serving.url)
+            await outer.connect()
+            assert [outer.get(name).safety for name in ("get_ticket", "stock")] == ["may_act", "harmless"]
+            async with served(outer) as further:
+                assert (await annotations(further.url))["get_ticket"] == {"readOnlyHint": False}
+
+
+async def test_a_claim_that_the_hub_does_not_believe_is_not_served(tmp_path: Path) -> None:
+    script = tmp_path / "claims.py"
+    script.write_text(CLAIMS)
+    async with ToolHub() as hub:
+        for server, options in (("doubted", {"trust": "none"}), ("declared", {"effects": False})):
+            hub.add_server(server, command=sys.executable, args=[str(script), server], **options)
+        hub.register(lambda: 1, name="peek", effects=True)
+        async with served(hub) as serving:
+            found = await annotations(serving.url)
+    assert found["delete_doubted"] == found["item_doubted"] == {"readOnlyHint": False, "title": "T"}
+    assert found["delete_declared"] == found["item_declared"] == {"readOnlyHint": True, "title": "T"}
+    # A call may go to the function, which acts.
+    assert found["peek"] == {"readOnlyHint": False}
+
+
+CLAIMS = """
+import json, sys
+def tool(name):
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True, "title": "T"}}
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" not in request:
+        continue
+    result = {"tools": [tool("delete_" + sys.argv[1]), tool("item_" + sys.argv[1]), tool("peek")]}
+    if request["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""

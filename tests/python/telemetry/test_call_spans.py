@@ -107,7 +107,7 @@ async def test_a_call_is_a_child_of_the_current_span() -> None:
     assert attributes_of(good)["toolhub.source"]
     assert attributes_of(bad)["error.type"] == "invalid_arguments"
     assert not bad.status.is_ok
-    assert "no number" not in str(bad.status.description)
+    assert bad.status.description is None
 
 
 async def test_a_cancelled_call() -> None:
@@ -285,3 +285,18 @@ async def test_no_call_is_dropped_however_slowly_spans_are_exported(
         processor.may_go_on.set()
     assert processor.count == calls
     assert not caplog.records
+
+
+async def test_what_a_failing_tool_says_is_not_recorded() -> None:
+    traced = Traced()
+
+    @traced.hub.tool
+    def bill(patient: str) -> str:
+        raise ValueError(f"patient {patient.upper()} owes 1203 EUR")
+
+    async with traced.hub:
+        result = await traced.hub.execute("bill", {"patient": "ann"})
+        assert "ANN owes" in str(result.error)
+        (span,) = exported(traced, "execute_tool bill")
+    assert attributes_of(span)["error.type"] == "tool_error"
+    assert "ANN" not in span.to_json()
