@@ -37,6 +37,10 @@ OTHER_FILES = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if built := os.environ.get("WHEELS"):  # as `scripts/environment.sh` reads it
+        python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+        (wheel,) = (ROOT / built).glob(f"agent_toolhub-*-{python}-{python}{sys.abiflags}-*.whl")
+        return wheel
     folder = tmp_path_factory.mktemp("wheel")
     command = [str(Path(sys.executable).parent / "maturin"), "build", "--locked", "--quiet"]
     command += ["--interpreter", sys.executable, "--out", str(folder)]
