@@ -10,7 +10,7 @@ use super::stop::is_stop;
 use super::synonyms::synonyms;
 use super::weights::{
     ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, OBJECT, QUOTED, SAME_KIND,
-    STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE,
+    STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE, WORDS_OF_PAIR,
 };
 use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_wide_run, each_word, start_of};
@@ -37,6 +37,8 @@ pub struct Query {
     pub lengths: Vec<u32>,
     /// What the query is about, and each clause of several.
     pub directions: Vec<Direction>,
+    /// The share of its words that have a vector. A few English words do not say what a Chinese sentence is about.
+    pub with_vectors: f32,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
 }
@@ -70,6 +72,7 @@ impl Query {
             other_forms: Vec::new(),
             unknown: Vec::new(),
             sums: Vec::new(),
+            without_vectors: 0.0,
             previous: None,
             typos: 0,
         };
@@ -139,6 +142,8 @@ struct QueryReading<'i> {
     unknown: Vec<u32>,
     /// What each clause is about.
     sums: Vec<VectorSum>,
+    /// The number of words without a vector.
+    without_vectors: f32,
     /// The previous word and its position.
     previous: Option<(String, u32)>,
     typos: usize,
@@ -179,14 +184,27 @@ impl QueryReading<'_> {
 
     /// Adds a word to what its clause is about, whether tools have it or not.
     fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) {
-        let Some(vectors) = word_vectors().filter(|_| kind == WordKind::Word) else { return };
-        if let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) {
-            let clause = clause as usize;
-            if self.sums.len() <= clause {
-                self.sums.resize(clause + 1, VectorSum::default());
-            }
-            self.sums[clause].add(vectors, row, weight);
+        let Some(vectors) = word_vectors() else { return };
+        if kind == WordKind::Pair {
+            self.without_vectors += WORDS_OF_PAIR;
         }
+        if kind != WordKind::Word {
+            return;
+        }
+        let Some(row) = vectors.find(&self.index.dictionary.stem(text, kind)) else {
+            self.without_vectors += 1.0;
+            return;
+        };
+        let clause = clause as usize;
+        if self.sums.len() <= clause {
+            self.sums.resize(clause + 1, VectorSum::default());
+        }
+        self.sums[clause].add(vectors, row, weight);
+    }
+
+    fn with_vectors(&self) -> f32 {
+        let with = self.sums.iter().map(|sum| sum.words).sum::<usize>() as f32;
+        if with > 0.0 { with / (with + self.without_vectors) } else { 0.0 }
     }
 
     fn directions(&self) -> Vec<Direction> {
@@ -285,7 +303,7 @@ impl QueryReading<'_> {
 
     /// A repeated term counts once, with its highest weight.
     fn finish(self, wishes: &[Wish]) -> Query {
-        let directions = self.directions();
+        let (directions, with_vectors) = (self.directions(), self.with_vectors());
         let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
         let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
         asked.sort_unstable();
@@ -329,6 +347,7 @@ impl QueryReading<'_> {
             wishes: asked_for,
             lengths,
             directions,
+            with_vectors,
             filter,
         }
     }

@@ -4,7 +4,8 @@
 //! few hundred: a tool gains when its whole name is asked for, when it fits one clause of the query well, and when it does
 //! what the clause asks for; it loses when it does the opposite. Then words are counted, whatever their field and rarity: how
 //! many of a clause the tool has, and how many of its first sentence the query has; and, as far as no tool has
-//! all words, what query and tool are about is compared. Last, each wish of the query gets a place near the top.
+//! all words and the query's words have vectors, what query and tool are about is compared. Last, each wish of the query gets
+//! a place near the top.
 
 use super::action::VerbKind;
 use super::clauses::Wish;
@@ -134,7 +135,7 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
         };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
         let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
-        let bonus = words + LIKENESS * open * likeness(query, document);
+        let bonus = words + LIKENESS * open * query.with_vectors * likeness(query, document);
         bonuses.push(agreement.min(1.0) * bonus);
     }
     let top = found.iter().map(|one| one.score).fold(0.0, f32::max);

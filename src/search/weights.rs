@@ -82,10 +82,12 @@ pub const WORDS_FOUND: f32 = 0.3;
 pub const SHORTEST_CLAUSE: f32 = 3.0;
 pub const LEAD_COVERED: f32 = 0.2;
 /// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about. It counts as far as
-/// words leave it open: by the share of a clause that even the best tool does not have. A clause of a single word says too
-/// little.
-pub const LIKENESS: f32 = 1.2;
+/// words leave it open (by the share of a clause that even the best tool does not have) and as far as the query's words have
+/// vectors. A clause of a single word says too little.
+pub const LIKENESS: f32 = 2.0;
 pub const WORDS_OF_CLAUSE: usize = 2;
+/// The words in one pair of characters of a script without spaces, which has no vector: pairs overlap.
+pub const WORDS_OF_PAIR: f32 = 0.5;
 /// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
 pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;

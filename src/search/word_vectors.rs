@@ -17,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub const DIMENSIONS: usize = 64;
+pub const DIMENSIONS: usize = 128;
 /// The file must not be larger than this when it is unpacked.
 const MOST_BYTES: u64 = 2_000_000;
 /// The length of a [`Direction`], as far as rounding allows.

@@ -258,8 +258,25 @@ def test_an_english_query_finds_chinese_tools(query: str, name: str) -> None:
 def test_the_dictionary_is_part_of_the_package_with_its_licence() -> None:
     folder = Path(toolhub.__file__).parent / "data"
     assert (folder / "zh_en.txt.gz").stat().st_size <= 500_000
-    assert (folder / "words_en.bin.gz").stat().st_size <= 300_000
-    assert "Attribution-ShareAlike 4.0" in (folder / "LICENSE.txt").read_text("utf8")
+    assert (folder / "words_en.bin.gz").stat().st_size <= 500_000
+    licence = (folder / "LICENSE.txt").read_text("utf8")
+    assert "Attribution-ShareAlike 4.0" in licence
+    assert "all-MiniLM-L6-v2" in licence
+
+
+def test_a_tool_about_the_same_is_first_where_words_do_not_decide() -> None:
+    hub = hub_of(
+        {
+            "furniture_shop": "Sells furniture: a seat, a table, a book shelf.",
+            "flight_booking": "Reserves flights: a seat with an airline.",
+        }
+    )
+    assert first(hub, "book a seat on a plane to Oslo") == "flight_booking"
+
+
+def test_an_english_word_in_a_chinese_query_does_not_say_what_it_is_about() -> None:
+    tools = {"天气": "查询天气预报 report", "退款": "处理订单退款 report"}
+    assert first(hub_of(tools), "请帮我查询一下明天北京的天气预报 refund report") == "天气"
 
 
 SHEETS = {
