@@ -40,7 +40,7 @@ pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument>
 
 #[cfg(test)]
 mod tests {
-    use super::super::reasoning::TAGS;
+    use super::super::reasoning_tags::TAGS;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -66,12 +66,17 @@ mod tests {
 
     #[test]
     fn what_was_only_thought_is_no_document() {
-        for (open, close) in TAGS {
-            for opened in [*open, ""] {
-                let text = format!("{opened}One could [{{'a': 1}}].{close}\n{{\"b\": 2}} and [3]");
-                assert_eq!(values(&text), [json!({"b": 2}), json!([3])], "{text}");
+        for tag in TAGS {
+            let bracket = if tag.is_element { ">" } else { "" };
+            for (open, close) in tag.opens.iter().zip(tag.closes.iter().cycle()) {
+                let (open, close) = (format!("{open}{bracket}"), format!("{close}{bracket}"));
+                for opened in [open.as_str(), ""].into_iter().take(if tag.is_pair { 1 } else { 2 }) {
+                    let text = format!("{opened}One could [{{'a': 1}}].{close}\n{{\"b\": 2}} and [3]");
+                    assert_eq!(values(&text), [json!({"b": 2}), json!([3])], "{text}");
+                }
+                let read = values(&format!("{open}\n[1] and so on"));
+                assert_eq!(read.is_empty(), !tag.is_soft, "{open}");
             }
-            assert_eq!(values(&format!("{open}\n[1] and so on")), [] as [Value; 0], "{open}");
         }
         let harmony =
             "<|channel|>analysis<|message|>[1]<|end|><|start|>assistant<|channel|>final<|message|>[2]";

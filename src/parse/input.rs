@@ -132,7 +132,7 @@ impl InputBuffer {
         inner.hold.start().map_or(inner.format, |start| start.format)
     }
 
-    /// Holds calls back from now on, until [`decide`](Self::decide) or [`revoke`](Self::revoke).
+    /// Holds calls back from now on, until [`decide`](Self::decide).
     pub fn doubt(&self) {
         self.0.lock().hold.undecided = true;
     }
@@ -144,6 +144,13 @@ impl InputBuffer {
     /// Everything that was found counts.
     pub fn decide(&self) {
         self.0.lock().hold = Hold::default();
+    }
+
+    /// Everything that was found counts, and what follows says itself whether it is reasoning; only a tag that was opened may
+    /// still close.
+    pub fn trust(&self) {
+        let hold = &mut self.0.lock().hold;
+        (hold.undecided, hold.first) = (false, None);
     }
 
     /// Holds calls back from here on, because this closing tag may follow.
@@ -163,10 +170,12 @@ impl InputBuffer {
         true
     }
 
-    /// Turns everything that is held back into text, up to `to`, and ends the doubt.
+    /// Turns everything that is held back into text, up to `to`. The doubt remains: another closing tag may follow.
     pub fn revoke(&self, to: usize) {
         let inner = &mut *self.0.lock();
-        if let Some(checkpoint) = std::mem::take(&mut inner.hold).start() {
+        let Hold { undecided, expected, .. } = inner.hold;
+        let still = Hold { undecided, expected, ..Hold::default() };
+        if let Some(checkpoint) = std::mem::replace(&mut inner.hold, still).start() {
             inner.go_back(checkpoint, to);
         }
     }

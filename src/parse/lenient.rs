@@ -63,12 +63,14 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
             dangling: 0,
         });
     }
-    let mut reader = LenientReader::new(text, notation, missing);
-    let value = reader.value()?;
-    let whole = reader.rest().trim().is_empty();
-    let end = reader.cut.as_ref().map_or(reader.at, |cut| cut.at);
-    let LenientReader { repairs, cut, dangling, .. } = reader;
-    Ok(LenientValue { value, repairs, whole, end, cut, dangling })
+    LenientReader::new(text, notation, missing).finish()
+}
+
+/// As [`read`], for JSON whose strings may have their own quotes inside.
+pub(super) fn read_with_inner_quotes(text: &str) -> Result<LenientValue, String> {
+    let mut reader = LenientReader::new(text, Notation::Json, MissingClosers::NONE);
+    reader.has_inner_quotes = true;
+    reader.finish()
 }
 
 pub(super) struct LenientReader<'a> {
@@ -97,6 +99,15 @@ impl<'a> LenientReader<'a> {
             dangling: 0,
             has_inner_quotes: false,
         }
+    }
+
+    /// Reads the value at the start.
+    fn finish(mut self) -> Result<LenientValue, String> {
+        let value = self.value()?;
+        let whole = self.rest().trim().is_empty();
+        let end = self.cut.as_ref().map_or(self.at, |cut| cut.at);
+        let Self { repairs, cut, dangling, .. } = self;
+        Ok(LenientValue { value, repairs, whole, end, cut, dangling })
     }
 
     pub fn peek(&self) -> Option<u8> {

@@ -19,7 +19,10 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
         ReasoningMode::Auto => cx.input.doubt(),
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
-            Some(after) => from = after,
+            Some(after) => {
+                cx.input.doubt();
+                from = after;
+            }
             None => return,
         },
     }
@@ -45,12 +48,16 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
 /// Lets the readers try that need no marker at the start of a text, and returns the position to go on from.
 async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
     for read in openings.first() {
-        if let ReadOutcome::Block(to) = read(cx, Opening { start: from, after: from }).await {
-            cx.input.drop_to(to);
-            if cx.input.count_calls() > 0 {
-                cx.set_strong();
+        match read(cx, Opening { start: from, after: from }).await {
+            ReadOutcome::No => {}
+            ReadOutcome::Text(to) => return to,
+            ReadOutcome::Block(to) => {
+                cx.input.drop_to(to);
+                if cx.input.count_calls() > 0 {
+                    cx.set_strong();
+                }
+                return to;
             }
-            return to;
         }
     }
     from

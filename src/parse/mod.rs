@@ -19,8 +19,8 @@
 //! fences of a programming language are text. Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
-//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Until it is certain that it does
-//! not, calls are held back (`hold`); if the tag comes, they become text. `reasoning` has the tags and the modes.
+//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`hold`) until the
+//! text ends; if the tag comes, they become text. `reasoning` has the modes, `reasoning_tags` the tags.
 //!
 //! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
 //! never read.
@@ -64,6 +64,7 @@ mod plain_json;
 mod python;
 mod read;
 mod reasoning;
+mod reasoning_tags;
 mod repair;
 mod schemas;
 mod stream;

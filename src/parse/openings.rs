@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, REASONING, TOOL_CALL};
+use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, TOOL_CALL, reasoning};
 use super::marker::{CallDialect, Marker, ReadFn};
 
 /// The number of bytes that are looked at together.
@@ -55,7 +55,12 @@ impl Openings {
         static BUILT: OnceLock<Openings> = OnceLock::new();
         BUILT.get_or_init(|| {
             let mut entries = Vec::new();
-            DOCUMENT.iter().copied().flatten().for_each(|marker| add(&mut entries, marker));
+            DOCUMENT
+                .iter()
+                .copied()
+                .flatten()
+                .chain(reasoning())
+                .for_each(|marker| add(&mut entries, marker));
             Self::indexed(entries, Some(DOCUMENT_NAME))
         })
     }
@@ -63,7 +68,7 @@ impl Openings {
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(REASONING).chain(COMMON) {
+        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(reasoning()).chain(COMMON) {
             add(&mut entries, marker);
         }
         // The marks of other families are text when a dialect is requested.

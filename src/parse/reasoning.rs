@@ -3,11 +3,16 @@
 //! The opening tag of reasoning often stands in the prompt template, so a text may begin inside of it and show only the
 //! closing tag. What looks like a call before that tag was only thought of, and must not be made. Until it is certain where
 //! the text began, calls are held back (see `hold`).
+//!
+//! A closing tag may also follow an earlier one: the first was quoted, or belonged to a tag inside. So everything before the last
+//! closing tag that has no opening tag of its own was thought, and only the end of the text makes a call certain.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
 
 /// Where a text begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +20,7 @@ pub enum ReasoningMode {
     /// Inside of reasoning if a closing tag comes without its opening tag. Calls are held back until that is certain.
     #[default]
     Auto,
-    /// Inside of reasoning: everything up to the closing tag is text. Without that tag, all of it is.
+    /// Inside of reasoning: everything up to the closing tag is text. Without that tag, all of it is. After it, as `Auto`.
     Open,
     /// Outside of reasoning: each call counts at once.
     Closed,
@@ -55,45 +60,22 @@ impl std::error::Error for UnknownReasoning {}
 /// Formats that only models without reasoning write.
 const WITHOUT_REASONING: &[&str] = &["functiongemma", "mistral_json", "phi4", "react"];
 
-/// The tags that open and close reasoning.
-pub(super) const TAGS: &[(&str, &str)] = &[
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<seed:think>", "</seed:think>"),
-    ("<mm:think>", "</mm:think>"),
-    ("<longcat_think>", "</longcat_think>"),
-    ("<|channel>thought", "<channel|>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|inner_prefix|>", "<|inner_suffix|>"),
-    ("◁think▷", "◁/think▷"),
-    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
-    ("<ifm|think>", "</ifm|think>"),
-    ("<ifm|think_fast>", "</ifm|think_fast>"),
-    ("<ifm|think_faster>", "</ifm|think_faster>"),
-    ("<|think:start|>", "<|think:end|>"),
-    ("<|plamo:begin_think:plamo|>", "<|plamo:end_think:plamo|>"),
-];
-
-/// The closing tags.
-pub(super) fn closing() -> &'static [&'static str] {
-    static CLOSING: OnceLock<Vec<&str>> = OnceLock::new();
-    CLOSING.get_or_init(|| TAGS.iter().map(|(_, close)| *close).collect())
-}
-
 /// The first closing tag in a text that is not only mentioned: its start and end.
 pub(super) fn first_closing(text: &str) -> Option<(usize, usize)> {
     static SEARCH: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    let search = SEARCH.get_or_init(|| AhoCorasick::new(closing()).ok()).as_ref()?;
+    let search = SEARCH
+        .get_or_init(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(closing()).ok())
+        .as_ref()?;
     let bytes = text.as_bytes();
     let is_quoted = |from: usize, to: usize| {
         let before = from.checked_sub(1).and_then(|at| bytes.get(at));
         is_mention(before.copied(), bytes.get(to).copied())
     };
-    let mut found = search.find_iter(text).map(|found| (found.start(), found.end()));
+    let whole = |from: usize, to: usize| match ReasoningTag::closed_by(&text[from..to]) {
+        Some(tag) if tag.is_element => rest_of_tag(&bytes[to..], true)?.map(|rest| (from, to + rest)),
+        _ => Some((from, to)),
+    };
+    let mut found = search.find_iter(text).filter_map(|found| whole(found.start(), found.end()));
     found.find(|(from, to)| !is_quoted(*from, *to))
 }
 
@@ -114,6 +96,8 @@ mod tests {
     fn a_tag_in_quotes_is_a_mention() {
         assert_eq!(first_closing("a `</think>` b</think>"), Some((14, 22)));
         assert_eq!(first_closing("run `ls`</think>"), Some((8, 16)));
+        assert_eq!(first_closing("a </thinking:x >b"), Some((2, 16)));
+        assert_eq!(first_closing("a </thinker> b"), None);
         assert_eq!(first_closing("nothing"), None);
     }
 }

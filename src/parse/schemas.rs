@@ -154,6 +154,21 @@ pub(super) fn parameter<'a>(tools: &'a dyn ToolSchemas, tool: &str, name: &str) 
     SchemaView::new(tools.parameters(tool)?).property(name)
 }
 
+/// The only known tool among these names; `None` if there is none, or several.
+pub(super) fn only_known<'a>(
+    tools: &dyn ToolSchemas,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let mut known: Option<&str> = None;
+    for name in names.into_iter().filter(|name| tools.parameters(name).is_some()) {
+        match known {
+            Some(other) if other != name => return None,
+            _ => known = Some(name),
+        }
+    }
+    known
+}
+
 /// The only tool that takes exactly such arguments: it has all of them as parameters, and none that it requires is missing.
 pub(super) fn only_tool_for(tools: &dyn ToolSchemas, arguments: &Value) -> Option<String> {
     let arguments = arguments.as_object()?;

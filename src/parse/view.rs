@@ -38,6 +38,9 @@ impl ByteBefore {
     }
 }
 
+/// For this many literals a table of their first bytes is faster than a look at each.
+const MANY: usize = 8;
+
 /// A search for the first of several literals.
 pub(super) struct LiteralSearch<'a> {
     /// Everything before this position was searched.
@@ -76,7 +79,14 @@ impl LiteralSearch<'_> {
             (Some(a), _) if self.literals.iter().all(|literal| literal.as_bytes()[0] == a) => {
                 memchr::memchr(a, bytes)
             }
-            _ => bytes.iter().position(|byte| self.literals.iter().any(|l| l.as_bytes()[0] == *byte)),
+            _ if self.literals.len() < MANY => {
+                bytes.iter().position(|byte| self.literals.iter().any(|l| l.as_bytes()[0] == *byte))
+            }
+            _ => {
+                let mut begins = [false; 256];
+                self.literals.iter().for_each(|literal| begins[usize::from(literal.as_bytes()[0])] = true);
+                bytes.iter().position(|byte| begins[usize::from(*byte)])
+            }
         }
     }
 }

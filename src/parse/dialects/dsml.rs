@@ -21,6 +21,14 @@ const MARKERS: &[Marker] = &[
     Marker::new("<|DSML|", ascii_bars),
     Marker::new("<‖DSML‖", one_double_bar),
     Marker::new("<｜｜DSML｜｜", two_bars),
+    Marker::new("</｜DSML｜parameter>", common::orphan),
+    Marker::new("</｜DSML｜invoke>", common::orphan),
+    Marker::new("</｜DSML｜function_calls>", common::orphan),
+    Marker::new("</｜DSML｜tool_calls>", common::orphan),
+    Marker::new("</｜DSML｜ parameter>", common::orphan),
+    Marker::new("</｜DSML｜ invoke>", common::orphan),
+    Marker::new("</｜DSML｜ calls>", common::orphan),
+    Marker::new("</｜DSML｜ tool_calls>", common::orphan),
 ];
 
 pub(super) const GIGACHAT35: CallDialect = CallDialect {

@@ -6,6 +6,7 @@ use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome
 use crate::parse::notation::Notation;
 use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
+use crate::parse::schemas;
 
 pub(super) const FUNCTIONGEMMA: CallDialect =
     CallDialect { name: "functiongemma", markers: &[Marker::new("<start_function_call>", function_gemma)] };
@@ -38,7 +39,14 @@ async fn read(
     if marked != Some(0) && (name.is_empty() || !is_name(&name)) {
         return ReadOutcome::No;
     }
-    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(&name, format) };
+    // The model puts the server of a tool, or where it comes from, before its name.
+    let parts = name.match_indices([':', '.', '/']).map(|(at, _)| &name[at + 1..]);
+    let known = match cx.tools.parameters(&name) {
+        Some(_) => None,
+        None => schemas::only_known(&*cx.tools, parts),
+    };
+    let name = known.unwrap_or(&name);
+    let named = NamedCall { notation: Notation::Quoted(quote), ..NamedCall::new(name, format) };
     let end = arguments::read(cx, to, named, CallStops { ends: &[ends], next: &[next] }).await;
     let close = cx.input.skip_space(end).await;
     match cx.input.literal(close, &[ends]).await {

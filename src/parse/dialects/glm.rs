@@ -1,4 +1,5 @@
-//! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends.
+//! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends. The 5.3
+//! Flash model writes `<tool_call>name>{…}` too.
 
 use std::sync::OnceLock;
 
@@ -10,6 +11,7 @@ use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::python;
 use crate::parse::read::arg_pairs::{self, ArgTags};
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::schemas;
 
@@ -32,6 +34,12 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         match cx.input.literal(at, &[&tags.key, &tags.close]).await {
             Some(0) if to > from => {}
             Some(1) if to > from && !is_prose => {}
+            _ if to > from && !is_prose && is_without_arguments(cx, at, tags).await => {
+                return without_arguments(cx, from, to, tags).await;
+            }
+            _ if to > from && !is_prose && json_at(cx, to).await.is_some() => {
+                return with_json(cx, from, to, tags).await;
+            }
             _ => return without_key_tag(cx, from, tags).await,
         }
         let name = cx.input.slice(from, to);
@@ -42,6 +50,50 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
         ReadOutcome::Block(end)
     })
+}
+
+/// True if nothing but a surplus end tag is before the end of the call.
+async fn is_without_arguments(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
+    let ends = [tags.value_end.as_str(), &tags.key_end];
+    let Some(index) = cx.input.literal(at, &ends).await else { return false };
+    let next = arg_pairs::skip_gap(cx, at + ends[index].len()).await;
+    cx.input.literal(next, &[&tags.close]).await.is_some()
+}
+
+async fn without_arguments(cx: &ReadContext, from: usize, to: usize, tags: &ArgTags) -> ReadOutcome {
+    let mut repairs = Repairs::default();
+    repairs.add(SyntaxRepair::SurplusTag);
+    let draft = Draft::new(&cx.input.slice(from, to), Ok(Value::Null), repairs);
+    let end = match cx.input.find(to, &[&tags.close]).await {
+        Some((end, _)) => end + tags.close.len(),
+        None => cx.input.end_so_far(),
+    };
+    cx.emit(vec![draft], end, "glm47");
+    ReadOutcome::Block(end)
+}
+
+/// Where the object behind a name begins, if there is one: `name>{`, or on the next line.
+async fn json_at(cx: &ReadContext, to: usize) -> Option<usize> {
+    let after = match cx.input.byte(to).await? {
+        b'>' | b'\n' => to + 1,
+        _ => return None,
+    };
+    let at = cx.input.skip_space(after).await;
+    (cx.input.byte(at).await == Some(b'{')).then_some(at)
+}
+
+async fn with_json(cx: &ReadContext, from: usize, to: usize, tags: &ArgTags) -> ReadOutcome {
+    let Some(at) = json_at(cx, to).await else { return ReadOutcome::No };
+    let name = cx.input.slice(from, to);
+    let stops = CallStops { ends: &[&tags.close], next: &[&tags.open] };
+    let end = arguments::read(cx, at, NamedCall::new(&name, "glm47"), stops).await;
+    let close = cx.input.skip_space(end).await;
+    if cx.input.literal(close, &[&tags.close]).await.is_some() {
+        cx.input.extend(close + tags.close.len(), None);
+        return ReadOutcome::Block(close + tags.close.len());
+    }
+    // The model does not always write the end tag.
+    ReadOutcome::Block(end)
 }
 
 /// Models lose the tag before the first key, or write that of a call in its place. The names of known tools tell where the key

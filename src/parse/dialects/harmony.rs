@@ -8,6 +8,8 @@ use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
+use crate::parse::read::common;
+use crate::parse::schemas::{self, ToolSchemas};
 
 pub(super) const HARMONY: CallDialect = CallDialect {
     name: "harmony",
@@ -58,6 +60,7 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         // From here on each message says whether it is reasoning.
         if cx.input.is_undecided() {
             cx.forget(opening.start);
+            cx.input.trust();
         }
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         // A message to the model itself is a result that it made up.
@@ -68,13 +71,19 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
                 ReadOutcome::Block(body)
             }
             Some(recipient) => {
-                let name = recipient.strip_prefix("functions.").unwrap_or(recipient);
+                let name = known(&*cx.tools, recipient.strip_prefix("functions.").unwrap_or(recipient));
                 ReadOutcome::Block(call(cx, body, name).await)
             }
             None if header.contains("analysis") => thought(cx, body).await,
             None => ReadOutcome::Block(body),
         }
     })
+}
+
+/// The name of the tool: the model may lose the mark before the type of the arguments, `shelljson`.
+fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {
+    let without_type = name.strip_suffix("json").filter(|_| tools.parameters(name).is_none());
+    schemas::only_known(tools, without_type).unwrap_or(name)
 }
 
 /// Reasoning that is not meant for the user.
@@ -86,14 +95,31 @@ async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
     }
 }
 
+/// The channel of reasoning, as it is left at the start of a text when a server drops the tokens.
+const LEAKED: &str = "analysis";
+
+/// Passes reasoning whose tokens a server has dropped: `analysisWe could …assistantfinalNo.`
+async fn leaked(cx: &ReadContext, start: usize) -> ReadOutcome {
+    let after = start + LEAKED.len();
+    let is_glued = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    if !cx.input.byte(after).await.is_some_and(is_glued) {
+        return ReadOutcome::No;
+    }
+    match common::pass_reasoning(cx, after).await {
+        Some(end) => ReadOutcome::Text(end),
+        None => ReadOutcome::Text(cx.input.end_so_far()),
+    }
+}
+
 /// The prompt may end with the start of the header: then the text begins with the rest of it.
 pub(super) fn first(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let start = cx.input.space_as_text(opening.start).await;
-        if cx.input.literal(start, &["to="]).await.is_none() || !cx.input.is_first(start) {
-            return ReadOutcome::No;
+        match cx.input.literal(start, &["to=", LEAKED]).await {
+            Some(0) if cx.input.is_first(start) => read(cx, Opening { start, after: start }).await,
+            Some(1) if cx.input.is_first(start) => leaked(cx, start).await,
+            _ => ReadOutcome::No,
         }
-        read(cx, Opening { start, after: start }).await
     })
 }
 

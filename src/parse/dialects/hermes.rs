@@ -5,7 +5,10 @@ use crate::parse::draft::Draft;
 use crate::parse::json_calls::CallShape;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
+use crate::parse::python;
+use crate::parse::read::arguments::{self, CallStops, NamedCall};
 use crate::parse::read::json_body::{self, JsonBlock};
+use crate::parse::repair::SyntaxRepair;
 
 pub(super) const HERMES: CallDialect = CallDialect { name: "hermes", markers: &[MARKER] };
 
@@ -32,8 +35,44 @@ fn quick(cx: &ReadContext, opening: Opening) -> Option<usize> {
 }
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(json_body::read(cx, opening, &BLOCK))
+    Box::pin(async move {
+        match by_equals_sign(cx, opening.after).await {
+            Some(end) => ReadOutcome::Block(end),
+            None => json_body::read(cx, opening, &BLOCK).await,
+        }
+    })
 }
+
+/// Reads `{"name="read", "arguments": {…}}`, with an equals sign in place of a quote and a colon, and returns its end.
+async fn by_equals_sign(cx: &ReadContext, after: usize) -> Option<usize> {
+    let brace = cx.input.skip_space(after).await;
+    cx.input.literal(brace, &["{"]).await?;
+    let key = cx.input.skip_space(brace + 1).await;
+    cx.input.literal(key, &[NAME_EQUALS]).await?;
+    let from = key + NAME_EQUALS.len();
+    let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
+    cx.input.literal(to, &["\""]).await.filter(|_| to > from)?;
+    let comma = cx.input.skip_space(to + 1).await;
+    cx.input.literal(comma, &[","]).await?;
+    let key = cx.input.skip_space(comma + 1).await;
+    let index = cx.input.literal(key, ARGUMENTS).await?;
+    let colon = cx.input.skip_space(key + ARGUMENTS[index].len()).await;
+    cx.input.literal(colon, &[":"]).await?;
+    let name = cx.input.slice(from, to);
+    let stops = CallStops { ends: BLOCK.closes, next: BLOCK.next };
+    let mut end = arguments::read(cx, colon + 1, NamedCall::new(&name, BLOCK.format), stops).await;
+    for part in ["}", BLOCK.closes[0]] {
+        let next = cx.input.skip_space(end).await;
+        if cx.input.literal(next, &[part]).await.is_some() {
+            end = next + part.len();
+        }
+    }
+    cx.input.extend(end, Some(SyntaxRepair::TornKey));
+    Some(end)
+}
+
+const NAME_EQUALS: &str = "\"name=\"";
+const ARGUMENTS: &[&str] = &["\"arguments\"", "\"parameters\"", "\"args\""];
 
 /// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the
 /// text between them is spaced like prose, has no words, or spans paragraphs.

@@ -1,4 +1,6 @@
 //! Inkling: `<|message_model|>name<|content_invoke_tool_json|>{"name": …, "args": {…}}<|end_message|>`.
+//!
+//! Each message says what it is: a call, text, or reasoning, which is not meant for the user.
 
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
@@ -13,11 +15,18 @@ pub(super) const INKLING: CallDialect = CallDialect {
     markers: &[
         Marker::new(INVOKE, read),
         Marker::new("<|message_model|>", header),
-        Marker::new("<|end_message|>", common::leftover),
+        Marker::new("<|content_thinking|>", thought),
+        Marker::new("<|content_text|>", common::orphan),
+        Marker::new("<|content_model_end_sampling|>", common::orphan),
+        Marker::new("<|end_message|>", common::orphan),
     ],
 };
 
 const INVOKE: &str = "<|content_invoke_tool_json|>";
+/// What a message is.
+const KINDS: &[&str] = &[INVOKE, "<|content_text|>", "<|content_thinking|>"];
+/// End reasoning. The model may call without closing it.
+const ENDS: &[&str] = &["<|end_message|>", "<|content_model_end_sampling|>", "<|message_model|>", INVOKE];
 
 const BLOCK: JsonBlock = JsonBlock {
     format: "inkling",
@@ -30,7 +39,34 @@ const BLOCK: JsonBlock = JsonBlock {
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    json_body::reading(cx, opening, &BLOCK)
+    Box::pin(async move {
+        let at = cx.input.skip_space(opening.after).await;
+        if cx.input.byte(at).await == Some(b'{') {
+            settle(cx, opening.start);
+        }
+        match json_body::quick(cx, opening, &BLOCK) {
+            Some(end) => ReadOutcome::Block(end),
+            None => json_body::read(cx, opening, &BLOCK).await,
+        }
+    })
+}
+
+/// From here on each message says whether it is reasoning. The one before may have begun in the prompt, and it was no call.
+fn settle(cx: &ReadContext, at: usize) {
+    if cx.input.is_undecided() {
+        cx.forget(at);
+        cx.input.trust();
+    }
+}
+
+fn thought(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        cx.input.drop_to(opening.after);
+        match cx.input.find(opening.after, ENDS).await {
+            Some((end, _)) => ReadOutcome::Block(end),
+            None => ReadOutcome::Block(cx.input.end_so_far()),
+        }
+    })
 }
 
 /// The name is in the JSON too, so a header before a call is not needed.
@@ -38,8 +74,11 @@ fn header(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let from = cx.input.skip_space(opening.after).await;
         let to = cx.input.skip(from, python::names).await;
-        match cx.input.literal(to, &[INVOKE]).await {
-            Some(_) => ReadOutcome::Block(to),
+        match cx.input.literal(to, KINDS).await {
+            Some(index) => {
+                settle(cx, opening.start);
+                ReadOutcome::Block(if KINDS[index] == INVOKE { to } else { opening.after })
+            }
             None => ReadOutcome::Block(opening.after),
         }
     })

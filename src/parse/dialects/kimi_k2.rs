@@ -6,7 +6,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
 use crate::parse::read::section::{self, Section, SectionHeader};
-use crate::parse::schemas::ToolSchemas;
+use crate::parse::schemas::{self, ToolSchemas};
 
 pub(super) const KIMI_K2: CallDialect = CallDialect {
     name: "kimi_k2",
@@ -48,9 +48,13 @@ fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
     if tools.parameters(name).is_some() {
         return named(name);
     }
-    // `functionsname5`: the model lost the marks between the parts.
-    let bare = name.strip_prefix("functions").map(|rest| rest.trim_end_matches(|c: char| c.is_ascii_digit()));
-    if let Some(bare) = bare.filter(|bare| tools.parameters(bare).is_some()) {
+    // `functionsname5`, `functions_name_5`: the model lost the marks between the parts, or wrote others.
+    let rest = name.strip_prefix("functions").unwrap_or_default();
+    let counted = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+    let separated = |text| str::trim_start_matches(text, ['_', '-', ':', '.']);
+    let forms = [counted, counted.trim_end_matches(['_', '-', ':', '.']), rest];
+    let forms = forms.into_iter().chain(forms.map(separated));
+    if let Some(bare) = schemas::only_known(tools, forms) {
         return named(bare);
     }
     match name.is_empty() || is_number(name) || (name == id && is_issued(id)) {

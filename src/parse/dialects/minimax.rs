@@ -2,21 +2,32 @@
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::read::common;
 use crate::parse::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const MINIMAX_M2: CallDialect = CallDialect {
     name: "minimax_m2",
-    markers: &[Marker::new("<minimax:tool_call>", m2), Marker::new("<invoke", m2)],
+    markers: &[
+        Marker::new("<minimax:tool_call>", m2),
+        Marker::new("<invoke", m2),
+        // What agents show the model as the tags of calls.
+        Marker::new("<tool_call>", m2),
+    ],
 };
 pub(super) const MINIMAX_M3: CallDialect = CallDialect {
     name: "minimax_m3",
-    markers: &[Marker::new("]<]minimax[>[<tool_call>", m3), Marker::new("]<]minimax[>[<invoke", m3)],
+    markers: &[
+        Marker::new("]<]minimax[>[<tool_call>", m3),
+        Marker::new("]<]minimax[>[<invoke", m3),
+        Marker::new("]<]minimax[>[</tool_call>", common::orphan),
+        Marker::new("]<]minimax[>[</invoke>", common::orphan),
+    ],
 };
 
 const M2: TagStyle = TagStyle {
     format: "minimax_m2",
-    wraps: &["<minimax:tool_call>"],
-    closes: &["</minimax:tool_call>"],
+    wraps: &["<minimax:tool_call>", "<tool_call>"],
+    closes: &["</minimax:tool_call>", "</tool_call>"],
     ..PLAIN
 };
 

@@ -29,6 +29,7 @@ mod llama3;
 mod longcat;
 mod minicpm5;
 mod minimax;
+mod mirothinker;
 mod mistral;
 mod muse;
 mod nemotron;
@@ -43,9 +44,11 @@ mod seed_oss;
 mod solar_open2;
 mod step3;
 
+use std::sync::OnceLock;
+
 use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
-use super::reasoning::TAGS;
+use super::reasoning_tags::{ReasoningTag, TAGS};
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
 pub(super) const ALL: &[CallDialect] = &[
@@ -68,6 +71,7 @@ pub(super) const ALL: &[CallDialect] = &[
     kimi_k3::KIMI_K3,
     harmony::HARMONY,
     muse::MUSE,
+    mirothinker::MIROTHINKER,
     minicpm5::MINICPM5,
     dots::DOTS,
     inkling::INKLING,
@@ -106,23 +110,22 @@ pub(super) const FIRST: &[(&[&str], ReadFn)] =
     &[(&["functionary_v32"], functionary::first), (&["harmony", "muse"], harmony::first)];
 
 /// The tags of reasoning. An opening tag means more at the start of a line.
-pub(super) const REASONING: &[Marker] = &reasoning_markers();
-
-const fn reasoning_markers() -> [Marker; 3 * TAGS.len()] {
-    let mut markers = [Marker::new("", common::reasoning_end); 3 * TAGS.len()];
-    let mut index = 0;
-    while index < TAGS.len() {
-        let (open, close) = TAGS[index];
-        markers[3 * index] = Marker::new(open, common::reasoning_block).at_line();
-        markers[3 * index + 1] = Marker::new(open, common::mid_line);
-        markers[3 * index + 2] = Marker::new(close, common::reasoning_end);
-        index += 1;
-    }
-    markers
+pub(super) fn reasoning() -> &'static [Marker] {
+    static MARKERS: OnceLock<Vec<Marker>> = OnceLock::new();
+    MARKERS.get_or_init(|| {
+        let of_tag = |tag: &'static ReasoningTag| {
+            let begin = if tag.is_soft { common::mid_line } else { common::reasoning_block };
+            let opens = tag.opens.iter().flat_map(move |open| {
+                [Marker::new(open, begin).at_line(), Marker::new(open, common::mid_line)]
+            });
+            opens.chain(tag.closes.iter().map(|close| Marker::new(close, common::reasoning_end)))
+        };
+        TAGS.iter().flat_map(of_tag).collect()
+    })
 }
 
-/// The markers with which JSON is found that is not a call: see `document`.
-pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers, REASONING];
+/// The markers with which JSON is found that is not a call, beside those of reasoning: see `document`.
+pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers];
 pub(super) use document::NAME as DOCUMENT_NAME;
 
 /// Other markers that may occur in a text of any dialect.

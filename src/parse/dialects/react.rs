@@ -1,4 +1,4 @@
-//! ReAct: `Action: name`, `Action Input: {…}` on the next line, or both in one JSON object. The model makes
+//! ReAct: `Action: name`, `Action Input: {…}` on the next line, `Action: name ({…})`, or both in one JSON object. The model makes
 //! up what follows an observation, so that is text.
 
 use serde_json::{Map, Value};
@@ -8,6 +8,7 @@ use crate::parse::draft::Draft;
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
+use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::parse::read::bare_json::{self, BareJson};
 use crate::parse::repair::Repairs;
@@ -22,6 +23,9 @@ const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
+        if let Some(end) = in_parentheses(cx, opening.after).await {
+            return finish(cx, end).await;
+        }
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
         let (blob, fence) = skip_fence(cx, cx.input.skip_space(opening.after).await).await;
         if cx.input.byte(blob).await == Some(b'{') {
@@ -42,6 +46,29 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         };
         finish(cx, end).await
     })
+}
+
+/// Reads the form in one line, `name ({…})`, and returns its end.
+async fn in_parentheses(cx: &ReadContext, after: usize) -> Option<usize> {
+    let is_blank = |byte| matches!(byte, b' ' | b'\t');
+    let from = cx.input.skip(after, is_blank).await;
+    let to = cx.input.skip(from, python::names).await;
+    let open = cx.input.skip(to, is_blank).await;
+    if to == from || cx.input.byte(open).await != Some(b'(') {
+        return None;
+    }
+    let at = cx.input.skip_space(open + 1).await;
+    if cx.input.byte(at).await != Some(b'{') {
+        return None;
+    }
+    let name = cx.input.slice(from, to);
+    let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
+    let close = cx.input.skip_space(end).await;
+    if cx.input.byte(close).await != Some(b')') {
+        return Some(end);
+    }
+    cx.input.extend(close + 1, None);
+    Some(close + 1)
 }
 
 /// Stops at an observation: the model makes up what follows.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::inner_quotes;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
@@ -149,6 +150,13 @@ async fn object(
         repairs.join(reading.repairs);
         Ok(reading.value)
     });
+    if value.is_err()
+        && notation == Notation::Json
+        && let Some((read, end)) = inner_quotes::value(cx, at, stops.ends, stops.next).await
+    {
+        repairs.join(read.repairs);
+        return (Ok(read.value), end);
+    }
     (value, end)
 }
 

@@ -2,13 +2,19 @@
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
-use crate::parse::reasoning::{self, TAGS};
+use crate::parse::reasoning;
+use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
 
-/// Ends the message that a text of gpt-oss begins inside of.
-const HARMONY_END: &str = "<|end|>";
+/// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
+const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
 
-/// Special tokens of Kimi K2, which its reasoning cannot quote.
-const KIMI_SECTIONS: [&str; 2] = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
+/// Special tokens that begin calls, by dialect: the reasoning of these models cannot quote them.
+const SECTIONS: &[(&str, &str)] = &[
+    ("kimi_k2", "<|tool_calls_section_begin|>"),
+    ("kimi_k2", "<|tool_call_section_begin|>"),
+    ("k2_horizon", "<ifm|tool_calls>"),
+    ("solar_open2", "<|tool_call:start|>"),
+];
 
 /// Words after the mark of a fence that may contain a call. With any other word, it is code.
 const DATA: &[&str] = &[
@@ -37,57 +43,65 @@ pub fn holds_data(word: &str) -> bool {
 /// Reasoning is text, whatever it quotes.
 pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let Some(close) = closing_of(cx, opening) else { return ReadOutcome::No };
-        // A text that begins with the opening tag did not begin inside.
-        if cx.input.is_first(opening.start) {
-            cx.input.decide();
-        }
-        let [plural, singular] = KIMI_SECTIONS;
-        let ends = [close, plural, singular];
-        let ends = if cx.reads("kimi_k2") { &ends[..] } else { &ends[..1] };
-        match cx.input.text_until(opening.after, ends).await {
-            Some((at, 0)) => ReadOutcome::Text(at + close.len()),
-            // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
-            Some((at, _)) => {
+        let Some((tag, mut from)) = opened(cx, opening).await else { return ReadOutcome::No };
+        let sections = SECTIONS.iter().filter(|(dialect, _)| cx.reads(dialect)).map(|(_, token)| *token);
+        let ends: Vec<&str> = tag.closes.iter().copied().chain(sections).collect();
+        while let Some((at, index)) = cx.input.text_until(from, &ends).await {
+            if index >= tag.closes.len() {
+                // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
                 cx.input.doubt();
-                ReadOutcome::Text(at)
+                return ReadOutcome::Text(at);
             }
-            None => ReadOutcome::Text(cx.input.end_so_far()),
+            from = at + ends[index].len();
+            if let Some(end) = tag_end(cx, from, tag).await {
+                return ReadOutcome::Text(end);
+            }
         }
+        ReadOutcome::Text(cx.input.end_so_far())
     })
 }
 
 /// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
 pub fn mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        if !is_mentioned(cx, opening).await
-            && let Some(close) = closing_of(cx, opening)
-        {
-            cx.input.expect_closing(close);
+        let Some((tag, after)) = opened(cx, opening).await else { return ReadOutcome::No };
+        if !is_mentioned(cx, Opening { after, ..opening }).await {
+            cx.input.expect_closing(tag.key());
         }
-        ReadOutcome::Text(opening.after)
+        ReadOutcome::Text(after)
     })
 }
 
-/// A closing tag without its opening tag shows that the text began inside of reasoning.
+/// A closing tag without its opening tag shows that everything before it was reasoning.
 pub fn reasoning_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        if is_mentioned(cx, opening).await {
-            return ReadOutcome::Text(opening.after);
+        let mark = cx.input.slice(opening.start, opening.after);
+        let Some(tag) = ReasoningTag::closed_by(&mark) else { return ReadOutcome::No };
+        let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+        if is_mentioned(cx, Opening { after, ..opening }).await {
+            return ReadOutcome::Text(after);
         }
-        let close = cx.input.slice(opening.start, opening.after);
-        if cx.input.revoke_expected(&close, opening.after) {
+        if cx.input.revoke_expected(tag.key(), after) {
             cx.recall_strength();
-        } else if cx.input.is_undecided() {
-            cx.forget(opening.after);
+        } else if cx.input.is_undecided() && !tag.is_pair {
+            cx.forget(after);
         }
-        ReadOutcome::Text(opening.after)
+        ReadOutcome::Text(after)
     })
 }
 
-fn closing_of(cx: &ReadContext, opening: Opening) -> Option<&'static str> {
-    let opened = cx.input.slice(opening.start, opening.after);
-    TAGS.iter().find(|(open, _)| *open == opened).map(|(_, close)| *close)
+/// The tag that a mark opens, and the position after it.
+async fn opened(cx: &ReadContext, opening: Opening) -> Option<(&'static ReasoningTag, usize)> {
+    let tag = ReasoningTag::opened_by(&cx.input.slice(opening.start, opening.after))?;
+    Some((tag, tag_end(cx, opening.after, tag).await?))
+}
+
+/// The position after a tag whose mark ends at `at`; `None` if the mark is the start of another tag.
+async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usize> {
+    if !tag.is_element {
+        return Some(at);
+    }
+    cx.input.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
 async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
@@ -98,14 +112,19 @@ async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
 pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
-    let closing: Vec<&str> = reasoning::closing().iter().copied().chain([HARMONY_END]).collect();
+    let ends: Vec<&str> = closing().iter().copied().chain(HARMONY_ENDS.iter().copied()).collect();
     let mut from = from;
     loop {
-        let (at, index) = cx.input.text_until(from, &closing).await?;
-        let opening = Opening { start: at, after: at + closing[index].len() };
-        from = opening.after;
-        if !is_mentioned(cx, opening).await {
-            return Some(from);
+        let (start, index) = cx.input.text_until(from, &ends).await?;
+        from = start + ends[index].len();
+        let after = match ReasoningTag::closed_by(ends[index]) {
+            Some(tag) => tag_end(cx, from, tag).await,
+            None => Some(from),
+        };
+        if let Some(after) = after
+            && !is_mentioned(cx, Opening { start, after }).await
+        {
+            return Some(after);
         }
     }
 }
@@ -141,6 +160,16 @@ pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         match cx.input.count_calls() {
             0 => ReadOutcome::No,
             _ => ReadOutcome::Block(opening.after),
+        }
+    })
+}
+
+/// A special token that ends a call, without the call: no text of the model. In quotes it is only mentioned.
+pub fn orphan(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        match is_mentioned(cx, opening).await {
+            true => ReadOutcome::No,
+            false => ReadOutcome::Block(opening.after),
         }
     })
 }

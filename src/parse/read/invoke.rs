@@ -11,7 +11,7 @@ use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::schemas::{self, SchemaView};
-use crate::parse::{elements, typed};
+use crate::parse::{elements, python, typed};
 
 /// How a dialect spells its tags.
 pub struct TagStyle {
@@ -100,7 +100,11 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
 /// Reads a call from after `<invoke` and returns the position after it; `None` if this is not a tag.
 async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
     let (header, mut at) = header(cx, at, style).await?;
-    let Some(name) = header.name else {
+    let word = match header.word {
+        Some(word) if style.lines && begins_parameters(cx, at, style).await => Some(word),
+        _ => None,
+    };
+    let Some(name) = header.name.or(word) else {
         // The older form has its name inside. A tag without a name is only mentioned.
         at = cx.input.skip_space(at).await;
         cx.input.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
@@ -118,6 +122,27 @@ async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
         Some(mark) => Some(by_elements(cx, at, mark, &name, style).await),
         None => Some(by_parameters(cx, at, &name, style).await),
     }
+}
+
+/// True if parameters follow, or the end of the call.
+async fn begins_parameters(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
+    let at = cx.input.skip_space(at).await;
+    cx.input.literal(at, &[style.param, style.call_end]).await.is_some()
+}
+
+/// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
+/// known tool shows that.
+pub async fn by_parameter_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
+    cx.input.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
+    let (header, after) = header(cx, at + style.param.len(), style).await?;
+    let name = header.name.filter(|name| cx.tools.parameters(name).is_some())?;
+    let first = cx.input.skip_space(after).await;
+    cx.input.literal(first, &[style.param]).await?;
+    let end = by_parameters(cx, first, &name, style).await;
+    let tag = cx.input.skip_space(end).await;
+    let close = cx.input.literal(tag, style.closes).await.map(|index| tag + style.closes[index].len());
+    cx.input.extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
+    Some(close.unwrap_or(end))
 }
 
 async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
@@ -362,6 +387,8 @@ struct TagHeader {
     is_text: Option<bool>,
     /// `<invoke name="now"/>`
     closed: bool,
+    /// `<function now>`: a word that is no attribute.
+    word: Option<String>,
 }
 
 /// Reads a tag from after its name, and returns the position after the tag.
@@ -408,6 +435,9 @@ fn attributes(text: &str) -> TagHeader {
             _ => {}
         }
         rest = next.trim_start();
+    }
+    if header.name.is_none() && !rest.is_empty() && rest.bytes().all(python::names) {
+        header.word = Some(rest.to_owned());
     }
     header
 }

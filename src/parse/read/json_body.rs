@@ -3,6 +3,7 @@
 use std::future::ready;
 
 use super::arguments::{give_up, skip_fence};
+use super::inner_quotes;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::{CUT, Draft};
 use crate::parse::extent::ValueExtent;
@@ -153,12 +154,34 @@ async fn value(
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };
     let mut drafts = cx.input.with(at, end, |text| drafts(text, missing, body, repairs, cx));
+    let mut end = end;
+    if let Some((read, to)) = with_inner_quotes(cx, at, body, &drafts, repairs).await {
+        (drafts, end) = (read, to);
+    }
     let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
     if is_broken {
         drafts.retain(|draft| draft.error.is_none());
     }
     cx.emit(drafts, end, body.format);
     (end, broke)
+}
+
+/// The calls of a value that cannot be read otherwise, up to its end tag.
+async fn with_inner_quotes(
+    cx: &ReadContext,
+    at: usize,
+    body: &JsonBlock,
+    drafts: &[Draft],
+    mut repairs: Repairs,
+) -> Option<(Vec<Draft>, usize)> {
+    let is_unreadable = drafts.iter().all(|draft| draft.name.is_empty() && draft.error.is_some());
+    if !is_unreadable || body.notation != Notation::Json || body.shape != CallShape::Marked {
+        return None;
+    }
+    let (read, end) = inner_quotes::value(cx, at, body.closes, body.next).await?;
+    repairs.join(read.repairs);
+    let found = json_calls::calls(read.value, repairs, body.shape, &*cx.tools)?;
+    found.iter().all(|draft| draft.error.is_none()).then_some((found, end))
 }
 
 fn drafts(

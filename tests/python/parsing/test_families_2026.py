@@ -20,6 +20,7 @@ NEW = [
     "iquest_coder",
     "k2_horizon",
     "minicpm5",
+    "mirothinker",
     "muse",
     "plamo3",
     "sarashina",

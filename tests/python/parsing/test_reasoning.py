@@ -22,6 +22,17 @@ TAGS = [
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("◁think▷", "◁/think▷"),
+    ("<think:6124c78e>", "</think:6124c78e>"),
+    ("<THINK>", "</THINK>"),
+    ("<Thought>", "</Thought>"),
+    ("<think >", "</think >"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<INNER_MONOLOGUE>", "</INNER_MONOLOGUE>"),
+    ("<reflection>", "</reflection>"),
+    ("<ant_thinking>", "</ant_thinking>"),
+    ("[unused16]", "[unused17]"),
+    ("<unused94>thought", "<unused95>"),
+    ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),
 ]
 SPELLINGS = [
     DELETE,
@@ -110,10 +121,116 @@ def test_reasoning_in_the_middle_of_a_line() -> None:
     assert names(both(f"The tag <think> is not closed. {PING}").calls) == ["ping"]
 
 
-def test_after_the_decision_a_closing_tag_is_text() -> None:
-    assert names(both(f"a</think>{PING}</think>{PING}").calls) == ["ping", "ping"]
-    assert names(both(f"<think>a</think>{PING}</think>").calls) == ["ping"]
+@pytest.mark.parametrize("mode", ["auto", "open"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hm.\n</think>\nMaybe {}? No, too rash.\n</think>\n",
+        "Hm.</think>{}</think>",
+        "<think>Hm.</think> Maybe {}? No.</think>",
+        "<think>Hm. <think>Or</think> {}? No.</think>",
+        "<think>\n<think>\na</think>\n{}\n</think>\n",
+        "The template is:\n```jinja\n</think>\n```\nMaybe {}? No.\n</think>\n",
+        "Then </think> follows. Maybe {}? No.\n[/THINK]\n",
+        "<think:a>Hm.</think> Maybe {}? No.</think:a>",
+        "Well, <think>a</think> {}? No.</think>",
+    ],
+)
+def test_everything_before_the_last_closing_tag_was_thought(text: str, mode: Any) -> None:
+    thought = text.replace("{}", DELETE)
+    assert both(f"{thought}I will not.", reasoning=mode).calls == []
+    assert names(both(thought + PING, reasoning=mode).calls) == ["ping"]
+    assert names(both(f"{thought}Now: {PING} {PING}", reasoning=mode).calls) == ["ping", "ping"]
+
+
+def test_reasoning_between_calls_takes_none_with_it() -> None:
+    for between in ("\n<think>or {}?</think>\n", " <think>or {}?</think> ", "\n<THINK>or {}?</THINK >\n"):
+        text = f"<think>a</think>{PING}{between.replace('{}', DELETE)}{PING}"
+        assert names(both(text).calls) == ["ping", "ping"]
     assert names(both(f"{PING}</think>", reasoning="closed").calls) == ["ping"]
+
+
+HY = "<tool_calls{0}><tool_call{0}>{1}<arg_key{0}>a</arg_key{0}><arg_value{0}>/</arg_value{0}></tool_call{0}></tool_calls{0}>"
+
+
+@pytest.mark.parametrize("format", ["auto", "hunyuan"])
+@pytest.mark.parametrize("suffix", [":6124c78e", ":opensource", ":a.b-c_1"])
+def test_the_tags_of_hunyuan_have_a_suffix(format: str, suffix: str) -> None:
+    thought, real = HY.format(suffix, "delete_all"), HY.format(suffix, "ping")
+    options = {"format": format}
+    for before in (f"<think{suffix}>", "", "Well. "):
+        assert both(f"{before}Maybe {thought}? No.</think{suffix}>I will not.", **options).calls == []
+        text = f"{before}Maybe {thought}? No.</think{suffix}>{real}"
+        assert names(both(text, **options).calls) == ["ping"]
+    assert names(both(f"Maybe.</think{suffix}>{real}", reasoning="open", **options).calls) == ["ping"]
+    assert both(f"Maybe {thought}", reasoning="open", **options).calls == []
+
+
+def test_what_only_begins_like_a_tag_is_text() -> None:
+    for text in (
+        "</thinker>",
+        "</think:>",
+        "</think tank>",
+        "</think/>",
+        "</thinks>",
+        "<think:>",
+        "</think:a b>",
+    ):
+        assert names(both(f"{PING} {text} and so on.").calls) == ["ping"], text
+        assert names(both(f"a{text}{PING}", reasoning="open").calls) == [], text
+
+
+def test_the_words_of_granite() -> None:
+    for said in ("Here is", "Here's"):
+        thought = f"{said} my thought process: maybe {DELETE}? No. {said} my response: "
+        assert both(f"{thought}I will not.").calls == []
+        assert names(both(f"{thought}{PING}").calls) == ["ping"]
+        # The same words of another model.
+        assert names(both(f"{said} my thought process: first this.\n{PING}").calls) == ["ping"]
+        assert names(both(f"{PING}\n{said} my response: done.").calls) == ["ping"]
+    assert names(both(f"Here are my reasoning steps:\n1. ask.\n{PING}").calls) == ["ping"]
+
+
+def test_gpt_oss_whose_tokens_were_dropped() -> None:
+    for next in ("assistantfinal", "assistantcommentary"):
+        assert both(f"analysisMaybe {DELETE}? No.{next}I will not.").calls == []
+        assert both(f"analysisWe could {DELETE}").calls == []
+        assert names(both(f"analysis用户 {DELETE}? No.{next}{PING}").calls) == ["ping"]
+        assert names(both(f"We could {DELETE}? No.{next}{PING}", reasoning="open").calls) == ["ping"]
+    assert names(both(f"analysis of it: {PING}").calls) == ["ping"]
+    assert names(both(f"analysis\n{PING}").calls) == ["ping"]
+
+
+@pytest.mark.parametrize("format", ["auto", "inkling"])
+def test_the_messages_of_inkling_say_what_they_are(format: str) -> None:
+    end, kind = "<|end_message|>", "<|message_model|><|content_{}|>".format
+    json_call = '<|content_invoke_tool_json|>{"name":"%s","args":{}}<|end_message|>'
+    real = "<|message_model|>ping" + json_call % "ping"
+    for before in (kind("thinking"), "<|content_thinking|>"):
+        text = f"{before}Maybe {DELETE}?{end}{kind('text')}I will not.{end}"
+        found = both(text, format=format)
+        assert (found.calls, found.text) == ([], "I will not.")
+        assert names(both(f"{before}Maybe {DELETE}?{end}{real}", format=format).calls) == ["ping"]
+        # It may call without closing its reasoning.
+        assert names(both(f"{before}Then{json_call % 'ping'}", format=format).calls) == ["ping"]
+    text = f"Maybe {DELETE}?{end}{kind('text')}I will not.{end}"
+    assert both(text, format=format).calls == []
+    assert names(both(f"{real}{kind('text')}Done.{end}{real}", format=format).calls) == ["ping", "ping"]
+
+
+def test_special_tokens_end_reasoning_that_is_not_closed() -> None:
+    horizon = (
+        '<ifm|tool_calls><ifm|tool_call>{"name": "ping", "arguments": {}}</ifm|tool_call></ifm|tool_calls>'
+    )
+    solar = "<|tool_call:start|>ping\n<|tool_call:end|>"
+    for open, close, call in (
+        ("<ifm|think_fast>", "</ifm|think_fast>", horizon),
+        ("<|think:start|>", "<|think:end|>", solar),
+    ):
+        assert names(both(f"{open}I need it.{call}").calls) == ["ping"]
+        assert both(f"{open}I need it.{call} No.{close}Done.").calls == []
+    # The tags of others may be quoted in reasoning.
+    assert both(f"<think>I need it.\n{PING}").calls == []
 
 
 def test_gpt_oss_that_began_in_its_analysis() -> None:
@@ -137,9 +254,7 @@ def test_when_the_events_come() -> None:
 
     for options, start in (
         ({"reasoning": "closed"}, ""),
-        ({}, "<think>hm</think>"),
-        ({}, "hm</think>"),
-        ({"reasoning": "open"}, "hm</think>"),
+        ({"reasoning": "closed"}, "<think>hm</think>"),
         ({"format": "mistral_json"}, ""),
     ):
         stream = StreamParser(**options)  # pyright: ignore[reportArgumentType]
@@ -193,7 +308,13 @@ PIECES = [
     DELETE,
     PING,
     *SPELLINGS,
-    *[tag for pair in TAGS[:3] for tag in pair],
+    *[tag for pair in [*TAGS[:3], *TAGS[8:12]] for tag in pair],
+    "Here is my thought process:",
+    "Here is my response:",
+    "analysis",
+    "assistantfinal",
+    "<|content_thinking|>",
+    "<|end_message|><|message_model|>",
     "`",
     "\n",
     " ",

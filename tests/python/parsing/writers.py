@@ -245,6 +245,11 @@ QUOTED: dict[str, Writer] = {
     "functionary_v32": by_name(">>>{}\n[]", "\n"),
     "inkling": inkling,
     "phi4": listed("functools", ""),
+    "mirothinker": by_name(
+        "<use_mcp_tool>\n<server_name>tools</server_name>\n<tool_name>{}</tool_name>\n"
+        "<arguments>\n[]\n</arguments>\n</use_mcp_tool>",
+        "\n",
+    ),
     "sarashina": lambda calls: (
         f"<|tool_calls|>{[{'name': tool, 'arguments': given} for tool, given in calls]!r}"
     ),
