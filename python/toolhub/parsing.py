@@ -39,8 +39,8 @@ def parse(
     in formats that write them as plain text.
 
     `reasoning` says where a text begins: `"open"`, inside of reasoning, because the prompt template has the opening tag;
-    `"closed"`, outside of it; `"auto"` takes everything before a closing tag without an opening tag for reasoning. Calls in
-    reasoning are text.
+    `"closed"`, outside of it; `"auto"` takes everything before the last closing tag without an opening tag for reasoning.
+    Calls in reasoning are text.
 
     No text raises an exception. Repairs are listed in `repairs`; a call that cannot be read is an entry with `error` and
     `raw`.

@@ -306,8 +306,8 @@ pub fn parse_formats() -> Vec<&'static str> {
 /// Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
 ///
 /// `reasoning` says where the text begins: `"closed"`, outside of reasoning, so each call counts as soon as it is complete;
-/// `"open"`, inside, because the prompt template has the opening tag; `"auto"` finds out, and holds calls back until a text
-/// that began with reasoning, its closing tag or the end makes it certain.
+/// `"open"`, inside, because the prompt template has the opening tag; `"auto"` finds out. Both hold calls back until the text
+/// ends: before that a closing tag may show that they were only thought of.
 #[pyclass(frozen, module = "toolhub", name = "StreamParser")]
 pub struct PyStreamParser {
     /// Never held while Python runs.

@@ -25,29 +25,58 @@ pub(super) struct Hold {
     pub undecided: bool,
     /// Before the first call of a text that is undecided.
     pub first: Option<Checkpoint>,
-    /// The closing tag of an opening tag in the middle of a line, which may open reasoning or be a word about it.
-    pub expected: Option<&'static str>,
-    /// Before the first call after that opening tag; never before `first`.
-    pub since_expected: Option<Checkpoint>,
+    /// Opening tags that may open reasoning or be words about it, such as one in the middle of a line. At most one for each
+    /// closing tag.
+    pub expected: Vec<ExpectedTag>,
+}
+
+/// An opening tag that counts if its closing tag follows.
+pub(super) struct ExpectedTag {
+    pub close: &'static str,
+    /// Before the first call after the opening tag; never before `Hold::first`, and not before that of an earlier tag.
+    pub since: Option<Checkpoint>,
 }
 
 impl Hold {
     /// Notes the state before a call.
     pub fn before_call(&mut self, now: Checkpoint) {
-        let wants_first = self.undecided && self.first.is_none();
-        let wants_expected = self.expected.is_some() && self.since_expected.is_none();
-        self.first = self.first.or(wants_first.then_some(now));
-        self.since_expected = self.since_expected.or(wants_expected.then_some(now));
+        if self.undecided {
+            self.first.get_or_insert(now);
+        }
+        self.expected.iter_mut().for_each(|tag| _ = tag.since.get_or_insert(now));
+    }
+
+    /// Notes an opening tag whose closing tag may follow.
+    pub fn expect(&mut self, close: &'static str) {
+        if self.expected.iter().all(|tag| tag.close != close) {
+            self.expected.push(ExpectedTag { close, since: None });
+        }
+    }
+
+    /// The checkpoint of an opening tag whose closing tag has come, which forgets what was opened inside; `None` if there is no
+    /// such tag.
+    pub fn close(&mut self, close: &str) -> Option<Option<Checkpoint>> {
+        let index = self.expected.iter().position(|tag| tag.close == close)?;
+        self.expected.drain(index..).next().map(|tag| tag.since)
+    }
+
+    /// All of it was only thought: returns the checkpoint before it. The doubt remains, and tags that were opened may still close.
+    pub fn take_all(&mut self) -> Option<Checkpoint> {
+        let start = self.start();
+        self.first = None;
+        self.expected.iter_mut().for_each(|tag| tag.since = None);
+        start
     }
 
     /// Where the part begins that is held back.
     pub fn start(&self) -> Option<Checkpoint> {
-        self.first.or(self.since_expected)
+        self.first.or_else(|| self.expected.iter().find_map(|tag| tag.since))
     }
 
     /// The number of events that no later text may be joined to.
     pub fn closed_events(&self) -> usize {
-        self.since_expected.or(self.first).map_or(0, |checkpoint| checkpoint.events)
+        let last = self.expected.iter().rev().find_map(|tag| tag.since);
+        last.or(self.first).map_or(0, |checkpoint| checkpoint.events)
     }
 
     /// Takes the events that may be shown.
@@ -58,7 +87,8 @@ impl Hold {
             return Vec::new();
         }
         let kept = events.split_off(start.events);
-        for checkpoint in self.first.iter_mut().chain(self.since_expected.iter_mut()) {
+        let expected = self.expected.iter_mut().filter_map(|tag| tag.since.as_mut());
+        for checkpoint in self.first.iter_mut().chain(expected) {
             checkpoint.events -= start.events;
         }
         std::mem::replace(events, kept)

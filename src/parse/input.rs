@@ -155,27 +155,21 @@ impl InputBuffer {
 
     /// Holds calls back from here on, because this closing tag may follow.
     pub fn expect_closing(&self, close: &'static str) {
-        self.0.lock().hold.expected.get_or_insert(close);
+        self.0.lock().hold.expect(close);
     }
 
     /// Turns what was found since the opening tag of this closing tag into text, up to `to`; false if it has none.
     pub fn revoke_expected(&self, close: &str, to: usize) -> bool {
         let inner = &mut *self.0.lock();
-        if inner.hold.expected.take_if(|expected| *expected == close).is_none() {
-            return false;
-        }
-        if let Some(checkpoint) = inner.hold.since_expected.take() {
-            inner.go_back(checkpoint, to);
-        }
+        let Some(checkpoint) = inner.hold.close(close) else { return false };
+        checkpoint.into_iter().for_each(|checkpoint| inner.go_back(checkpoint, to));
         true
     }
 
     /// Turns everything that is held back into text, up to `to`. The doubt remains: another closing tag may follow.
     pub fn revoke(&self, to: usize) {
         let inner = &mut *self.0.lock();
-        let Hold { undecided, expected, .. } = inner.hold;
-        let still = Hold { undecided, expected, ..Hold::default() };
-        if let Some(checkpoint) = std::mem::replace(&mut inner.hold, still).start() {
+        if let Some(checkpoint) = inner.hold.take_all() {
             inner.go_back(checkpoint, to);
         }
     }

@@ -1,4 +1,4 @@
-//! The markers of the requested dialects, indexed by their first two bytes.
+//! The markers of the requested dialects, indexed by their first bytes.
 //!
 //! Almost all of a text starts no marker, so the search looks at eight bytes together: four pairs, each looked up in a table of
 //! all pairs. Only where one of them may matter are the bytes looked at one by one.
@@ -29,8 +29,19 @@ pub(super) struct Openings {
 /// The entries that start with one byte. An entry comes before its own prefixes.
 struct FirstByteRow {
     all: Vec<u16>,
-    by_second: Vec<Vec<u16>>,
+    by_second: Vec<SecondByteRow>,
 }
+
+/// The entries that start with two bytes.
+#[derive(Clone, Default)]
+struct SecondByteRow {
+    all: Vec<u16>,
+    /// By third byte, where there are many: most tags of other languages begin as some marker does.
+    by_third: Vec<Vec<u16>>,
+}
+
+/// For this many entries with the same two bytes the third one is looked at.
+const MANY: usize = 4;
 
 /// One marker text, and the readers of what follows it.
 pub(super) struct MarkerEntry {
@@ -93,20 +104,30 @@ impl Openings {
         for (index, entry) in self.entries.iter().enumerate() {
             let row = &mut self.first[entry.text.as_bytes()[0] as usize];
             if *row == 0 {
-                self.rows.push(FirstByteRow { all: Vec::new(), by_second: vec![Vec::new(); 256] });
+                self.rows
+                    .push(FirstByteRow { all: Vec::new(), by_second: vec![SecondByteRow::default(); 256] });
                 *row = self.rows.len() as u8;
             }
             let row = &mut self.rows[*row as usize - 1];
             row.all.push(index as u16);
             match entry.text.as_bytes().get(1) {
-                Some(second) => row.by_second[*second as usize].push(index as u16),
+                Some(second) => row.by_second[*second as usize].all.push(index as u16),
                 None => {
                     let follows = |byte: u8| entry.markers.iter().any(|marker| (marker.follows)(byte));
                     for byte in (0..=255).filter(|byte| follows(*byte)) {
-                        row.by_second[byte as usize].push(index as u16);
+                        row.by_second[byte as usize].all.push(index as u16);
                     }
                 }
             }
+        }
+        let rows = self.rows.iter_mut().flat_map(|row| &mut row.by_second);
+        for row in rows.filter(|row| row.all.len() >= MANY) {
+            let third = |index: &u16| self.entries[usize::from(*index)].text.as_bytes().get(2).copied();
+            let starting = |byte: u8| {
+                let fits = |index: &&u16| third(index).is_none_or(|known| known == byte);
+                row.all.iter().filter(fits).copied().collect()
+            };
+            row.by_third = (0..=u8::MAX).map(starting).collect();
         }
     }
 
@@ -163,11 +184,14 @@ impl Openings {
         let row = bytes
             .first()
             .and_then(|first| self.rows.get((self.first[*first as usize] as usize).wrapping_sub(1)));
-        match (row, bytes.get(1)) {
-            (None, _) => &[],
-            (Some(row), None) => &row.all,
-            (Some(row), Some(second)) => &row.by_second[*second as usize],
-        }
+        let (row, second) = match (row, bytes.get(1)) {
+            (None, _) => return &[],
+            (Some(row), None) => return &row.all,
+            (Some(row), Some(second)) => (row, *second),
+        };
+        let row = &row.by_second[second as usize];
+        let third = bytes.get(2).and_then(|third| row.by_third.get(*third as usize));
+        third.unwrap_or(&row.all)
     }
 }
 

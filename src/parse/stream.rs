@@ -17,8 +17,8 @@ use super::parsed::{Event, ParsedCall};
 /// Text is released as soon as it cannot be part of a call. The events of a call come once it is complete, so none is
 /// ever taken back: a text that ends inside a value starts no call.
 ///
-/// In [`ReasoningMode::Auto`](super::ReasoningMode) the events of calls, and the text after the first call, come once it is
-/// certain that the text did not begin inside of reasoning: mostly at the end of the text. `Closed` does not wait.
+/// Unless the mode is [`ReasoningMode::Closed`](super::ReasoningMode), the events of calls, and the text after the first call,
+/// come at the end of the text: only then it is certain that no tag follows which makes all of it reasoning.
 pub struct StreamParser {
     input: InputBuffer,
     /// Done when the text has ended.

@@ -1,4 +1,4 @@
-//! The development cases, 502 in 35 formats, and our own for 27 formats: with the format given, detected, and streamed.
+//! The development cases, 502 in 35 formats, and our own for 29 formats: with the format given, detected, and streamed.
 
 use std::collections::BTreeMap;
 use std::fs;

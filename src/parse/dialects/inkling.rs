@@ -61,6 +61,9 @@ fn settle(cx: &ReadContext, at: usize) {
 
 fn thought(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
+        if common::is_mentioned(cx, opening).await {
+            return ReadOutcome::No;
+        }
         cx.input.drop_to(opening.after);
         match cx.input.find(opening.after, ENDS).await {
             Some((end, _)) => ReadOutcome::Block(end),

@@ -10,8 +10,9 @@ pub(super) const MINIMAX_M2: CallDialect = CallDialect {
     markers: &[
         Marker::new("<minimax:tool_call>", m2),
         Marker::new("<invoke", m2),
-        // What agents show the model as the tags of calls.
-        Marker::new("<tool_call>", m2),
+        // What agents show the model as the tags of calls. The tag alone is that of others.
+        Marker::new("<tool_call><invoke", m2),
+        Marker::new("<tool_call>\n<invoke", m2),
     ],
 };
 pub(super) const MINIMAX_M3: CallDialect = CallDialect {

@@ -104,7 +104,8 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
     cx.input.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
-async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
+/// True if a mark is in quotes.
+pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
     let before = cx.input.byte_before(opening.start);
     matches!(before, Some(b'`' | b'"' | b'\'' | b'('))
         && reasoning::is_mention(before, cx.input.byte(opening.after).await)
