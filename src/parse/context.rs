@@ -23,6 +23,8 @@ pub(super) struct ReadContext {
     rescans_left: AtomicUsize,
     /// The rest of the text has no calls.
     stopped: AtomicBool,
+    /// A message has begun that says what it is.
+    has_message: AtomicBool,
 }
 
 impl ReadContext {
@@ -35,6 +37,7 @@ impl ReadContext {
             strong: AtomicBool::new(false),
             rescans_left,
             stopped: AtomicBool::new(false),
+            has_message: AtomicBool::new(false),
         }
     }
 
@@ -70,6 +73,11 @@ impl ReadContext {
         if self.input.count_calls() == 0 {
             self.strong.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// Notes that a message begins which says what it is; true for the first one.
+    pub fn begin_message(&self) -> bool {
+        !self.has_message.swap(true, Ordering::Relaxed)
     }
 
     pub fn has_rescans(&self) -> bool {

@@ -51,11 +51,10 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// From here on each message says whether it is reasoning. The one before may have begun in the prompt, and it was no call.
+/// The first message that says what it is: what is before it began in the prompt, as reasoning or text, and was no call.
 fn settle(cx: &ReadContext, at: usize) {
-    if cx.input.is_undecided() {
+    if cx.begin_message() && cx.input.is_undecided() {
         cx.forget(at);
-        cx.input.trust();
     }
 }
 
@@ -72,15 +71,15 @@ fn thought(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// The name is in the JSON too, so a header before a call is not needed.
+/// The name of the tool is in the JSON too, so the header is not needed.
 fn header(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let from = cx.input.skip_space(opening.after).await;
         let to = cx.input.skip(from, python::names).await;
         match cx.input.literal(to, KINDS).await {
-            Some(index) => {
+            Some(_) => {
                 settle(cx, opening.start);
-                ReadOutcome::Block(if KINDS[index] == INVOKE { to } else { opening.after })
+                ReadOutcome::Block(to)
             }
             None => ReadOutcome::Block(opening.after),
         }
