@@ -47,7 +47,7 @@ impl Hold {
     }
 
     /// Notes an opening tag whose closing tag may follow.
-    pub fn expect(&mut self, close: &'static str) {
+    pub fn opened(&mut self, close: &'static str) {
         if self.expected.iter().all(|tag| tag.close != close) {
             self.expected.push(ExpectedTag { close, since: None });
         }

@@ -155,7 +155,7 @@ impl InputBuffer {
 
     /// Holds calls back from here on, because this closing tag may follow.
     pub fn expect_closing(&self, close: &'static str) {
-        self.0.lock().hold.expect(close);
+        self.0.lock().hold.opened(close);
     }
 
     /// Turns what was found since the opening tag of this closing tag into text, up to `to`; false if it has none.

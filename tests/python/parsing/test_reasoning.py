@@ -148,7 +148,11 @@ def test_reasoning_between_calls_takes_none_with_it() -> None:
         text = f"<think>a</think>{PING}{between.replace('{}', DELETE)}{PING}"
         assert names(both(text).calls) == ["ping", "ping"]
     assert names(both(f"{PING}</think>", reasoning="closed").calls) == ["ping"]
-    for word in ("Here is my thought process: first", "The tag <scratchpad> opens", "The tag <thinking> opens"):
+    for word in (
+        "Here is my thought process: first",
+        "The tag <scratchpad> opens",
+        "The tag <thinking> opens",
+    ):
         text = f"{word}.\n{PING} <think>or {DELETE}?</think> {PING}"
         assert names(both(text).calls) == ["ping", "ping"]
         assert names(both(text, reasoning="closed").calls) == ["ping", "ping"]
