@@ -3,11 +3,15 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::draft::Draft;
+use super::draft::{self, Draft};
 use super::json_calls::{self, CallShape};
-use super::keys::{ARGUMENT_KEYS, NAME_KEYS};
+use super::keys::ARGUMENT_KEYS;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
+use super::turn::{self, PartAuthor};
+
+/// The error of a call that may lack its end, because the answer does.
+const CUT_ANSWER: &str = "The call cannot be read: the answer was cut off before its end.";
 
 /// Keys that hold the parts of a message or response.
 const PART_KEYS: &[&str] = &["content", "choices", "candidates", "message", "output", "parts"];
@@ -28,7 +32,7 @@ const BLOCKS: &[&str] = &[
 pub(super) enum MessageKind {
     /// A message of the model, its blocks, or a response.
     Answer,
-    /// Also messages to the model: its calls were made before.
+    /// Also, or only, messages to the model.
     Conversation,
     Other,
 }
@@ -37,15 +41,12 @@ pub(super) enum MessageKind {
 pub(super) fn kind_of(value: &Value) -> MessageKind {
     match value {
         Value::Object(map) => {
-            let role = map.get("role").and_then(Value::as_str);
-            let is_call = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string))
-                && ARGUMENT_KEYS.iter().any(|key| map.contains_key(*key));
             let has_parts = PART_KEYS.iter().any(|key| map.contains_key(*key));
-            match role {
-                Some("assistant" | "model") => MessageKind::Answer,
-                Some("user" | "system" | "developer" | "tool" | "function") => MessageKind::Conversation,
-                None if has_parts && !is_call => MessageKind::Answer,
-                _ => MessageKind::Other,
+            match turn::author_of(map) {
+                PartAuthor::Model => MessageKind::Answer,
+                PartAuthor::Others => MessageKind::Conversation,
+                PartAuthor::Unsaid if has_parts && !turn::is_call(map) => MessageKind::Answer,
+                PartAuthor::Unsaid => MessageKind::Other,
             }
         }
         Value::Array(items) if items.iter().all(Value::is_object) => {
@@ -72,46 +73,111 @@ pub(super) struct ApiMessage<'a> {
     pub raw: Vec<Option<String>>,
     pub text: String,
     pub format: Option<&'static str>,
+    /// The text is not the model's: it has no calls, whatever it says.
+    pub is_of_others: bool,
     tools: &'a dyn ToolSchemas,
+    /// The call that nothing follows so far.
+    last: Option<LastCall<'a>>,
+}
+
+/// A call that is the last part of what was read.
+struct LastCall<'a> {
+    given: &'a Map<String, Value>,
+    /// Its arguments are a text, so their end is seen.
+    is_closed: bool,
 }
 
 impl<'a> ApiMessage<'a> {
-    pub fn new(value: &Value, tools: &'a dyn ToolSchemas) -> Self {
-        let mut found =
-            Self { drafts: Vec::new(), raw: Vec::new(), text: String::new(), format: None, tools };
-        found.message(value);
+    pub fn new(value: &'a Value, tools: &'a dyn ToolSchemas) -> Self {
+        let (drafts, raw, text) = (Vec::new(), Vec::new(), String::new());
+        let mut found = Self { drafts, raw, text, format: None, is_of_others: false, tools, last: None };
+        let last = match value {
+            Value::Array(items) if turn::said_now(items).is_empty() => items.last(),
+            Value::Object(map) if turn::author_of(map) == PartAuthor::Others => Some(value),
+            _ => {
+                found.message(value);
+                return found;
+            }
+        };
+        found.is_of_others = true;
+        found.words_of_others(last.unwrap_or(&Value::Null));
         found
     }
 
-    /// Anything that holds messages or parts of a message.
-    fn message(&mut self, value: &Value) {
+    fn words_of_others(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.text.push_str(text),
-            Value::Array(items) => items.iter().for_each(|item| self.message(item)),
-            Value::Object(map) => self.object(map),
+            Value::Array(items) => items.iter().for_each(|item| self.words_of_others(item)),
+            Value::Object(map) => {
+                ["text", "content", "parts"]
+                    .iter()
+                    .filter_map(|key| map.get(*key))
+                    .for_each(|value| self.words_of_others(value));
+            }
             _ => {}
         }
     }
 
-    fn object(&mut self, map: &Map<String, Value>) {
+    /// Anything that holds messages or parts of a message.
+    fn message(&mut self, value: &'a Value) {
+        match value {
+            Value::String(text) => self.say(text),
+            Value::Array(items) => turn::said_now(items).iter().for_each(|item| self.message(item)),
+            Value::Object(map) if turn::author_of(map) != PartAuthor::Others => self.part(map),
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.last = self.last.take().filter(|_| text.is_empty());
+    }
+
+    fn part(&mut self, map: &'a Map<String, Value>) {
+        let before = self.drafts.len();
+        self.object(map);
+        if self.drafts.len() > before && turn::was_cut(map) {
+            // A call that says so of itself lacks its end, whatever its arguments look like.
+            let is_call = turn::is_call(map);
+            self.last.iter_mut().for_each(|last| last.is_closed &= !is_call);
+            self.cut_last();
+        }
+    }
+
+    /// Of an answer that was cut, the last call may lack arguments that nobody sees missing.
+    fn cut_last(&mut self) {
+        let last = self.last.take().filter(|last| !last.is_closed);
+        let (Some(last), Some(draft), Some(raw)) = (last, self.drafts.last_mut(), self.raw.last_mut()) else {
+            return;
+        };
+        if draft.error.is_none() {
+            *draft = Draft {
+                id: draft.id.take(),
+                is_custom: draft.is_custom,
+                ..Draft::failed(&draft.name, CUT_ANSWER)
+            };
+            *raw = serde_json::to_string(last.given).ok();
+        }
+    }
+
+    fn object(&mut self, map: &'a Map<String, Value>) {
         let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
         match kind {
             "tool_use" => return self.call(map, "anthropic"),
-            // The API has already executed it.
-            "server_tool_use" => return,
             "function_call" => return self.call(map, "openai_responses"),
             "custom_tool_call" => return self.custom_call(map, map, "openai_responses"),
+            // The API has already executed it, or has its result.
+            kind if is_hosted(kind) => return self.last = None,
             "custom" => {
                 if let Some(Value::Object(custom)) = map.get("custom") {
                     return self.custom_call(map, custom, "openai");
                 }
             }
             "text" | "output_text" => {
-                self.text.push_str(map.get("text").and_then(Value::as_str).unwrap_or_default());
-                return;
+                return self.say(map.get("text").and_then(Value::as_str).unwrap_or_default());
             }
-            "thinking" | "reasoning" | "redacted_thinking" => return,
-            _ if map.get("thought") == Some(&Value::Bool(true)) => return,
+            "thinking" | "reasoning" | "redacted_thinking" => return self.last = None,
+            _ if map.get("thought") == Some(&Value::Bool(true)) => return self.last = None,
             _ => {}
         }
         if let Some(Value::Object(call)) = map.get("functionCall").or_else(|| map.get("function_call")) {
@@ -119,14 +185,16 @@ impl<'a> ApiMessage<'a> {
             let is_openai = map.contains_key("function_call") && call.contains_key("arguments");
             self.call(call, if is_openai { "openai" } else { "gemini" });
         } else if kind.is_empty() && !map.contains_key("role") {
-            self.message(map.get("text").unwrap_or(&Value::Null));
+            map.get("text").into_iter().for_each(|text| self.message(text));
         }
         if map.get("function").is_some_and(Value::is_object) {
             self.call(map, "openai");
         }
-        for key in ["choices", "candidates", "message", "output", "content", "parts"] {
-            self.message(map.get(key).unwrap_or(&Value::Null));
-        }
+        // Of several alternatives the first one counts.
+        let first = |key: &str| map.get(key).and_then(Value::as_array).and_then(|all| all.first());
+        let alternatives = ["choices", "candidates"].into_iter().filter_map(first);
+        let parts = ["message", "output", "content", "parts"].into_iter().filter_map(|key| map.get(key));
+        alternatives.chain(parts).for_each(|part| self.message(part));
         for call in map.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
             let before = self.drafts.len();
             self.message(call);
@@ -148,7 +216,12 @@ impl<'a> ApiMessage<'a> {
     }
 
     /// A call of a custom tool: its input is a text, which is the argument of a tool that takes one.
-    fn custom_call(&mut self, given: &Map<String, Value>, call: &Map<String, Value>, format: &'static str) {
+    fn custom_call(
+        &mut self,
+        given: &'a Map<String, Value>,
+        call: &Map<String, Value>,
+        format: &'static str,
+    ) {
         let name = call.get("name").and_then(Value::as_str).unwrap_or_default().trim();
         let input = call.get("input").cloned().unwrap_or_default();
         let schema = self.tools.parameters(name);
@@ -162,9 +235,10 @@ impl<'a> ApiMessage<'a> {
         let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         self.format.get_or_insert(format);
         self.add([Draft { id, repairs, is_custom: true, ..draft }], given);
+        self.last = Some(LastCall { given, is_closed: false });
     }
 
-    fn call(&mut self, given: &Map<String, Value>, format: &'static str) {
+    fn call(&mut self, given: &'a Map<String, Value>, format: &'static str) {
         let mut map = given.clone();
         // A response has two ids: that of the item, and `call_id`, which the result must name.
         if let Some(id) = map.remove("call_id") {
@@ -172,11 +246,33 @@ impl<'a> ApiMessage<'a> {
         }
         let drafts = json_calls::calls(Value::Object(map), Repairs::default(), CallShape::Marked, self.tools);
         self.format.get_or_insert(format);
-        let drafts = drafts.into_iter().flatten();
+        let json = arguments_text(given);
         // Structures and text for arguments are the API's own form.
         let own = [SyntaxRepair::NestedShape, SyntaxRepair::ArgumentsAsString];
-        self.add(drafts.map(|draft| Draft { repairs: draft.repairs.without(&own), ..draft }), given);
+        let drafts = drafts.into_iter().flatten().map(|draft| {
+            let was_repaired = draft.error.is_none() && draft.repairs.has(SyntaxRepair::MissingBrackets);
+            match was_repaired && json.is_some_and(draft::lacks_end) {
+                true => {
+                    Draft { id: draft.id, source: draft.source, ..Draft::failed(&draft.name, draft::CUT) }
+                }
+                false => Draft { repairs: draft.repairs.without(&own), ..draft },
+            }
+        });
+        self.add(drafts, given);
+        self.last = Some(LastCall { given, is_closed: json.is_some_and(|json| !json.trim().is_empty()) });
     }
+}
+
+/// True for blocks of tools that the API runs itself: their calls and their results.
+fn is_hosted(kind: &str) -> bool {
+    let is_call = kind.ends_with("_call") && kind != "tool_call";
+    is_call || kind.ends_with("_tool_result") || matches!(kind, "server_tool_use" | "mcp_tool_use")
+}
+
+/// The arguments of a call that are a text.
+fn arguments_text(call: &Map<String, Value>) -> Option<&str> {
+    let call = call.get("function").and_then(Value::as_object).unwrap_or(call);
+    ARGUMENT_KEYS.iter().find_map(|key| call.get(*key))?.as_str()
 }
 
 /// The parameter of a tool that takes one: the only one that is required, or the only one at all.

@@ -68,6 +68,11 @@ impl Draft {
     }
 }
 
+/// True if the JSON of arguments ends before its outermost bracket is closed.
+pub(super) fn lacks_end(json: &str) -> bool {
+    lenient::read(json.trim(), Notation::Json, MissingClosers::NONE).is_err()
+}
+
 fn not_an_object(kind: &str) -> String {
     format!("The arguments must be an object, but are {kind}.")
 }

@@ -1,11 +1,17 @@
 //! The main loop: text up to an opening, then the readers that know it, then text again.
 
+use std::future::Future;
+use std::pin::Pin;
+
 use super::context::ReadContext;
-use super::input::BlockSummary;
-use super::marker::{Opening, ReadOutcome};
+use super::draft::Draft;
+use super::found::{FoundText, WholeText};
+use super::input::{BlockSummary, InputBuffer};
+use super::marker::{MessageText, Opening, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
 use super::read::common;
 use super::reasoning::{self, ReasoningMode};
+use super::repair::Repairs;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
@@ -28,7 +34,7 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
     }
     from = beginning(cx, openings, from).await;
     while let Some((at, entry)) = next_opening(cx, openings, from).await {
-        from = block(cx, openings, at, entry).await;
+        from = block(cx, openings, mode, at, entry).await;
         if cx.is_stopped() {
             // Words of the model about itself, unless all of it was only thought.
             match common::pass_reasoning(cx, from).await.filter(|_| cx.input.is_undecided()) {
@@ -64,7 +70,13 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
 }
 
 /// Lets the readers of a marker try, and returns the position to go on from.
-async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerEntry) -> usize {
+async fn block(
+    cx: &ReadContext,
+    openings: &'static Openings,
+    mode: ReasoningMode,
+    at: usize,
+    entry: &MarkerEntry,
+) -> usize {
     let opening = Opening { start: at, after: at + entry.text.len() };
     for marker in
         entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
@@ -77,6 +89,11 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,
+            ReadOutcome::Message(MessageText { text, to, is_certain }) => {
+                if words(cx, openings, mode, text, to).await || is_certain {
+                    return to;
+                }
+            }
             ReadOutcome::Block(to) => {
                 let block = cx.input.end_block(to, calls);
                 if !block.has_calls {
@@ -95,6 +112,44 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
         }
     }
     at + 1
+}
+
+/// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
+async fn words(
+    cx: &ReadContext,
+    openings: &'static Openings,
+    mode: ReasoningMode,
+    text: String,
+    to: usize,
+) -> bool {
+    let text = WholeText::new(text);
+    let input = InputBuffer::whole(text.clone());
+    input.end();
+    boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
+    let (calls, around) = input.take_found();
+    let Some(format) = input.format().filter(|_| !calls.is_empty()) else { return false };
+    let read = FoundText { text, calls, around, format: None }.into_parsed();
+    let drafts = read.calls.into_iter().map(|call| Draft {
+        name: call.name,
+        arguments: call.arguments,
+        id: Some(call.id).filter(|_| call.id_from_model),
+        source: call.source,
+        repairs: Repairs::named(&call.repairs),
+        error: call.error,
+        is_custom: call.is_custom,
+    });
+    cx.input.say(&read.text);
+    cx.emit(drafts.collect(), to, format);
+    true
+}
+
+/// As [`run`], for a text inside of another one.
+fn boxed(
+    cx: ReadContext,
+    openings: &'static Openings,
+    mode: ReasoningMode,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(run(cx, openings, mode))
 }
 
 /// The end of a closing tag of reasoning that a call swallowed because its own end was missing: the call cannot be read, or

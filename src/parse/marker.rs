@@ -64,6 +64,17 @@ pub(super) enum ReadOutcome {
     Text(usize),
     /// A block with its calls, up to this position.
     Block(usize),
+    /// A message of the model that is all of the text.
+    Message(MessageText),
+}
+
+/// The words of a message of the model: they may have calls.
+pub(super) struct MessageText {
+    pub text: String,
+    /// The end of the message.
+    pub to: usize,
+    /// Even without a call in its words, nothing else in it is one.
+    pub is_certain: bool,
 }
 
 pub(super) type ReadFuture<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;

@@ -16,11 +16,14 @@
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
 //! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`) and code in
-//! fences of a programming language are text. Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! fences of a programming language are text, and so is the answer of a tool that the model invented (`responses`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
 //! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`hold`) until the
 //! text ends; if the tag comes, they become text. `reasoning` has the modes, `reasoning_tags` the tags.
+//!
+//! **Messages of the chat APIs.** Only what the model says now has calls: `turn` tells its words from those of others. The same
+//! holds for a text that is such a message, written as JSON.
 //!
 //! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
 //! never read.
@@ -66,9 +69,11 @@ mod read;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
+mod responses;
 mod schemas;
 mod stream;
 mod strings;
+mod turn;
 mod typed;
 mod view;
 mod whole;

@@ -14,9 +14,13 @@ use super::whole;
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
-/// A message without such calls is read as text. Spans are `(0, 0)`: there is no text to point at.
+/// A message without such calls is read as text. What others wrote has no calls, nor has what was answered: see `turn`. Spans are `(0, 0)`: there is no text to point at.
 pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
     let found = ApiMessage::new(value, &*options.tools);
+    if found.is_of_others {
+        let format = options.openings.asked.map(str::to_owned);
+        return ParsedText { calls: Vec::new(), text: found.text, format };
+    }
     if found.drafts.is_empty() {
         return whole::parse(&found.text, options);
     }

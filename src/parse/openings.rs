@@ -6,7 +6,9 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use super::dialects::{ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, TOOL_CALL, reasoning};
+use super::dialects::{
+    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, RESPONSES, TOOL_CALL, reasoning,
+};
 use super::marker::{CallDialect, Marker, ReadFn};
 
 /// The number of bytes that are looked at together.
@@ -79,7 +81,8 @@ impl Openings {
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(reasoning()).chain(COMMON) {
+        let common = reasoning().iter().chain(RESPONSES).chain(COMMON);
+        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(common) {
             add(&mut entries, marker);
         }
         // The marks of other families are text when a dialect is requested.

@@ -65,6 +65,12 @@ impl Repairs {
         Repairs(others.iter().fold(self.0, |set, other| set & !(1 << *other as u32)))
     }
 
+    /// The repairs with these names.
+    pub fn named(names: &[&str]) -> Repairs {
+        let listed = NAMES.iter().enumerate().filter(|(_, name)| names.contains(name));
+        Repairs(listed.fold(0, |set, (index, _)| set | 1 << index))
+    }
+
     pub fn names(self) -> Vec<&'static str> {
         // As for most calls.
         if self.0 == 0 {

@@ -194,6 +194,7 @@ const HUB: &[(&str, &str)] = &[
     ("the text ends before its arguments", "文本在参数之前就结束了"),
     ("the text ends before its parameters", "文本在参数之前就结束了"),
     ("the text ends before they do", "文本在参数结束之前就结束了"),
+    ("the answer was cut off before its end", "回答在此调用结束之前被截断了"),
     ("a list", "列表"),
     ("a text", "文本"),
     // The tool failed

@@ -49,6 +49,7 @@ use std::sync::OnceLock;
 use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
 use super::reasoning_tags::{ReasoningTag, TAGS};
+use super::responses::RESPONSES as ANSWERS;
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
 pub(super) const ALL: &[CallDialect] = &[
@@ -124,6 +125,21 @@ pub(super) fn reasoning() -> &'static [Marker] {
     })
 }
 
+/// The marks around the answers of tools. At the start of a line, the first one needs no closing mark.
+pub(super) const RESPONSES: &[Marker] = &response_markers();
+
+const fn response_markers() -> [Marker; 3 * ANSWERS.len()] {
+    let mut markers = [Marker::new("", common::response_end); 3 * ANSWERS.len()];
+    let mut index = 0;
+    while index < ANSWERS.len() {
+        markers[3 * index] = Marker::new(ANSWERS[index].open, common::response_block).at_line();
+        markers[3 * index + 1] = Marker::new(ANSWERS[index].open, common::response_mid_line);
+        markers[3 * index + 2] = Marker::new(ANSWERS[index].close, common::response_end);
+        index += 1;
+    }
+    markers
+}
+
 /// The markers with which JSON is found that is not a call, beside those of reasoning: see `document`.
 pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers];
 pub(super) use document::NAME as DOCUMENT_NAME;
@@ -132,6 +148,7 @@ pub(super) use document::NAME as DOCUMENT_NAME;
 pub(super) const COMMON: &[Marker] = &[
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),
+    Marker::new("Observation:", common::observation).at_line(),
     Marker::new("<|eom_id|>", common::leftover),
     Marker::new("<|eot_id|>", common::leftover),
     Marker::new("<|eot|>", common::leftover),

@@ -4,6 +4,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::reasoning;
 use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
+use crate::parse::responses;
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
@@ -130,6 +131,59 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
     }
 }
 
+/// The answer of a tool that the model invented: its end may be missing. A mark that ends the turn may end the text, too.
+pub fn response_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let Some(marks) = cx.input.with(opening.start, opening.after, responses::marks_of) else {
+            return ReadOutcome::No;
+        };
+        if marks.ends_turn && is_last(cx, opening).await {
+            return leftover(cx, opening).await;
+        }
+        match cx.input.text_until(opening.after, &[marks.close]).await {
+            Some((at, _)) => ReadOutcome::Text(at + marks.close.len()),
+            None => ReadOutcome::Text(cx.input.end_so_far()),
+        }
+    })
+}
+
+/// In the middle of a line, the mark begins an answer if its closing mark follows; otherwise it is a word about it, or left over.
+pub fn response_mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let marks = cx.input.with(opening.start, opening.after, responses::marks_of);
+        if let Some(marks) = marks
+            && !is_mentioned(cx, opening).await
+        {
+            cx.input.expect_closing(marks.close);
+        }
+        ReadOutcome::No
+    })
+}
+
+/// The end of an answer whose first mark stands in the middle of a line.
+pub fn response_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let close = cx.input.slice(opening.start, opening.after);
+        if is_mentioned(cx, opening).await || !cx.input.revoke_expected(&close, opening.after) {
+            return ReadOutcome::No;
+        }
+        cx.recall_strength();
+        ReadOutcome::Text(opening.after)
+    })
+}
+
+/// What a model of the ReAct style made up: it ends with the next part, or with its paragraph.
+pub fn observation(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    const ENDS: &[&str] = &["\nThought:", "\nAction:", "\nFinal Answer:", "\n\n", "\n\r\n"];
+    Box::pin(async move {
+        let from = cx.input.skip_space(opening.after).await;
+        match cx.input.text_until(from, ENDS).await {
+            Some((at, _)) => ReadOutcome::Text(at),
+            None => ReadOutcome::Text(cx.input.end_so_far()),
+        }
+    })
+}
+
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
@@ -178,9 +232,14 @@ pub fn orphan(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
 /// As [`leftover`], but only at the very end: the token is also an HTML tag.
 pub fn last(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        match cx.input.byte(cx.input.skip_space(opening.after).await).await {
-            None => leftover(cx, opening).await,
-            Some(_) => ReadOutcome::No,
+        match is_last(cx, opening).await {
+            true => leftover(cx, opening).await,
+            false => ReadOutcome::No,
         }
     })
+}
+
+/// True if nothing but white space follows.
+async fn is_last(cx: &ReadContext, opening: Opening) -> bool {
+    cx.input.byte(cx.input.skip_space(opening.after).await).await.is_none()
 }

@@ -1,4 +1,5 @@
-//! A text that is a message of a chat API, written as JSON: the whole of it, not a part.
+//! A text that is a message of a chat API, written as JSON: the whole of it, not a part. Its calls are those that the message
+//! would have as an object, in its fields or in its words.
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use super::bare_json;
 use crate::parse::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::parse::context::ReadContext;
 use crate::parse::extent::ValueExtent;
-use crate::parse::marker::ReadOutcome;
+use crate::parse::marker::{MessageText, ReadOutcome};
 use crate::parse::notation::Notation;
 
 /// Keys that come first in a message, a response or a block. A key comes before its own prefixes.
@@ -35,16 +36,35 @@ pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
     let value = cx.input.with(at, end, |text| serde_json::from_str::<Value>(text));
     let Ok(value) = value else { return ReadOutcome::No };
     let kind = kind_of(&value);
-    let found = ApiMessage::new(&value, &*cx.tools);
-    let Some(format) = found.format.filter(|_| kind != MessageKind::Other) else { return ReadOutcome::No };
+    if kind == MessageKind::Other {
+        return ReadOutcome::No;
+    }
     let after = cx.input.skip_space(end).await;
     if cx.input.byte(after).await.is_some() {
         return ReadOutcome::No;
     }
-    if kind == MessageKind::Conversation {
+    let ApiMessage { drafts, text, format, is_of_others, .. } = ApiMessage::new(&value, &*cx.tools);
+    if is_of_others {
         return ReadOutcome::Text(after);
     }
-    cx.input.say(&found.text);
-    cx.emit(found.drafts, after, format);
+    let Some(format) = format else {
+        return ReadOutcome::Message(MessageText { text, to: after, is_certain: is_certain(&value) });
+    };
+    cx.input.say(&text);
+    cx.emit(drafts, after, format);
     ReadOutcome::Block(after)
+}
+
+/// True for a value that is certainly a message, a response or a list of blocks, because it, or each of its parts, says what
+/// it is. Another object with such keys may be one that a model made up around a call.
+fn is_certain(value: &Value) -> bool {
+    let says =
+        |value: &Value| ["role", "type"].iter().any(|key| value.get(*key).is_some_and(Value::is_string));
+    let all_say = |value: &Value| value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(says));
+    let has_parts = |key: &&str| value.get(*key).is_some_and(all_say);
+    let has_alternatives = |key: &&str| value.get(*key).is_some_and(Value::is_array);
+    value.get("role").is_some_and(Value::is_string)
+        || all_say(value)
+        || ["output", "content"].iter().any(has_parts)
+        || ["parts", "choices", "candidates"].iter().any(has_alternatives)
 }
