@@ -106,6 +106,43 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_whole_or_missing_and_names_come_first() {
+        let issue = |n: usize| {
+            format!(
+                r#"{{"id":{n},"url":"https://api.example.org/repos/x/y/issues/{n}","title":"Crash when opening file {n}","user":{{"login":"user{n}","avatar_url":"https://avatars.example.org/u/{n}?v=4"}},"body":"{}"}}"#,
+                "It crashes. ".repeat(20)
+            )
+        };
+        let text = format!("[{}]", (0..40).map(issue).collect::<Vec<_>>().join(","));
+        for limit in (40..1_500).step_by(20) {
+            let shown = cut(&text, limit).text;
+            let hits: Vec<serde_json::Value> = serde_json::from_str(&shown).unwrap_or_default();
+            for hit in hits.iter().filter(|hit| hit.is_object()) {
+                assert!(hit.get("title").is_some(), "{limit}: {shown}");
+                let user = hit.get("user");
+                assert!(user.is_none_or(|user| user.get("login").is_some()), "{limit}: {shown}");
+                let links = [hit.get("url"), user.and_then(|user| user.get("avatar_url"))];
+                let is_cut = |link: &serde_json::Value| link.as_str().is_some_and(|link| link.contains('…'));
+                assert!(!links.into_iter().flatten().any(is_cut), "{limit}: {shown}");
+            }
+        }
+        // Without anything else, a part of a link says more than nothing.
+        let text = format!("[{{\"url\":\"https://example.org/{}\"}}]", "x".repeat(90));
+        assert_eq!(cut(&text, 40).text, r#"[{"url":"https://example.org/xxxxxxx…"}]"#);
+    }
+
+    #[test]
+    fn words_that_json_lacks_are_null() {
+        let text = format!("[{}]", ["NaN", "-Infinity", r#"{"a": Infinity}"#].repeat(20).join(","));
+        let shown = cut(&text, 60).text;
+        assert!(shown.starts_with(r#"[null,null,{"a":null},null"#), "{shown}");
+        for limit in 2..200 {
+            let shown = cut(&text, limit).text;
+            assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{shown}");
+        }
+    }
+
+    #[test]
     fn white_space_goes_first() {
         let text = "{\n    \"a\": [\n        1,\n        2\n    ],\n    \"b\": null\n}";
         let cut = cut(text, 30);

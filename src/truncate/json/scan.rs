@@ -42,18 +42,21 @@ fn escape_len(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The number or word at `start`; `None` if it is neither. Python's words for floats that JSON lacks are kept.
+/// Python's words for floats that JSON lacks.
+pub(super) const ODD: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+/// The number or word at `start`; `None` if it is neither.
 pub(super) fn atom(text: &str, start: usize, whole: bool) -> Option<Scalar> {
-    const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
+    const WORDS: [&str; 3] = ["true", "false", "null"];
     let rest = &text[start..];
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let len = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
     let (word, end) = (&rest[..len], start + len);
     if len == rest.len() && !whole && len > 0 {
-        let begun = is_number_start(word) || WORDS.iter().any(|known| known.starts_with(word));
+        let begun = is_number_start(word) || WORDS.iter().chain(&ODD).any(|known| known.starts_with(word));
         return begun.then_some(Scalar { end, open: true });
     }
-    (is_number(word) || WORDS.contains(&word)).then_some(Scalar { end, open: false })
+    (is_number(word) || WORDS.contains(&word) || ODD.contains(&word)).then_some(Scalar { end, open: false })
 }
 
 fn is_number(word: &str) -> bool {

@@ -3,13 +3,13 @@
 //! Each container divides its room: small values are written in full, large ones get equal parts of the rest. An
 //! array keeps as many elements as can each have a quarter of it, an object as many members as can have an
 //! eighth: a few readable hits are worth more than the first letter of all. Unused room goes to the next value. An
-//! array keeps its first elements, an object the members that tell most.
+//! array keeps its first elements, an object the members that tell most; a link as a whole, or not at all.
 
 use super::super::job::CutJob;
 use super::super::notice::{self, Language, Noun, more};
 use super::string::shorten;
 use super::tape::{ATOM, JsonNode, JsonTape, NodeShape};
-use super::telling::telling;
+use super::telling::{Telling, is_link, telling};
 
 /// The room that a value with an unknown end asks for, beyond its known part.
 const BEYOND: usize = 48;
@@ -18,6 +18,8 @@ pub(super) struct Writer<'t> {
     tape: &'t JsonTape<'t>,
     language: Language,
     total_chars: usize,
+    /// The size of the whole text, if the limit is in tokens.
+    total_tokens: Option<usize>,
     out: String,
     /// The number of characters in `out`.
     chars: usize,
@@ -59,6 +61,7 @@ impl<'t> Writer<'t> {
             tape,
             language: job.language,
             total_chars: job.total_chars,
+            total_tokens: (job.noun == Noun::Tokens).then_some(job.total),
             out: String::new(),
             chars: 0,
             stack: Vec::new(),
@@ -89,7 +92,7 @@ impl<'t> Writer<'t> {
                 key
             };
             let node = self.tape.node(value);
-            frame.promised -= self.overhead(&frame, key) + wants(node).min(frame.level);
+            frame.promised -= self.overhead(&frame, key) + self.share(&frame, key);
             frame.child = frame.kept.pop().unwrap_or(node.next());
             frame.left -= 1;
             frame.first = false;
@@ -106,6 +109,7 @@ impl<'t> Writer<'t> {
         let room = end - self.chars;
         let fits = !node.open && node.size() <= room;
         match node.shape {
+            NodeShape::Atom if fits && node.is_odd => self.push("null"),
             _ if fits && node.tight => {
                 self.out.push_str(self.tape.raw(index));
                 self.chars += node.size();
@@ -188,7 +192,10 @@ impl<'t> Writer<'t> {
         } else {
             frame.kept = within(&frame, inner.saturating_sub(cost));
             if frame.kept.is_empty() {
-                let first = ranked.as_ref().map_or(self.children(index).next(), |all| all.first().copied());
+                let first = match &ranked {
+                    Some(all) => all.iter().find(|key| !self.is_link(&frame, **key)).or(all.first()).copied(),
+                    None => self.children(index).next(),
+                };
                 frame.kept =
                     first.filter(|first| self.squeeze(&mut frame, *first, inner)).into_iter().collect();
             }
@@ -227,7 +234,9 @@ impl<'t> Writer<'t> {
             return None;
         }
         let mut keys: Vec<usize> = self.children(index).collect();
-        keys.sort_by_cached_key(|key| telling(self.tape.raw(*key), self.tape.node(key + 1)));
+        keys.sort_by_cached_key(|key| {
+            telling(self.tape.raw(*key), self.tape.raw(key + 1), self.tape.node(key + 1))
+        });
         Some(keys)
     }
 
@@ -235,9 +244,12 @@ impl<'t> Writer<'t> {
     fn first_within(&self, frame: &Frame, children: impl Iterator<Item = usize>, room: usize) -> Vec<usize> {
         let (mut used, mut kept) = (0, Vec::new());
         for child in children {
-            let value = self.tape.node(self.value_of(frame, child));
-            used +=
-                usize::from(!kept.is_empty()) + self.key_size(frame, child) + wants(value).min(frame.level);
+            let size = usize::from(!kept.is_empty()) + self.key_size(frame, child) + self.share(frame, child);
+            if self.is_link(frame, child) && (size > room / 2 || self.names_whole(frame, &kept) + size > room)
+            {
+                continue;
+            }
+            used += size;
             if used > room {
                 break;
             }
@@ -245,6 +257,23 @@ impl<'t> Writer<'t> {
         }
         kept.sort_unstable();
         kept
+    }
+
+    /// The room for these children if each has as much as the longest name among them: a link is not worth a cut name.
+    fn names_whole(&self, frame: &Frame, kept: &[usize]) -> usize {
+        const LONGEST: usize = 80;
+        let size = |child: &usize| wants(self.tape.node(self.value_of(frame, *child)));
+        let is_name = |child: &&usize| {
+            let value = self.value_of(frame, **child);
+            telling(self.tape.raw(**child), self.tape.raw(value), self.tape.node(value)) == Telling::Name
+        };
+        let name = kept.iter().filter(is_name).map(size).max().unwrap_or(0).min(LONGEST);
+        let level = name.max(frame.level);
+        let room = |child: &usize| {
+            let share = if self.is_link(frame, *child) { size(child) } else { size(child).min(level) };
+            1 + self.key_size(frame, *child) + share
+        };
+        kept.iter().map(room).sum()
     }
 
     /// If no child can have its share, the first gets all the room, if necessary without a mark. False if it cannot.
@@ -277,7 +306,11 @@ impl<'t> Writer<'t> {
         let (mut fixed, mut wanted) = (0, Vec::with_capacity(frame.kept.len()));
         for (at, child) in frame.kept.iter().enumerate() {
             fixed += usize::from(at > 0) + self.key_size(frame, *child);
-            wanted.push(wants(self.tape.node(self.value_of(frame, *child))));
+            let size = wants(self.tape.node(self.value_of(frame, *child)));
+            match self.is_link(frame, *child) {
+                true => fixed += size,
+                false => wanted.push(size),
+            }
         }
         let room = room.saturating_sub(fixed);
         let used = |level: usize| wanted.iter().map(|size| (*size).min(level)).sum::<usize>();
@@ -292,6 +325,17 @@ impl<'t> Writer<'t> {
         }
         frame.level = low;
         frame.promised = fixed + used(low);
+    }
+
+    /// The room that is reserved for the value of a child.
+    fn share(&self, frame: &Frame, child: usize) -> usize {
+        let size = wants(self.tape.node(self.value_of(frame, child)));
+        if self.is_link(frame, child) { size } else { size.min(frame.level) }
+    }
+
+    /// True for a member that is a link.
+    fn is_link(&self, frame: &Frame, child: usize) -> bool {
+        frame.shape == NodeShape::Object && is_link(self.tape.raw(child + 1))
     }
 
     fn value_of(&self, frame: &Frame, child: usize) -> usize {
@@ -342,7 +386,14 @@ impl<'t> Writer<'t> {
             MoreMark::More(missing) => more(self.language, missing),
             MoreMark::Notice => {
                 let cut = self.total_chars.saturating_sub(kept);
-                notice::notice(self.language, Noun::Characters, false, cut, self.total_chars)
+                match self.total_tokens {
+                    // How many tokens are kept is only known once all is written.
+                    Some(total) => {
+                        let cut = total as u128 * cut as u128 / self.total_chars.max(1) as u128;
+                        notice::notice(self.language, Noun::Tokens, true, cut as usize, total)
+                    }
+                    None => notice::notice(self.language, Noun::Characters, false, cut, self.total_chars),
+                }
             }
         };
         match shape {

@@ -4,7 +4,7 @@
 //! fine: what was not closed is marked `open`.
 
 use super::super::notice::{Language, is_mark, more};
-use super::scan::{Scalar, atom, string};
+use super::scan::{ODD, Scalar, atom, string};
 
 /// One value, or the key of a member. The key of a member comes right before its value.
 pub(super) struct JsonNode {
@@ -21,6 +21,8 @@ pub(super) struct JsonNode {
     next: u32,
     /// The word `null`.
     pub(super) is_null: bool,
+    /// A word of Python for a float that JSON lacks: written as `null`.
+    pub(super) is_odd: bool,
     /// The number of elements or members, and the number that may be written.
     pub(super) children: u32,
     pub(super) keep: u32,
@@ -116,7 +118,7 @@ struct TapeReader<'a> {
     stack: Vec<Level>,
     /// The number of arrays on the stack.
     arrays: usize,
-    /// White space outside strings and omitted hits so far: what a copy would have in excess.
+    /// White space outside strings, omitted hits and words that JSON lacks so far: what a copy may not have.
     loose: usize,
     hits: Option<usize>,
     language: Language,
@@ -269,7 +271,12 @@ impl TapeReader<'_> {
             return Some(None);
         }
         let quote = usize::from(scalar.open && shape == NodeShape::Text);
-        let size = (self.text[self.at..scalar.end].chars().count() + quote) as u32;
+        let is_odd = shape == NodeShape::Atom && ODD.contains(&&self.text[self.at..scalar.end]);
+        self.loose += usize::from(is_odd);
+        let size = match is_odd {
+            true => "null".len() as u32,
+            false => (self.text[self.at..scalar.end].chars().count() + quote) as u32,
+        };
         // After a scalar at the end of the text, only an incomplete escape can follow.
         let after = if scalar.open { self.text.len() } else { scalar.end };
         self.push(shape, scalar, size);
@@ -288,6 +295,7 @@ impl TapeReader<'_> {
             size,
             next,
             is_null: shape == NodeShape::Atom && &self.text[self.at..scalar.end] == "null",
+            is_odd: shape == NodeShape::Atom && ODD.contains(&&self.text[self.at..scalar.end]),
             children: 0,
             keep: 0,
         });
