@@ -48,6 +48,8 @@ pub struct PyParsedCall {
 }
 
 struct RareFields {
+    /// The format of the message of an API that has the call in a field.
+    api: Option<String>,
     source: Option<String>,
     repairs: Vec<&'static str>,
     error: Option<String>,
@@ -60,11 +62,18 @@ impl PyParsedCall {
         self.name.bind(py)
     }
 
-    fn new(call: ParsedCall, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
+    /// The format of the message of an API that has the call in a field.
+    pub fn api(&self) -> Option<&str> {
+        self.rare.as_ref()?.api.as_deref()
+    }
+
+    fn new(call: ParsedCall, api: Option<&str>, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
             call;
-        let is_rare = source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some();
-        let rare = is_rare.then(|| Box::new(RareFields { source, repairs, error, raw }));
+        let is_rare =
+            source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
+        let api = api.map(str::to_owned);
+        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
         let read = arguments.json().and_then(|json| objects.object(json));
         let arguments = match read {
             Some(object) => object,
@@ -78,7 +87,7 @@ impl PyParsedCall {
     fn viewed(call: CallView<'_>, id: &str, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
         let (name, json, span) = match call {
             CallView::Usual { name, arguments, span } => (name, arguments, span),
-            CallView::Other(call) => return Self::new(call, objects),
+            CallView::Other(call) => return Self::new(call, None, objects),
         };
         let arguments = match objects.object(json) {
             Some(object) => object,
@@ -229,8 +238,11 @@ pub fn parse_message(
     });
     let found = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
     let mut objects = JsonObjects::new(py);
-    let calls: PyResult<_> =
-        found.calls.into_iter().map(|call| PyParsedCall::new(call, &mut objects)).collect();
+    let calls: PyResult<_> = found
+        .calls
+        .into_iter()
+        .map(|call| PyParsedCall::new(call, found.format.as_deref(), &mut objects))
+        .collect();
     Ok((calls?, string(py, &found.text)?.unbind(), found.format))
 }
 
@@ -369,7 +381,7 @@ impl PyStreamParser {
         let (new, settled) = self.stream.lock().calls_from(before);
         let mut objects = JsonObjects::new(py);
         for call in new {
-            calls.push(PyParsedCall::new(call, &mut objects)?.into_bound(py));
+            calls.push(PyParsedCall::new(call, None, &mut objects)?.into_bound(py));
         }
         // Another thread may have appended them while the objects were made.
         if known.len() == before {

@@ -141,6 +141,16 @@ pub fn from_vendor_form<'py>(
     name: &Bound<'py, PyString>,
     arguments: Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
+    from_form_of(hub, name, arguments, None)
+}
+
+/// The same for a call in a message of this format, if that is known.
+pub fn from_form_of<'py>(
+    hub: &Bound<'py, PyHub>,
+    name: &Bound<'py, PyString>,
+    arguments: Bound<'py, PyAny>,
+    api: Option<&str>,
+) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
     let py = hub.py();
     hub.get().check_process()?;
     // A string with a lone surrogate is not the name of a tool.
@@ -148,7 +158,7 @@ pub fn from_vendor_form<'py>(
     let known = hub.get().core().registry.load().get(given).is_some();
     let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
     let tool = original.as_deref().unwrap_or(given);
-    let restored = match (hub.get().vendor_forms().of(tool), arguments.cast_exact::<PyDict>()) {
+    let restored = match (hub.get().vendor_forms().of(tool, api), arguments.cast_exact::<PyDict>()) {
         (Some(vendor), Ok(given)) => restored(hub, tool, given, vendor)?,
         _ => None,
     };

@@ -4,20 +4,26 @@ use crate::prompt::vendor::Vendor;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// The tools whose arguments an API sends in another form than the tool takes them, and the vendor for which each was last
-/// declared.
+/// The tools whose arguments an API sends in another form than the tool takes them, and the vendors for which each was
+/// declared, the last one last.
 #[derive(Default)]
-pub struct VendorForms(Mutex<HashMap<String, Vendor>>);
+pub struct VendorForms(Mutex<HashMap<String, Vec<Vendor>>>);
 
 impl VendorForms {
     pub fn declared(&self, tool: String, vendor: Vendor, changed: bool) {
         let mut forms = self.0.lock();
         if changed || forms.contains_key(&tool) {
-            forms.insert(tool, vendor);
+            let known = forms.entry(tool).or_default();
+            known.retain(|one| *one != vendor);
+            known.push(vendor);
         }
     }
 
-    pub fn of(&self, tool: &str) -> Option<Vendor> {
-        self.0.lock().get(tool).copied()
+    /// The form that a call has: the last one that was declared for the API which sent it, or the last one of all.
+    pub fn of(&self, tool: &str, api: Option<&str>) -> Option<Vendor> {
+        let forms = self.0.lock();
+        let known = forms.get(tool)?;
+        let sent = known.iter().rfind(|vendor| api.is_some_and(|api| vendor.is_of(api)));
+        sent.or(known.last()).copied()
     }
 }

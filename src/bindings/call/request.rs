@@ -5,6 +5,7 @@ use crate::bindings::hub::PyHub;
 use crate::bindings::json;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
+use crate::bindings::parse::PyParsedCall;
 use crate::bindings::prompt;
 use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
@@ -23,6 +24,8 @@ pub struct ReadRequest<'py> {
     pub id: Option<String>,
     pub source: Option<String>,
     pub error: Option<String>,
+    /// The format of the message that it was in.
+    api: Option<String>,
 }
 
 /// Where the fields of a request are.
@@ -77,6 +80,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         id,
         source: source.and_then(|source| shown(source.cast::<PyString>().ok()?).ok()),
         error,
+        api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api().map(str::to_owned)),
     })
 }
 
@@ -89,6 +93,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         id: None,
         source: None,
         error: Some(error),
+        api: None,
     };
     let value = match json::from_python(given) {
         Ok(value) => value,
@@ -110,6 +115,7 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         id: Some(call.id).filter(|_| call.id_from_model),
         source: call.source,
         error: call.error,
+        api: None,
     })
 }
 
@@ -142,7 +148,7 @@ impl<'py> ReadRequest<'py> {
         let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
         let read = object_in(&given).filter(|_| coerce);
         let arguments = read.clone().map_or_else(|| given.clone(), Bound::into_any);
-        let (name, arguments) = prompt::from_vendor_form(hub, &self.name, arguments)?;
+        let (name, arguments) = prompt::from_form_of(hub, &self.name, arguments, self.api.as_deref())?;
         self.name = name;
         let is_text = read.is_some_and(|read| !self.are_arguments(hub, arguments.cast().unwrap_or(&read)));
         Ok(if is_text { given } else { arguments })

@@ -22,6 +22,15 @@ impl Vendor {
         }
     }
 
+    /// True if this API has messages of this format, as the parser names them.
+    pub fn is_of(self, format: &str) -> bool {
+        match self {
+            Vendor::OpenAi | Vendor::OpenAiStrict => matches!(format, "openai" | "openai_responses"),
+            Vendor::Anthropic => format == "anthropic",
+            Vendor::Gemini => format == "gemini",
+        }
+    }
+
     /// The name of a parameter for its models.
     pub(super) fn key(self, name: &str) -> String {
         match self {

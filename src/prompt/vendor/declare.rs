@@ -2,7 +2,7 @@
 
 use super::api::Vendor;
 use super::names::{is_vendor_name, vendor_name};
-use super::{gemini, inline, plain, strict};
+use super::{gemini, inline, open, plain, strict};
 use crate::model::Lang;
 use crate::model::ToolSpec;
 use crate::prompt::clean::{line, paragraphs};
@@ -69,7 +69,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (json!({"type": "function", "function": function}), renamed)
         }
         Vendor::OpenAiStrict => {
-            let parameters = strict::closed(tree)?;
+            let parameters = strict::closed(open::gathered(tree))?;
             let function =
                 json!({"name": name, "description": description, "parameters": parameters, "strict": true});
             (json!({"type": "function", "function": function}), true)
@@ -80,6 +80,7 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
             (declared, renamed || has_keys)
         }
         Vendor::Gemini => {
+            let mut tree = open::gathered(tree);
             rename_keys(&mut tree, vendor)?;
             let mut declared = json!({"name": name, "description": description});
             // An object without properties is rejected; a function without parameters omits the field.

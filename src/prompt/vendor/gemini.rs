@@ -80,37 +80,6 @@ fn types_of(map: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// Reads values of any type: Gemini has no type for them, so they are requested as JSON text.
-pub fn read_any(tree: &Value, value: &mut Value) {
-    let map = tree.as_object();
-    match value {
-        Value::String(text) if map.is_none_or(is_any) => {
-            // Models often omit the quotes of a string.
-            if let Ok(read) = serde_json::from_str(text) {
-                *value = read;
-            }
-        }
-        Value::Object(given) => {
-            let properties = map.and_then(|map| map.get("properties")?.as_object());
-            for (name, tree) in properties.into_iter().flatten() {
-                if let Some(inner) = given.get_mut(name) {
-                    read_any(tree, inner);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(tree) = map.and_then(|map| map.get("items")) {
-                items.iter_mut().for_each(|item| read_any(tree, item));
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_any(map: &Map<String, Value>) -> bool {
-    !map.contains_key("const") && !map.contains_key("anyOf") && types_of(map).is_empty()
-}
-
 /// `anyOf` must stand alone, so each of its branches accepts null.
 fn allow_null(made: &mut Value) {
     let Some(map) = made.as_object_mut() else { return };

@@ -15,6 +15,7 @@ mod declare;
 mod gemini;
 mod inline;
 mod names;
+mod open;
 mod plain;
 mod restore;
 mod strict;

@@ -1,20 +1,20 @@
 //! Converts arguments from a vendor's API back to the form of the tool's own schema.
 
 use super::api::Vendor;
-use super::{gemini, inline, names, plain};
+use super::{inline, names, open, plain};
 use crate::prompt::clean::plain;
 use serde_json::{Map, Value};
 
 /// Restores the names of parameters, and drops a null that only means "not given". Parses values that were requested as JSON
-/// text: open objects, and values of any type for Gemini.
+/// text; see [`open`].
 pub fn restore(schema: &Value, arguments: &mut Map<String, Value>, vendor: Vendor) {
     // The tree that the model was shown.
     let Ok(tree) = inline::tree(schema, vendor) else { return };
     let mut given = Value::Object(std::mem::take(arguments));
-    Omitting { strict: vendor == Vendor::OpenAiStrict }.below(&[&tree], &mut given);
-    if vendor == Vendor::Gemini {
-        gemini::read_any(&tree, &mut given);
+    if matches!(vendor, Vendor::OpenAiStrict | Vendor::Gemini) {
+        open::spread(&tree, &mut given);
     }
+    Omitting { vendor }.below(&[&tree], &mut given);
     if let Value::Object(restored) = given {
         *arguments = restored;
     }
@@ -38,15 +38,14 @@ fn rename(objects: &[&Value], given: &mut Map<String, Value>) {
 }
 
 struct Omitting {
-    /// Strict mode requires null for omitted optional values, so a null carries no information.
-    strict: bool,
+    vendor: Vendor,
 }
 
 impl Omitting {
     /// Drops omitted values inside a value of one of these schemas, and parses JSON text.
     fn below(&self, schemas: &[&Value], value: &mut Value) {
         if let Value::String(text) = value
-            && let Some(read) = read_open(schemas, text)
+            && let Some(read) = open::read(&branches(schemas), text, self.vendor)
         {
             *value = read;
         }
@@ -125,24 +124,10 @@ impl Omitting {
             (Some(Value::Array(types)), _) => types.iter().any(|one| one == "null"),
             (Some(one), _) => one == "null",
             (None, Some(Value::Array(union))) => union.iter().any(|one| self.takes_null(one)),
-            (None, _) => !self.strict,
+            // Strict mode requires null for omitted optional values, so a null carries no information.
+            (None, _) => self.vendor != Vendor::OpenAiStrict,
         }
     }
-}
-
-/// Parses a value that was requested as JSON text, such as an open object. A value that may be a string stays.
-fn read_open(schemas: &[&Value], text: &str) -> Option<Value> {
-    let schemas = branches(schemas);
-    let is_complex = |schema: &&Value| match schema.get("type") {
-        Some(Value::Array(types)) => {
-            types.iter().all(|one| one == "object" || one == "array" || one == "null")
-        }
-        one => one.is_some_and(|one| one == "object" || one == "array" || one == "null"),
-    };
-    if schemas.is_empty() || !schemas.iter().all(is_complex) {
-        return None;
-    }
-    serde_json::from_str(text).ok().filter(|read: &Value| read.is_object() || read.is_array())
 }
 
 /// The schemas, with unions replaced by their branches.

@@ -3,6 +3,8 @@
 
 use super::inline::gather_in_object;
 use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
+use crate::model::Lang;
+use crate::prompt::types;
 use serde_json::{Map, Value, json};
 
 const DEEPEST: usize = 10;
@@ -23,6 +25,8 @@ const KEPT_FOR: [(&str, &[&str]); 9] = [
     ("format", &["string"]),
     ("pattern", &["string"]),
 ];
+/// How to give a value of any type that is no scalar.
+const OTHERS: &str = "an object or a list as JSON text";
 const NUMBERS: [&str; 2] = ["number", "integer"];
 
 /// A tree in strict form.
@@ -78,7 +82,14 @@ impl Closing {
         }
         let complex = |name: &String| name == "object" || name == "array";
         match types.as_slice() {
-            [] => Ok(Value::Object(self.scalar(map, json!(["string", "number", "boolean", "null"])))),
+            [] => {
+                let has_options = map.contains_key("enum");
+                let mut map = self.scalar(map, json!(["string", "number", "boolean", "null"]));
+                if !has_options {
+                    add_words(&mut map, OTHERS);
+                }
+                Ok(Value::Object(map))
+            }
             [one] => {
                 let one = one.clone();
                 self.typed(map, &one, depth).map(Value::Object)
@@ -186,7 +197,7 @@ impl Closing {
 }
 
 fn anything() -> Value {
-    json!({"type": ["string", "number", "boolean", "null"]})
+    json!({"type": ["string", "number", "boolean", "null"], "description": OTHERS})
 }
 
 fn as_text(mut map: Map<String, Value>, words: &str) -> Map<String, Value> {
@@ -194,6 +205,9 @@ fn as_text(mut map: Map<String, Value>, words: &str) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("type".into(), json!("string"));
     out.extend(description.map(|text| ("description".to_owned(), text)));
+    if let Some(Value::Array(options)) = map.remove("enum") {
+        add_words(&mut out, &types::options_in_words(&options, Lang::En));
+    }
     add_words(&mut out, words);
     out
 }

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+
 import toolhub
 from toolhub import StreamParser, ToolHub, parse
 
@@ -54,7 +55,10 @@ OF_OTHERS: list[Any] = [
     [TOOL_USE, RESULT],
     [OPENAI, DONE],
     {"role": "assistant", "content": [TOOL_USE, RESULT, {"type": "text", "text": "Done."}]},
-    {"role": "assistant", "content": [{"type": "mcp_tool_result", "content": [{"type": "text", "text": SAID}]}]},
+    {
+        "role": "assistant",
+        "content": [{"type": "mcp_tool_result", "content": [{"type": "text", "text": SAID}]}],
+    },
     {"output": [{"type": "mcp_call", "name": "delete_all", "arguments": '{"path": "/"}', "output": SAID}]},
 ]
 
@@ -250,7 +254,11 @@ def test_the_input_of_a_custom_tool_may_go_on() -> None:
 def test_calls_before_the_cut_are_made() -> None:
     answer = {"role": "assistant", "stop_reason": "max_tokens", "content": [TOOL_USE, ROWS_USE]}
     assert [call.error for call in parse(answer).calls] == [None, CUT_ANSWER]
-    said = {"role": "assistant", "stop_reason": "max_tokens", "content": [TOOL_USE, {"type": "text", "text": "And"}]}
+    said = {
+        "role": "assistant",
+        "stop_reason": "max_tokens",
+        "content": [TOOL_USE, {"type": "text", "text": "And"}],
+    }
     assert [call.error for call in parse(said).calls] == [None]
     # Here the end of the arguments is seen.
     assert [call.error for call in parse(chat('{"table": "users"}')).calls] == [None]
@@ -258,7 +266,7 @@ def test_calls_before_the_cut_are_made() -> None:
 
 def test_of_several_alternatives_the_first_one_counts() -> None:
     def choice(index: int) -> dict[str, Any]:
-        return {**chat('{"n": %d}' % index, "tool_calls", content=f"{index}.")["choices"][0], "index": index}
+        return {**chat(json.dumps({"n": index}), "tool_calls", content=f"{index}.")["choices"][0], "index": index}
 
     found = parse({"choices": [choice(0), choice(1)]})
     assert ([call.arguments for call in found.calls], found.text) == ([{"n": 0}], "0.")

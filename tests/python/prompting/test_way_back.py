@@ -208,14 +208,17 @@ async def test_a_null_of_any_type_is_a_value_unless_strict_mode_demands_it() -> 
     def show(must: Any, may: Any = 5) -> Any:
         return [must, may]
 
-    given = message("show", {"must": None, "may": None})
-    for declare, expected in (
-        (hub.as_openai, [None, None]),
-        (lambda: hub.as_openai(strict=True), [None, 5]),
-        (hub.as_anthropic, [None, None]),
+    given = {"must": None, "may": None}
+    block = {"type": "tool_use", "id": "t", "name": "show", "input": given}
+    for declare, said, expected in (
+        (hub.as_openai, message("show", given), [None, None]),
+        (lambda: hub.as_openai(strict=True), message("show", given), [None, 5]),
+        (hub.as_anthropic, {"role": "assistant", "content": [block]}, [None, None]),
+        # Each API was shown its own form.
+        (list[Any], message("show", given), [None, 5]),
     ):
         declare()
-        assert (await hub.run(given)).results[0].result == expected
+        assert (await hub.run(said)).results[0].result == expected
 
 
 async def test_parameters_get_their_names_back() -> None:
