@@ -266,7 +266,10 @@ def test_calls_before_the_cut_are_made() -> None:
 
 def test_of_several_alternatives_the_first_one_counts() -> None:
     def choice(index: int) -> dict[str, Any]:
-        return {**chat(json.dumps({"n": index}), "tool_calls", content=f"{index}.")["choices"][0], "index": index}
+        return {
+            **chat(json.dumps({"n": index}), "tool_calls", content=f"{index}.")["choices"][0],
+            "index": index,
+        }
 
     found = parse({"choices": [choice(0), choice(1)]})
     assert ([call.arguments for call in found.calls], found.text) == ([{"n": 0}], "0.")
