@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::draft::{self, Draft};
+use super::draft::Draft;
 use super::json_calls::{self, CallShape};
 use super::keys::ARGUMENT_KEYS;
 use super::repair::{Repairs, SyntaxRepair};
@@ -250,13 +250,8 @@ impl<'a> ApiMessage<'a> {
         // Structures and text for arguments are the API's own form.
         let own = [SyntaxRepair::NestedShape, SyntaxRepair::ArgumentsAsString];
         let drafts = drafts.into_iter().flatten().map(|draft| {
-            let was_repaired = draft.error.is_none() && draft.repairs.has(SyntaxRepair::MissingBrackets);
-            match was_repaired && json.is_some_and(draft::lacks_end) {
-                true => {
-                    Draft { id: draft.id, source: draft.source, ..Draft::failed(&draft.name, draft::CUT) }
-                }
-                false => Draft { repairs: draft.repairs.without(&own), ..draft },
-            }
+            let draft = draft.unless_cut(json);
+            Draft { repairs: draft.repairs.without(&own), ..draft }
         });
         self.add(drafts, given);
         self.last = Some(LastCall { given, is_closed: json.is_some_and(|json| !json.trim().is_empty()) });
@@ -270,7 +265,7 @@ fn is_hosted(kind: &str) -> bool {
 }
 
 /// The arguments of a call that are a text.
-fn arguments_text(call: &Map<String, Value>) -> Option<&str> {
+pub(super) fn arguments_text(call: &Map<String, Value>) -> Option<&str> {
     let call = call.get("function").and_then(Value::as_object).unwrap_or(call);
     ARGUMENT_KEYS.iter().find_map(|key| call.get(*key))?.as_str()
 }

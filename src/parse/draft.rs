@@ -42,6 +42,18 @@ impl Draft {
         draft
     }
 
+    /// The same call, or an error if its arguments were completed: an API, unlike an end tag, does not show that the model had
+    /// said all. `json` are the arguments as they came, if they came as text.
+    pub fn unless_cut(self, json: Option<&str>) -> Self {
+        let lacks_end =
+            |json: &str| lenient::read(json.trim(), Notation::Json, MissingClosers::NONE).is_err();
+        let was_repaired = self.error.is_none() && self.repairs.has(SyntaxRepair::MissingBrackets);
+        match was_repaired && json.is_some_and(lacks_end) {
+            true => Self { id: self.id, source: self.source, ..Self::failed(&self.name, CUT) },
+            false => self,
+        }
+    }
+
     /// Takes arguments that are JSON inside a string.
     fn take_text(&mut self, text: &str) {
         if text.trim().is_empty() {
@@ -66,11 +78,6 @@ impl Draft {
             _ => self.error = Some(not_an_object("a text")),
         }
     }
-}
-
-/// True if the JSON of arguments ends before its outermost bracket is closed.
-pub(super) fn lacks_end(json: &str) -> bool {
-    lenient::read(json.trim(), Notation::Json, MissingClosers::NONE).is_err()
 }
 
 fn not_an_object(kind: &str) -> String {

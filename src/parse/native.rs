@@ -48,7 +48,10 @@ pub fn message_text(value: &Value) -> Option<String> {
 
 /// The calls in an object that stands for calls and for nothing else, in any shape that models and APIs give them.
 pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
+    let json = value.as_object().and_then(api_message::arguments_text).map(str::to_owned);
     let drafts = json_calls::calls(value, Repairs::default(), CallShape::Marked, &*options.tools);
+    let drafts =
+        drafts.map(|drafts| drafts.into_iter().map(|draft| draft.unless_cut(json.as_deref())).collect());
     let input = InputBuffer::default();
     input.emit(drafts.unwrap_or_default(), 0, "openai");
     input.take_calls()

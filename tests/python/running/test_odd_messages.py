@@ -130,14 +130,25 @@ def test_an_integer_is_never_rounded(text: str, value: int) -> None:
         assert RAN.pop() == {"a": number}
 
 
-@pytest.mark.parametrize("cut", ['{"a": 1', '{"a": [1, {"b": 2', '{"a": "x"', '{"a": 1,}', "{'a': 1}"])
-def test_arguments_are_repaired_alike_for_every_api(cut: str) -> None:
-    tagged = parse(f'<tool_call>{{"name": "get_any", "arguments": {cut}</tool_call>').calls[0]
+@pytest.mark.parametrize("odd", ['{"a": [1, {"b": 2]}', '{"a": 1,}', "{'a': 1}"])
+def test_arguments_are_repaired_alike_for_every_api(odd: str) -> None:
+    tagged = parse(f'<tool_call>{{"name": "get_any", "arguments": {odd}</tool_call>').calls[0]
     assert tagged.error is None
-    for message in api_messages(cut):
+    for message in api_messages(odd):
         (call,) = parse(message).calls
         assert (call.error, call.arguments) == (None, tagged.arguments), message
         assert call.repairs
+
+
+@pytest.mark.parametrize("cut", ['{"a": 1', '{"a": [1, {"b": 2', '{"a": "x"'])
+def test_arguments_without_their_end_are_refused_alike_for_every_api(cut: str) -> None:
+    # Before an end tag, the model had said all.
+    assert parse(f'<tool_call>{{"name": "get_any", "arguments": {cut}</tool_call>').calls[0].error is None
+    for message in api_messages(cut):
+        assert parse(message).calls[0].error
+    request = {"id": "7", "type": "function", "function": {"name": "get_any", "arguments": cut}}
+    RAN.clear()
+    assert (asyncio.run(HUB.dispatch(request)).success, RAN) == (False, [])
     # A text that ends inside a string may have gone on.
     for message in api_messages('{"a": "x'):
         assert parse(message).calls[0].error
