@@ -34,7 +34,7 @@ const NAME: [&str; 14] = [
     "主题",
 ];
 /// Names of members that say what an object is about.
-const CONTENT: [&str; 24] = [
+const CONTENT: [&str; 25] = [
     "text",
     "url",
     "content",
@@ -59,6 +59,7 @@ const CONTENT: [&str; 24] = [
     "链接",
     "网址",
     "消息",
+    "错误",
 ];
 /// Words in names of links to pictures, which a reader of a text cannot see.
 const PICTURE: [&str; 10] =
