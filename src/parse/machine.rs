@@ -2,9 +2,9 @@
 
 use super::context::ReadContext;
 use super::input::BlockSummary;
-use super::marker::{Opening, ReadOutcome};
+use super::marker::{LinePlace, Opening, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
-use super::read::common;
+use super::read::{common, quoted};
 use super::reasoning::{self, ReasoningMode};
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
@@ -66,14 +66,17 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
 /// Lets the readers of a marker try, and returns the position to go on from.
 async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerEntry) -> usize {
     let opening = Opening { start: at, after: at + entry.text.len() };
+    let calls = cx.input.begin_block(at);
     for marker in
         entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
     {
         if let Some(to) = marker.quick.and_then(|quick| quick(cx, opening)) {
+            if let Some(after) = quoted::passed(cx, opening, to, false).await {
+                return after;
+            }
             cx.set_strong();
             return to;
         }
-        let calls = cx.input.count_calls();
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,
@@ -81,6 +84,10 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
                 let block = cx.input.end_block(to, calls);
                 if !block.has_calls {
                     return to;
+                }
+                if let Some(after) = quoted::passed(cx, opening, to, block.has_failed).await {
+                    cx.recall_strength();
+                    return after;
                 }
                 let again = (!marker.weak).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, block, again) {
@@ -128,7 +135,8 @@ async fn next_opening(
     let mut next = from;
     cx.input
         .wait_releasing(true, |view, before| {
-            next = next.max(view.base);
+            // What has passed in the meantime is text.
+            next = next.max(before.head);
             loop {
                 let rest = view.from(next);
                 let Some(skipped) = openings.may_begin(rest) else {
@@ -140,7 +148,12 @@ async fn next_opening(
                 let begins_line = before.begins_line(&view, next);
                 for entry in openings.at(rest) {
                     let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
-                    if differs || (entry.weak && strong) || (entry.at_line && !begins_line) {
+                    let fits = match entry.place {
+                        LinePlace::Anywhere => true,
+                        LinePlace::Start => begins_line,
+                        LinePlace::Indented => !begins_line && before.indent(&view, next).is_some(),
+                    };
+                    if differs || (entry.weak && strong) || !fits {
                         continue;
                     }
                     if rest.starts_with(entry.text.as_bytes()) {

@@ -15,8 +15,8 @@
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
-//! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`) and code in
-//! fences of a programming language are text. Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`), code in
+//! fences of a programming language and comments are text, and so is a call that is only quoted (`quote`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
 //! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`hold`) until the
@@ -62,6 +62,7 @@ mod options;
 mod parsed;
 mod plain_json;
 mod python;
+mod quote;
 mod read;
 mod reasoning;
 mod reasoning_tags;

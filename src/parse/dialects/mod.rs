@@ -132,6 +132,9 @@ pub(super) use document::NAME as DOCUMENT_NAME;
 pub(super) const COMMON: &[Marker] = &[
     Marker::new("```", common::code).at_line(),
     Marker::new("~~~", common::code).at_line(),
+    Marker::new("```", common::code).indented(),
+    Marker::new("~~~", common::code).indented(),
+    Marker::new("<!--", common::comment),
     Marker::new("<|eom_id|>", common::leftover),
     Marker::new("<|eot_id|>", common::leftover),
     Marker::new("<|eot|>", common::leftover),

@@ -133,23 +133,53 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let close = format!("\n{}", cx.input.slice(opening.start, opening.after));
-        let Some((line_end, _)) = cx.input.find(opening.after, &["\n", "`"]).await else {
+        let mark = cx.input.slice(opening.start, opening.after);
+        let after = run_end(cx, opening.after, &mark).await;
+        let indent = cx.input.indent(opening.start).unwrap_or(0);
+        let Some((line_end, _)) = cx.input.find(after, &["\n", "`"]).await else {
             return ReadOutcome::No;
         };
-        let language = cx.input.slice(opening.after, line_end);
+        let language = cx.input.slice(after, line_end);
         let language = language.trim();
         // Tags and sentences are no language: these backticks end a fence whose start is missing.
         if language.contains(['<', '{', '[', ' '])
             && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
         {
-            return ReadOutcome::Text(opening.after);
+            return ReadOutcome::Text(after);
         }
         if holds_data(language) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
-        match cx.input.text_until(line_end, &[&close]).await {
-            Some((at, _)) => ReadOutcome::Text(at + 4),
+        // A fence in a list may be closed with a little more of an indent.
+        let farthest = if indent == 0 { 0 } else { indent + 3 };
+        let mut from = line_end;
+        while let Some((at, _)) = cx.input.text_until(from, &[&mark]).await {
+            from = run_end(cx, at, &mark).await;
+            let is_near = cx.input.indent(at).is_some_and(|indent| indent <= farthest);
+            if is_near && from - at >= after - opening.start {
+                return ReadOutcome::Text(from);
+            }
+        }
+        ReadOutcome::Text(cx.input.end_so_far())
+    })
+}
+
+/// The end of a run of the character that the mark of a fence consists of.
+async fn run_end(cx: &ReadContext, at: usize, mark: &str) -> usize {
+    cx.input.skip(at, |byte| mark.as_bytes().first() == Some(&byte)).await
+}
+
+/// A comment is text, whatever it quotes. In the middle of a line it does not go beyond its paragraph.
+pub fn comment(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if cx.input.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte)) {
+            return ReadOutcome::No;
+        }
+        let ends = ["-->", "\n\n"];
+        let ends = if cx.input.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
+        // `<!-->` is a comment, too.
+        match cx.input.text_until(opening.start + "<!".len(), ends).await {
+            Some((at, index)) => ReadOutcome::Text(at + ends[index].len()),
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }
     })
