@@ -52,6 +52,38 @@ pub(super) const RESULT_KEYS: &[&str] = &[
     "functionResponse",
 ];
 
+/// Keys that tell how a call went. An object that has one beside a name is a record of a call that was made.
+const RECORD_KEYS: &[&str] = &[
+    "result",
+    "results",
+    "output",
+    "response",
+    "observation",
+    "success",
+    "succeeded",
+    "error",
+    "exit_code",
+    "duration",
+    "duration_ms",
+    "elapsed",
+    "elapsed_ms",
+    "started_at",
+    "finished_at",
+    "completed_at",
+];
+
+/// True if an object with these keys tells how a call went. A call of an API may have a `status`: its `type` tells it apart.
+pub(super) fn is_record<'a>(mut keys: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let is_typed = keys.clone().any(|key| key == "type");
+    keys.any(|key| RECORD_KEYS.contains(&key) || (key == "status" && !is_typed))
+}
+
+/// True if the value of this key in other JSON may be a call, so that it is looked for inside of an object that is broken.
+pub(super) fn holds_call(key: &str) -> bool {
+    let is_arguments = ARGUMENT_KEYS.contains(&key) && key != "params";
+    is_arguments || [LIST_KEYS, INNER_KEYS, NAME_KEYS].iter().any(|keys| keys.contains(&key))
+}
+
 /// True if strict JSON contains a string that the lenient reader would take for `"arguments {`.
 pub(super) fn has_swallowed_brace(json: &[u8]) -> bool {
     memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {

@@ -1,6 +1,7 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
 use crate::parse::context::ReadContext;
+use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::reasoning;
 use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
@@ -104,7 +105,32 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
     cx.input.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
-/// True if a mark is in quotes.
+/// True if words stand on the same line before a mark, and words right behind it.
+pub async fn is_in_sentence(cx: &ReadContext, opening: Opening) -> bool {
+    let has_words = |line: &[u8]| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+    if !cx.input.with_line_before(opening.start, has_words) {
+        return false;
+    }
+    let next = cx.input.skip(opening.after, |byte| matches!(byte, b' ' | b'\t')).await;
+    let first = cx.input.byte(next).await;
+    first.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"*_.,;:!?)".contains(&byte) || byte >= 0x80)
+}
+
+/// True if what looks like calls without a mark is a word of a sentence: "The points are [Point(x=1)]." Calls of tools that are
+/// known, or in a format that was asked for, are no data.
+pub async fn is_data(cx: &ReadContext, at: usize, end: usize, drafts: &[Draft]) -> bool {
+    let is_known = |draft: &Draft| cx.tools.parameters(&draft.name).is_some();
+    let follows_word =
+        |line: &[u8]| String::from_utf8_lossy(line).trim_end().ends_with(char::is_alphanumeric);
+    if cx.asked.is_some() || drafts.iter().any(is_known) || !cx.input.with_line_before(at, follows_word) {
+        return false;
+    }
+    let next = cx.input.skip(end, |byte| matches!(byte, b' ' | b'\t')).await;
+    let first = cx.input.byte(next).await;
+    first.is_some_and(|byte| byte.is_ascii_lowercase() || b".,;:!?)".contains(&byte) || byte >= 0x80)
+}
+
+/// True if a mark stands in quotes.
 pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
     let before = cx.input.byte_before(opening.start);
     matches!(before, Some(b'`' | b'"' | b'\'' | b'('))
