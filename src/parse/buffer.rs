@@ -90,7 +90,7 @@ impl BufferState {
     }
 
     /// The quotation that is open at `at`.
-    fn quote_before(&self, at: usize) -> Option<OpenQuote> {
+    pub fn quote_before(&self, at: usize) -> Option<OpenQuote> {
         let (line, begins) = self.line_before(at);
         OpenQuote::before(line, begins)
     }

@@ -138,10 +138,14 @@ impl InputBuffer {
         self.0.lock().calls.len()
     }
 
-    /// Drops everything up to `to`, where a block ends, and tells what its calls are like: those from this index on.
+    /// Drops everything up to `to`, where a block ends that has begun with [`begin_block`](Self::begin_block), and tells what its calls are like: those from this index on.
     pub fn end_block(&self, to: usize, from: usize) -> BlockSummary {
         let inner = &mut *self.0.lock();
-        inner.advance(to);
+        // A mark without a call is dropped, but not out of a quotation.
+        match inner.opening.take() {
+            Some(at) if inner.calls.len() == from && inner.quote_before(at).is_some() => inner.release(to),
+            _ => inner.advance(to),
+        }
         let calls = inner.calls.get(from..).unwrap_or_default();
         BlockSummary {
             has_calls: !calls.is_empty(),

@@ -70,9 +70,10 @@ impl OpenQuote {
             Self::Block => Some((0, 0)),
             Self::Code { run, .. } => runs(rest).find(|(from, to)| to - from == run),
             Self::Marks { close, is_tight, .. } => {
-                let found = memchr::memmem::find(rest, close.as_bytes())?;
+                let from = if is_tight { end_tags(rest) } else { 0 };
+                let found = from + memchr::memmem::find(&rest[from..], close.as_bytes())?;
                 // `"<call>."`: the end of the sentence may stand before the mark.
-                let is_near = rest[..found].iter().all(|byte| b".,;:!?'\"".contains(byte));
+                let is_near = rest[from..found].iter().all(|byte| b".,;:!?'\"".contains(byte));
                 (!is_tight || is_near).then_some((found, found + close.len()))
             }
         }
@@ -122,8 +123,9 @@ fn code_before(line: &[u8]) -> Result<(usize, usize), usize> {
 /// The mark that closes what is open at the end of the line, the start of the mark that opened it, and whether that one stands
 /// right before the end.
 fn marks_before(line: &[u8], plain: usize) -> Option<(&'static str, usize, bool)> {
-    let last = line.len().checked_sub(1)?;
-    match line[last] {
+    let tokens = before_tokens(line);
+    let last = tokens.len().checked_sub(1)?;
+    match tokens[last] {
         b'"' => return Some(("\"", last, true)),
         b'\'' => return Some(("'", last, true)),
         _ => {}
@@ -132,11 +134,38 @@ fn marks_before(line: &[u8], plain: usize) -> Option<(&'static str, usize, bool)
         if let Some(found) = memchr::memmem::rfind(line, open.as_bytes()) {
             let after = found + open.len();
             if memchr::memmem::find(&line[after..], close.as_bytes()).is_none() {
-                return Some((close, found, after == line.len()));
+                return Some((close, found, after == tokens.len()));
             }
         }
     }
     double_before(line, plain).map(|start| ("\"", start, false))
+}
+
+/// The length of the end tags that a line begins with: they belong to the call before them.
+fn end_tags(line: &[u8]) -> usize {
+    let mut length = 0;
+    while line[length..].starts_with(b"</")
+        && let Some(end) = memchr::memchr(b'>', &line[length..])
+    {
+        length += end + 1;
+    }
+    length
+}
+
+/// The part of a line before the tokens of a chat template at its end, such as `<|message|>`, and a word between them: they
+/// belong to the call.
+fn before_tokens(line: &[u8]) -> &[u8] {
+    let mut line = line;
+    loop {
+        let word =
+            line.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let token =
+            line[..line.len() - word].strip_suffix(b"|>").and_then(|line| memchr::memrchr(b'<', line));
+        match token {
+            Some(token) => line = &line[..token],
+            None => return line,
+        }
+    }
 }
 
 /// The start of a quotation in `"` with more words before the call. An inch or a broken string opens none: the mark stands
@@ -147,7 +176,9 @@ fn double_before(line: &[u8], plain: usize) -> Option<usize> {
         let begins_word = || {
             let before = at.checked_sub(1).map(|before| line[before]);
             before.is_none_or(|byte| byte.is_ascii_whitespace() || byte == b'(')
-                && line.get(at + 1).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80)
+                && line
+                    .get(at + 1)
+                    .is_some_and(|byte| !byte.is_ascii_whitespace() && !b".,;:!?)".contains(byte))
         };
         open = match open {
             Some(_) => None,

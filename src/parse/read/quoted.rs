@@ -33,24 +33,34 @@ async fn behind(cx: &ReadContext, to: usize, quote: OpenQuote) -> QuoteEnd {
     if quote == OpenQuote::Block {
         return QuoteEnd::At(to);
     }
-    let rest = cx.input.rest_of_line(to).await;
-    let Some((from, end)) = quote.closing(&rest) else { return QuoteEnd::None };
     let is_blank = |text: &[u8]| text.trim_ascii().is_empty();
+    let mut at = to;
+    let mut rest = cx.input.rest_of_line(at).await;
+    // The end tag of a call may end its line: then the mark is on the next one.
+    if is_blank(&rest) {
+        at = cx.input.skip(line_end(cx, at + rest.len()).await, |byte| matches!(byte, b' ' | b'\t')).await;
+        rest = cx.input.rest_of_line(at).await;
+    }
+    let Some((from, end)) = quote.closing(&rest) else { return QuoteEnd::None };
     let is_all = quote.is_first() && is_blank(&rest[..from]) && is_blank(&rest[end..]);
-    match is_all && ends_paragraph(cx, to + rest.len()).await {
+    match is_all && ends_paragraph(cx, at + rest.len()).await {
         true => QuoteEnd::Alone,
-        false => QuoteEnd::At(to + end),
+        false => QuoteEnd::At(at + end),
+    }
+}
+
+/// The position after the line end at `at`, if there is one.
+async fn line_end(cx: &ReadContext, at: usize) -> usize {
+    match cx.input.literal(at, &["\r\n", "\n", "\r"]).await {
+        Some(0) => at + 2,
+        Some(_) => at + 1,
+        None => at,
     }
 }
 
 /// True if an empty line or the end of the text follows the line that ends at `at`.
 async fn ends_paragraph(cx: &ReadContext, at: usize) -> bool {
-    let next = match cx.input.literal(at, &["\r\n", "\n", "\r"]).await {
-        Some(0) => at + 2,
-        Some(_) => at + 1,
-        None => at,
-    };
-    let first = cx.input.skip(next, |byte| matches!(byte, b' ' | b'\t')).await;
+    let first = cx.input.skip(line_end(cx, at).await, |byte| matches!(byte, b' ' | b'\t')).await;
     matches!(cx.input.byte(first).await, None | Some(b'\n' | b'\r'))
 }
 
