@@ -393,14 +393,15 @@ impl InputBuffer {
         inner.emit(drafts, raw.as_deref(), to, format);
     }
 
-    /// Calls `look` once with the text from `at` on. If it returns a whole call that needs no repair, adds that call and returns
-    /// the position after it.
+    /// Calls `look` once with the text from `at` on, behind the opening of a block. If it returns a whole call that needs no repair,
+    /// adds that call, and returns the position after it and whether it may be only quoted.
     pub fn take(
         &self,
+        opening: usize,
         at: usize,
         format: &'static str,
         look: impl FnOnce(&str) -> Option<(FastCall<'_>, usize)>,
-    ) -> Option<usize> {
+    ) -> Option<(usize, bool)> {
         let inner = &mut *self.0.lock();
         let (call, length) = look(inner.between(at, inner.view().end()))?;
         if call.id().is_some_and(|id| inner.is_used(id)) {
@@ -408,13 +409,14 @@ impl InputBuffer {
         }
         let places = if inner.can_place() { call.places() } else { None };
         let draft = if places.is_some() { None } else { Some(call.draft(Repairs::default())?) };
+        inner.opening = Some(opening);
         let span = inner.begin_calls(at + length);
         inner.format.get_or_insert(format);
         places
             .into_iter()
             .for_each(|places| inner.push(FoundCall::Placed(PlacedCall::new(places, at, span))));
         draft.into_iter().for_each(|draft| inner.add(draft, span, None));
-        Some(at + length)
+        Some((at + length, inner.hold.quoted.is_some()))
     }
 
     /// Extends the last call, and those that share its span, to `to`.

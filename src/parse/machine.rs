@@ -2,7 +2,7 @@
 
 use super::context::ReadContext;
 use super::input::BlockSummary;
-use super::marker::{LinePlace, Opening, ReadOutcome};
+use super::marker::{LinePlace, Opening, QuickRead, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
 use super::read::{common, quoted};
 use super::reasoning::{self, ReasoningMode};
@@ -66,17 +66,17 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
 /// Lets the readers of a marker try, and returns the position to go on from.
 async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerEntry) -> usize {
     let opening = Opening { start: at, after: at + entry.text.len() };
-    let calls = cx.input.begin_block(at);
     for marker in
         entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
     {
-        if let Some(to) = marker.quick.and_then(|quick| quick(cx, opening)) {
-            if let Some(after) = quoted::passed(cx, opening, to, false).await {
+        if let Some(QuickRead { to, may_be_quoted }) = marker.quick.and_then(|quick| quick(cx, opening)) {
+            if may_be_quoted && let Some(after) = quoted::passed(cx, opening, to, false).await {
                 return after;
             }
             cx.set_strong();
             return to;
         }
+        let calls = cx.input.begin_block(at);
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,

@@ -80,6 +80,14 @@ pub(super) enum ReadOutcome {
 }
 
 pub(super) type ReadFuture<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
-/// Adds the call behind a marker if it needs no repair, and returns the position after it; or leaves it to the reader.
-pub(super) type QuickFn = fn(&ReadContext, Opening) -> Option<usize>;
+/// Adds the call behind a marker if it needs no repair; or leaves it to the reader.
+pub(super) type QuickFn = fn(&ReadContext, Opening) -> Option<QuickRead>;
+
+/// A call that was read without a future.
+pub(super) struct QuickRead {
+    /// The position after it.
+    pub to: usize,
+    /// It may be only quoted, and is held back.
+    pub may_be_quoted: bool,
+}
 pub(super) type ReadFn = for<'a> fn(&'a ReadContext, Opening) -> ReadFuture<'a>;
