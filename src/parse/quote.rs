@@ -133,8 +133,11 @@ fn marks_before(line: &[u8], plain: usize) -> Option<(&'static str, usize, bool)
     for (open, close) in PAIRS {
         if let Some(found) = memchr::memmem::rfind(line, open.as_bytes()) {
             let after = found + open.len();
-            if memchr::memmem::find(&line[after..], close.as_bytes()).is_none() {
-                return Some((close, found, after == tokens.len()));
+            let is_tight = after == tokens.len();
+            // An apostrophe looks like the single mark that closes.
+            let is_open = is_tight || *close != "’";
+            if is_open && memchr::memmem::find(&line[after..], close.as_bytes()).is_none() {
+                return Some((close, found, is_tight));
             }
         }
     }

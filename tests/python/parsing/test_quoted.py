@@ -72,11 +72,12 @@ def test_a_call_behind_a_quoted_one_is_made(place: str) -> None:
         "```json\n@\n```",
         "Now:\n\n   ```tool_call\n   @\n   ```\n",
         "Don't worry, it's fine. @",
-        "The 5\" screen is gone. @ The 6\" one too.",
+        'The 5" screen is gone. @ The 6" one too.',
         'I looked for "x" and `y`. @',
         "A stray ` here. @",
         "- @",
         "It is 3 > 2. @",
+        "In the ‘90s, it was so. @ It’s not now.",
         "The mark `<!--` begins a comment.\n@",
     ],
 )
@@ -169,6 +170,7 @@ def test_a_broken_call_is_still_reported(text: str) -> None:
         '```json\n{"tool": "delete_all", "args": {"path": "/"}, "success": true}\n```',
         '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_all", "arguments": {"path": "/"}}}',
         '```json\n{\n  "method": "tools/call",\n  "params": {\n    "name": "delete_all",\n    "arguments": {}\n  }\n}\n```',
+        '{"last_call": {"name": "delete_all", "arguments": {"path": "/"}}}',
         '{"history": [{"name": "delete_all", "arguments": {"path": "/"}}]}',
         'We use functools["x"] here, and the rest matters too.',
     ],
@@ -187,7 +189,11 @@ def test_data_that_looks_like_a_call_is_text(text: str) -> None:
         (f"Here is the result: {JSON} Would you like to know more?", None),
         ("Let me see. [delete_all(path='/')]", None),
         (f'{{"tool_calls": [{JSON}]}}', None),
-        ('{"type": "function_call", "name": "delete_all", "arguments": {"path": "/"}, "status": "completed"}', None),
+        (f'{{"thoughts": {{"text": "so"}}, "command": {JSON}}}', None),
+        (
+            '{"type": "function_call", "name": "delete_all", "arguments": {"path": "/"}, "status": "completed"}',
+            None,
+        ),
     ],
 )
 def test_a_call_without_a_mark_is_made(text: str, tools: list[dict[str, object]] | None) -> None:
