@@ -108,10 +108,10 @@ impl InputBuffer {
         self.0.lock().text().len()
     }
 
-    /// Begins a block, which may be only quoted, and returns the number of calls before it.
-    pub fn begin_block(&self, at: usize) -> usize {
+    /// Begins a block, which may be only quoted if its opening is given, and returns the number of calls before it.
+    pub fn begin_block(&self, opening: Option<usize>) -> usize {
         let inner = &mut *self.0.lock();
-        inner.opening = Some(at);
+        inner.opening = opening;
         inner.calls.len()
     }
 

@@ -76,7 +76,7 @@ async fn block(cx: &ReadContext, openings: &Openings, at: usize, entry: &MarkerE
             cx.set_strong();
             return to;
         }
-        let calls = cx.input.begin_block(at);
+        let calls = cx.input.begin_block(openings.minds_quotes().then_some(at));
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,

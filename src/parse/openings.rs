@@ -142,6 +142,11 @@ impl Openings {
         self.asked.is_none()
     }
 
+    /// True if a quotation shows that nothing was meant. An answer that is asked for may stand in quotes.
+    pub fn minds_quotes(&self) -> bool {
+        self.asked != Some(DOCUMENT_NAME)
+    }
+
     /// The first position where a marker may start.
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
