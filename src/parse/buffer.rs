@@ -4,8 +4,9 @@ use foldhash::HashSet;
 
 use super::draft::Draft;
 use super::found::{FoundCall, LONGEST_PLACED, TextPiece, WholeText, made_id};
-use super::hold::{Checkpoint, Hold};
+use super::hold::{Checkpoint, Hold, QuotedBlock};
 use super::parsed::{Event, ParsedCall};
+use super::quote::{OpenQuote, REACH};
 use super::repair::SyntaxRepair;
 use super::view::InputView;
 
@@ -38,6 +39,10 @@ pub(super) struct BufferState {
     pub keeps_ids: bool,
     pub format: Option<&'static str>,
     pub hold: Hold,
+    /// Where the block begins that is being read, until its first call.
+    pub opening: Option<usize>,
+    /// Quotations are looked for from here on: behind the last call.
+    pub quotes_from: usize,
     /// All of the text was released, and the machine waits for an opening.
     pub is_idle: bool,
 }
@@ -74,10 +79,36 @@ impl BufferState {
     pub fn begin_calls(&mut self, to: usize) -> (usize, usize) {
         let now = self.checkpoint();
         self.hold.before_call(now);
+        if let Some(quote) = self.opening.take().and_then(|at| self.quote_before(at)) {
+            self.hold.quoted = Some(QuotedBlock { before: now, quote, from: self.quotes_from });
+        }
         let from = self.head_chars;
         self.advance(to);
+        self.quotes_from = to;
         self.settled = self.calls.len();
         (from, self.head_chars)
+    }
+
+    /// The quotation that is open at `at`.
+    pub fn quote_before(&self, at: usize) -> Option<OpenQuote> {
+        let (line, begins) = self.line_before(at);
+        OpenQuote::before(line, begins)
+    }
+
+    /// The part of a line before `at` that is not farther than [`REACH`] and not part of a call, and whether it begins the line.
+    pub fn line_before(&self, at: usize) -> (&[u8], bool) {
+        let from = self.quotes_from.max(at.saturating_sub(REACH)).max(self.base);
+        let before = self.text().as_bytes().get(from - self.base..at - self.base).unwrap_or_default();
+        let line = memchr::memrchr2(b'\n', b'\r', before).map(|end| end + 1);
+        (&before[line.unwrap_or(0)..], line.is_some() || from == 0)
+    }
+
+    /// Drops about this many bytes of the text that has arrived.
+    pub fn drop_before(&mut self, count: usize) {
+        let dropped = (0..=count).rev().find(|at| self.arrived.is_char_boundary(*at)).unwrap_or(0);
+        self.last = dropped.checked_sub(1).map(|last| self.arrived.as_bytes()[last]).or(self.last);
+        self.arrived.drain(..dropped);
+        self.base += dropped;
     }
 
     fn checkpoint(&self) -> Checkpoint {

@@ -92,6 +92,13 @@ mod tests {
     }
 
     #[test]
+    fn a_document_may_stand_in_quotes() {
+        for text in ["The plan is `[1]`, as you wished.", "The plan is \"[1]\" now.", "> [1]\n", "`[1]`"] {
+            assert_eq!(values(text), [json!([1])], "{text}");
+        }
+    }
+
+    #[test]
     fn what_follows_a_list_that_is_cut_off_is_read_too() {
         let read = read_documents(r#"[1, 2 and then {"steps": [3]}"#, ReasoningMode::Auto);
         assert_eq!(read.len(), 2);

@@ -16,6 +16,7 @@ use super::fast_call::FastCall;
 use super::found::{FoundCall, PlacedCall, TextPiece, WholeText};
 use super::hold::Hold;
 use super::parsed::{Event, ParsedCall};
+use super::quote::{OpenQuote, REACH};
 use super::repair::{Repairs, SyntaxRepair};
 use super::view::{ByteBefore, InputView, LiteralSearch};
 
@@ -50,9 +51,7 @@ impl InputBuffer {
         }
         let read = inner.hold.start().map_or(inner.head, |start| start.head) - inner.base;
         if read > KEPT && read > inner.arrived.len() / 2 {
-            inner.last = inner.arrived.as_bytes().get(read - 1).copied();
-            inner.arrived.drain(..read);
-            inner.base += read;
+            inner.drop_before(read - REACH);
         }
         inner.arrived.push_str(delta);
         inner.is_wide |= !delta.is_ascii();
@@ -62,15 +61,14 @@ impl InputBuffer {
     /// Lets a delta pass that is text to its end, if the machine waits for an opening: the caller releases it.
     pub fn pass(&self, delta: &str, is_text: impl FnOnce(&[u8]) -> bool) -> bool {
         let inner = &mut *self.0.lock();
-        // White space at the start may be before a value that is all of the text.
-        let is_begun = inner.base > 0 || !delta.trim_ascii().is_empty();
-        let passes = inner.is_idle && is_begun && inner.events.is_empty() && is_text(delta.as_bytes());
+        let passes = inner.is_idle && inner.events.is_empty() && is_text(delta.as_bytes());
         if passes {
-            inner.arrived.clear();
+            if inner.arrived.len() > KEPT {
+                inner.drop_before(inner.arrived.len() - REACH);
+            }
+            inner.arrived.push_str(delta);
             inner.head += delta.len();
             inner.head_chars += delta.chars().count();
-            inner.base = inner.head;
-            inner.last = delta.as_bytes().last().copied().or(inner.last);
         }
         passes
     }
@@ -110,14 +108,44 @@ impl InputBuffer {
         self.0.lock().text().len()
     }
 
+    /// Begins a block, which may be only quoted if its opening is given, and returns the number of calls before it.
+    pub fn begin_block(&self, opening: Option<usize>) -> usize {
+        let inner = &mut *self.0.lock();
+        inner.opening = opening;
+        inner.calls.len()
+    }
+
+    /// The quotation that was open before the block whose calls are held back.
+    pub fn quote(&self) -> Option<OpenQuote> {
+        self.0.lock().hold.quoted.map(|block| block.quote)
+    }
+
+    /// The calls of the block count.
+    pub fn settle_quoted(&self) {
+        self.0.lock().hold.quoted = None;
+    }
+
+    /// The calls of the block were only quoted: it is text, and so is everything up to `to`.
+    pub fn revoke_quoted(&self, to: usize) {
+        let inner = &mut *self.0.lock();
+        if let Some(block) = inner.hold.take_quoted() {
+            inner.go_back(block.before, to);
+            inner.quotes_from = if block.quote == OpenQuote::Block { block.from } else { to };
+        }
+    }
+
     pub fn count_calls(&self) -> usize {
         self.0.lock().calls.len()
     }
 
-    /// Drops everything up to `to`, where a block ends, and tells what its calls are like: those from this index on.
+    /// Drops everything up to `to`, where a block ends that has begun with [`begin_block`](Self::begin_block), and tells what its calls are like: those from this index on.
     pub fn end_block(&self, to: usize, from: usize) -> BlockSummary {
         let inner = &mut *self.0.lock();
-        inner.advance(to);
+        // A mark without a call is dropped, but not out of a quotation.
+        match inner.opening.take() {
+            Some(at) if inner.calls.len() == from && inner.quote_before(at).is_some() => inner.release(to),
+            _ => inner.advance(to),
+        }
         let calls = inner.calls.get(from..).unwrap_or_default();
         BlockSummary {
             has_calls: !calls.is_empty(),
@@ -192,7 +220,7 @@ impl InputBuffer {
     ) -> T {
         poll_fn(move |_| {
             let inner = &mut *self.0.lock();
-            let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last });
+            let (release, seen) = look(inner.view(), ByteBefore { at_base: inner.last, head: inner.head });
             inner.release(release);
             inner.is_idle = lets_pass && seen.is_none() && release == inner.view().end() && !inner.ended;
             match seen {
@@ -287,13 +315,36 @@ impl InputBuffer {
     /// True if a line begins at `at`, which must not be before the head.
     pub fn begins_line(&self, at: usize) -> bool {
         let inner = self.0.lock();
-        ByteBefore { at_base: inner.last }.begins_line(&inner.view(), at)
+        ByteBefore { at_base: inner.last, head: inner.head }.begins_line(&inner.view(), at)
+    }
+
+    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
+    pub fn indent(&self, at: usize) -> Option<usize> {
+        let inner = self.0.lock();
+        ByteBefore { at_base: inner.last, head: inner.head }.indent(&inner.view(), at)
+    }
+
+    /// Calls `use_it` with the part of the line before `at` that is not farther than [`REACH`] and not part of a call.
+    pub fn with_line_before<T>(&self, at: usize, use_it: impl FnOnce(&[u8]) -> T) -> T {
+        use_it(self.0.lock().line_before(at).0)
+    }
+
+    /// The rest of the line from `at` on, no longer than [`REACH`].
+    pub async fn rest_of_line(&self, at: usize) -> Vec<u8> {
+        self.wait(|view| {
+            let rest = view.from(at);
+            let rest = &rest[..rest.len().min(REACH)];
+            let end = memchr::memchr2(b'\n', b'\r', rest);
+            let is_all = end.is_some() || rest.len() == REACH || view.ended;
+            is_all.then(|| rest[..end.unwrap_or(rest.len())].to_vec())
+        })
+        .await
     }
 
     /// The byte before `at`, which must not be before the head.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
         let inner = self.0.lock();
-        ByteBefore { at_base: inner.last }.byte(&inner.view(), at)
+        ByteBefore { at_base: inner.last, head: inner.head }.byte(&inner.view(), at)
     }
 
     /// Calls `use_it` with the text between two positions.
@@ -342,14 +393,15 @@ impl InputBuffer {
         inner.emit(drafts, raw.as_deref(), to, format);
     }
 
-    /// Calls `look` once with the text from `at` on. If it returns a whole call that needs no repair, adds that call and returns
-    /// the position after it.
+    /// Calls `look` once with the text from `at` on, behind the opening of a block. If it returns a whole call that needs no repair,
+    /// adds that call, and returns the position after it and whether it may be only quoted.
     pub fn take(
         &self,
+        opening: usize,
         at: usize,
         format: &'static str,
         look: impl FnOnce(&str) -> Option<(FastCall<'_>, usize)>,
-    ) -> Option<usize> {
+    ) -> Option<(usize, bool)> {
         let inner = &mut *self.0.lock();
         let (call, length) = look(inner.between(at, inner.view().end()))?;
         if call.id().is_some_and(|id| inner.is_used(id)) {
@@ -357,13 +409,14 @@ impl InputBuffer {
         }
         let places = if inner.can_place() { call.places() } else { None };
         let draft = if places.is_some() { None } else { Some(call.draft(Repairs::default())?) };
+        inner.opening = Some(opening);
         let span = inner.begin_calls(at + length);
         inner.format.get_or_insert(format);
         places
             .into_iter()
             .for_each(|places| inner.push(FoundCall::Placed(PlacedCall::new(places, at, span))));
         draft.into_iter().for_each(|draft| inner.add(draft, span, None));
-        Some(at + length)
+        Some((at + length, inner.hold.quoted.is_some()))
     }
 
     /// Extends the last call, and those that share its span, to `to`.
@@ -371,6 +424,7 @@ impl InputBuffer {
         let inner = &mut *self.0.lock();
         let from = inner.head;
         inner.advance(to);
+        inner.quotes_from = inner.quotes_from.max(to);
         let mut calls = std::mem::take(&mut inner.calls);
         let (settled, end) = (inner.settled, inner.head_chars);
         let (text, passed) = (inner.text(), inner.between(from, inner.head));

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use super::keys::{ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
+use super::keys::{ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS, is_record};
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
@@ -89,6 +89,9 @@ fn object(
         return None;
     }
     let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
+    if named && shape == CallShape::Bare && is_record(map.keys().map(String::as_str)) {
+        return None;
+    }
     if !named {
         if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {
             repairs.add(SyntaxRepair::NestedShape);

@@ -52,6 +52,47 @@ pub(super) const RESULT_KEYS: &[&str] = &[
     "functionResponse",
 ];
 
+/// Keys that tell how a call went. An object that has one beside a name is a record of a call that was made.
+const RECORD_KEYS: &[&str] = &[
+    "result",
+    "results",
+    "output",
+    "response",
+    "observation",
+    "success",
+    "succeeded",
+    "error",
+    "exit_code",
+    "duration",
+    "duration_ms",
+    "elapsed",
+    "elapsed_ms",
+    "started_at",
+    "finished_at",
+    "completed_at",
+];
+
+/// True if an object with these keys tells how a call went. A call of an API may have a `status`: its `type` tells it apart.
+pub(super) fn is_record<'a>(mut keys: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let is_typed = keys.clone().any(|key| key == "type");
+    keys.any(|key| RECORD_KEYS.contains(&key) || (key == "status" && !is_typed))
+}
+
+/// Words in a key of other JSON whose value may be a call: `{"thoughts": …, "command": {"name": …, "args": …}}`.
+const CALL_WORDS: &[&str] =
+    &["call", "command", "action", "tool", "function", "invo", "request", "step", "next", "answer"];
+/// Words in a key whose value was a call, or is about one.
+const PAST_WORDS: &[&str] =
+    &["result", "respons", "output", "histor", "log", "example", "previous", "last", "past", "done"];
+
+/// True if the value of this key in other JSON may be a call. It may also stand in the place of the arguments, if the call before it
+/// was cut.
+pub(super) fn holds_call(key: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| key.contains(word));
+    let is_arguments = ARGUMENT_KEYS.contains(&key) && key != "params";
+    is_arguments || (has(CALL_WORDS) && !has(PAST_WORDS))
+}
+
 /// True if strict JSON contains a string that the lenient reader would take for `"arguments {`.
 pub(super) fn has_swallowed_brace(json: &[u8]) -> bool {
     memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {

@@ -7,9 +7,9 @@ use super::context::ReadContext;
 use super::draft::Draft;
 use super::found::{FoundText, WholeText};
 use super::input::{BlockSummary, InputBuffer};
-use super::marker::{MessageText, Opening, ReadOutcome};
+use super::marker::{LinePlace, MessageText, Opening, QuickRead, ReadOutcome};
 use super::openings::{MarkerEntry, Openings};
-use super::read::common;
+use super::read::{common, quoted};
 use super::reasoning::{self, ReasoningMode};
 use super::repair::Repairs;
 
@@ -81,11 +81,14 @@ async fn block(
     for marker in
         entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
     {
-        if let Some(to) = marker.quick.and_then(|quick| quick(cx, opening)) {
+        if let Some(QuickRead { to, may_be_quoted }) = marker.quick.and_then(|quick| quick(cx, opening)) {
+            if may_be_quoted && let Some(after) = quoted::passed(cx, opening, to, false).await {
+                return after;
+            }
             cx.set_strong();
             return to;
         }
-        let calls = cx.input.count_calls();
+        let calls = cx.input.begin_block(openings.minds_quotes().then_some(at));
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,
@@ -98,6 +101,10 @@ async fn block(
                 let block = cx.input.end_block(to, calls);
                 if !block.has_calls {
                     return to;
+                }
+                if let Some(after) = quoted::passed(cx, opening, to, block.has_failed).await {
+                    cx.recall_strength();
+                    return after;
                 }
                 let again = (!marker.weak).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, block, again) {
@@ -183,7 +190,8 @@ async fn next_opening(
     let mut next = from;
     cx.input
         .wait_releasing(true, |view, before| {
-            next = next.max(view.base);
+            // What has passed in the meantime is text.
+            next = next.max(before.head);
             loop {
                 let rest = view.from(next);
                 let Some(skipped) = openings.may_begin(rest) else {
@@ -195,7 +203,12 @@ async fn next_opening(
                 let begins_line = before.begins_line(&view, next);
                 for entry in openings.at(rest) {
                     let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
-                    if differs || (entry.weak && strong) || (entry.at_line && !begins_line) {
+                    let fits = match entry.place {
+                        LinePlace::Anywhere => true,
+                        LinePlace::Start => begins_line,
+                        LinePlace::Indented => !begins_line && before.indent(&view, next).is_some(),
+                    };
+                    if differs || (entry.weak && strong) || !fits {
                         continue;
                     }
                     if rest.starts_with(entry.text.as_bytes()) {

@@ -15,8 +15,8 @@ pub(super) struct CallDialect {
 #[derive(Clone, Copy)]
 pub(super) struct Marker {
     pub text: &'static str,
-    /// Counts only at the start of a line.
-    pub at_line: bool,
+    /// Where on a line it counts.
+    pub place: LinePlace,
     /// Also common in plain text: it counts only until a call with a strong marker was found.
     pub weak: bool,
     /// Whether a byte may follow. Short markers are frequent in text, and this check is cheaper than a reader.
@@ -28,7 +28,7 @@ pub(super) struct Marker {
 
 impl Marker {
     pub const fn new(text: &'static str, read: ReadFn) -> Self {
-        Self { text, at_line: false, weak: false, follows: |_| true, quick: None, read }
+        Self { text, place: LinePlace::Anywhere, weak: false, follows: |_| true, quick: None, read }
     }
 
     /// Only for a marker that is not weak.
@@ -37,7 +37,11 @@ impl Marker {
     }
 
     pub const fn at_line(self) -> Self {
-        Self { at_line: true, ..self }
+        Self { place: LinePlace::Start, ..self }
+    }
+
+    pub const fn indented(self) -> Self {
+        Self { place: LinePlace::Indented, ..self }
     }
 
     pub const fn weak(self) -> Self {
@@ -47,6 +51,15 @@ impl Marker {
     pub const fn before(self, follows: fn(u8) -> bool) -> Self {
         Self { follows, ..self }
     }
+}
+
+/// Where on a line a marker counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinePlace {
+    Anywhere,
+    Start,
+    /// Behind an indent or the mark of a list, but not at the start.
+    Indented,
 }
 
 /// Where a marker starts, and the position after it.
@@ -78,6 +91,14 @@ pub(super) struct MessageText {
 }
 
 pub(super) type ReadFuture<'a> = Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>>;
-/// Adds the call behind a marker if it needs no repair, and returns the position after it; or leaves it to the reader.
-pub(super) type QuickFn = fn(&ReadContext, Opening) -> Option<usize>;
+/// Adds the call behind a marker if it needs no repair; or leaves it to the reader.
+pub(super) type QuickFn = fn(&ReadContext, Opening) -> Option<QuickRead>;
+
+/// A call that was read without a future.
+pub(super) struct QuickRead {
+    /// The position after it.
+    pub to: usize,
+    /// It may be only quoted, and is held back.
+    pub may_be_quoted: bool,
+}
 pub(super) type ReadFn = for<'a> fn(&'a ReadContext, Opening) -> ReadFuture<'a>;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::dialects::{
     ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, RESPONSES, TOOL_CALL, reasoning,
 };
-use super::marker::{CallDialect, Marker, ReadFn};
+use super::marker::{CallDialect, LinePlace, Marker, ReadFn};
 
 /// The number of bytes that are looked at together.
 const EIGHT: usize = size_of::<u64>();
@@ -48,7 +48,7 @@ const MANY: usize = 4;
 /// One marker text, and the readers of what follows it.
 pub(super) struct MarkerEntry {
     pub text: &'static str,
-    pub at_line: bool,
+    pub place: LinePlace,
     /// All of its markers are weak.
     pub weak: bool,
     /// In the order of the dialects.
@@ -145,6 +145,11 @@ impl Openings {
         self.asked.is_none()
     }
 
+    /// True if a quotation shows that nothing was meant. An answer that is asked for may stand in quotes.
+    pub fn minds_quotes(&self) -> bool {
+        self.asked != Some(DOCUMENT_NAME)
+    }
+
     /// The first position where a marker may start.
     pub fn may_begin(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
@@ -199,7 +204,7 @@ impl Openings {
 }
 
 fn add(entries: &mut Vec<MarkerEntry>, marker: &'static Marker) {
-    let same = |entry: &&mut MarkerEntry| entry.text == marker.text && entry.at_line == marker.at_line;
+    let same = |entry: &&mut MarkerEntry| entry.text == marker.text && entry.place == marker.place;
     match entries.iter_mut().find(same) {
         Some(entry) => {
             if !entry.markers.iter().any(|known| std::ptr::fn_addr_eq(known.read, marker.read)) {
@@ -208,8 +213,8 @@ fn add(entries: &mut Vec<MarkerEntry>, marker: &'static Marker) {
             }
         }
         None => {
-            let Marker { text, at_line, weak, .. } = *marker;
-            entries.push(MarkerEntry { text, at_line, weak, markers: vec![marker] });
+            let Marker { text, place, weak, .. } = *marker;
+            entries.push(MarkerEntry { text, place, weak, markers: vec![marker] });
         }
     }
 }

@@ -1,5 +1,10 @@
 //! A look at the input: the bytes that are there now, and searches that resume where they stopped.
 
+use super::quote::list_mark;
+
+/// Longer indents are no indents.
+const LONGEST_INDENT: usize = 64;
+
 /// The text that is available now. Positions count from the start of the whole text.
 pub(super) struct InputView<'a> {
     pub bytes: &'a [u8],
@@ -19,9 +24,12 @@ impl<'a> InputView<'a> {
     }
 }
 
-/// The byte before the first byte of a view.
+/// What is known about the text before a view, and about the part of it that was released.
 pub(super) struct ByteBefore {
+    /// The byte before the first byte of the view.
     pub at_base: Option<u8>,
+    /// Everything before this position was released.
+    pub head: usize,
 }
 
 impl ByteBefore {
@@ -30,6 +38,20 @@ impl ByteBefore {
             Some(index) => view.bytes.get(index).copied(),
             None => self.at_base,
         }
+    }
+
+    /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
+    pub fn indent(&self, view: &InputView<'_>, at: usize) -> Option<usize> {
+        let before = &view.bytes[..at - view.base];
+        let start = before.len().saturating_sub(LONGEST_INDENT);
+        let line = match memchr::memrchr2(b'\n', b'\r', &before[start..]) {
+            Some(end) => &before[start + end + 1..],
+            None if start == 0 && self.at_base.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
+            None => return None,
+        };
+        let mark = line.trim_ascii_start();
+        let is_blank = || list_mark(mark).is_some_and(|length| mark[length..].trim_ascii().is_empty());
+        (mark.is_empty() || is_blank()).then_some(line.len())
     }
 
     /// True if a line begins at `at`.

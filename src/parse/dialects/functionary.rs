@@ -14,8 +14,17 @@ pub(super) const FUNCTIONARY_V32: CallDialect =
 const FORMAT: &str = "functionary_v32";
 const STOPS: CallStops<'_> = CallStops { ends: &["<|eot_id|>"], next: &[">>>"] };
 
+/// Among all formats, only a tool that is known is meant if tools are known: the mark is also that of a shell.
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(message(cx, opening.after))
+    Box::pin(async move {
+        let to = cx.input.skip(opening.after, python::names).await;
+        let name = cx.input.slice(opening.after, to);
+        let is_known = || matches!(name.as_str(), "all" | "python") || cx.tools.parameters(&name).is_some();
+        match cx.asked.is_some() || cx.tools.is_empty() || is_known() {
+            true => message(cx, opening.after).await,
+            false => ReadOutcome::No,
+        }
+    })
 }
 
 /// The start of a text. Among all formats, only the name of a known tool is a name.

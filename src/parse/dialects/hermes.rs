@@ -3,7 +3,7 @@
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::marker::{CallDialect, Marker, Opening, QuickRead, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
@@ -30,7 +30,7 @@ const AT_LINE: &[&str] = &["</tool_call>", "<tool_call>"];
 /// The same for one that started in the middle of a line.
 const IN_LINE: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
 
-fn quick(cx: &ReadContext, opening: Opening) -> Option<usize> {
+fn quick(cx: &ReadContext, opening: Opening) -> Option<QuickRead> {
     json_body::quick(cx, opening, &BLOCK)
 }
 

@@ -45,7 +45,7 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             settle(cx, opening.start);
         }
         match json_body::quick(cx, opening, &BLOCK) {
-            Some(end) => ReadOutcome::Block(end),
+            Some(read) => ReadOutcome::Block(read.to),
             None => json_body::read(cx, opening, &BLOCK).await,
         }
     })

@@ -53,7 +53,13 @@ fn named(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             at = end;
         }
         match cx.input.literal(at, &["[ARGS]", "{"]).await {
-            Some(0) => at += "[ARGS]".len(),
+            Some(0) => {
+                at += "[ARGS]".len();
+                let mark = Opening { after: at, ..opening };
+                if common::is_mentioned(cx, mark).await || common::is_in_sentence(cx, mark).await {
+                    return ReadOutcome::No;
+                }
+            }
             Some(_) if !name.is_empty() => {}
             _ => return ReadOutcome::No,
         }

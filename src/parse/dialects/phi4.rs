@@ -3,7 +3,7 @@
 use super::granite;
 use crate::parse::context::ReadContext;
 use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::read::json_body::{self, JsonBlock};
 
@@ -23,7 +23,13 @@ const BLOCK: JsonBlock = JsonBlock {
 };
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    // The bracket belongs to the list.
-    let opening = Opening { after: opening.after - 1, ..opening };
-    json_body::reading(cx, opening, &BLOCK)
+    Box::pin(async move {
+        let first = cx.input.byte(cx.input.skip_space(opening.after).await).await;
+        // In the middle of a line, it is a word of Python or of a text about the format, unless a call follows.
+        if !matches!(first, None | Some(b'{' | b'[')) && !cx.input.begins_line(opening.start) {
+            return ReadOutcome::No;
+        }
+        // The bracket belongs to the list.
+        json_body::read(cx, Opening { after: opening.after - 1, ..opening }, &BLOCK).await
+    })
 }

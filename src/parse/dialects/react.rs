@@ -32,6 +32,11 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             return structured(cx, blob, fence.unwrap_or(FENCES[0])).await;
         }
         let name = cx.input.slice(opening.after, line_end).trim().trim_matches('`').to_owned();
+        // Words of a plan: no tool has such a name.
+        let is_known = || cx.tools.is_empty() || cx.tools.parameters(&name).is_some();
+        if cx.asked.is_none() && name.contains(' ') && !is_known() {
+            return ReadOutcome::No;
+        }
         let input = cx.input.skip_space(line_end).await;
         if name.is_empty() || cx.input.literal(input, &[INPUT]).await.is_none() {
             return ReadOutcome::No;

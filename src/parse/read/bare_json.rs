@@ -1,11 +1,12 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
 use super::arguments::FENCES;
+use super::common;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::json_calls::{self, CallShape};
-use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS};
+use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS, holds_call};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
@@ -18,6 +19,12 @@ pub async fn read(
     stop: Option<&str>,
     format: &'static str,
 ) -> ReadOutcome {
+    if may_be_call(cx, opening.start).await && is_nested(cx, opening.start) {
+        return match cx.extent(opening.start, Notation::Json, stop.as_slice()).await {
+            ValueExtent::Closed(end) => ReadOutcome::Text(end),
+            _ => ReadOutcome::No,
+        };
+    }
     match value(cx, opening.start, stop, format).await {
         BareJson::Calls(end) => ReadOutcome::Block(end),
         BareJson::Data(end) => ReadOutcome::Text(end),
@@ -72,6 +79,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         broken.flatten()
     });
     match drafts {
+        Some(drafts) if stop.is_none() && common::is_data(cx, at, end, &drafts).await => BareJson::Data(end),
         Some(drafts) => {
             cx.emit(drafts, end, format);
             BareJson::Calls(end)
@@ -117,6 +125,16 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let after = |quote: char| text.split_once(&format!("{quote}{key}{quote}")).map(|(_, after)| after);
     let after = after('"').or_else(|| after('\''))?;
     after.trim_start().strip_prefix(':').map(str::trim_start)
+}
+
+/// True if the value at `at` belongs to a key of other JSON that is not one of a call.
+fn is_nested(cx: &ReadContext, at: usize) -> bool {
+    cx.input.with_line_before(at, |line| {
+        let key =
+            line.trim_ascii_end().strip_suffix(b":").and_then(|key| key.trim_ascii_end().strip_suffix(b"\""));
+        let key = key.and_then(|key| Some(&key[memchr::memrchr(b'"', key)? + 1..]));
+        key.is_some_and(|key| str::from_utf8(key).is_ok_and(|key| !holds_call(key)))
+    })
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {

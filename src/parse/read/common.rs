@@ -1,6 +1,7 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
 use crate::parse::context::ReadContext;
+use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::reasoning;
 use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
@@ -105,7 +106,32 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
     cx.input.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
-/// True if a mark is in quotes.
+/// True if words stand on the same line before a mark, and words right behind it.
+pub async fn is_in_sentence(cx: &ReadContext, opening: Opening) -> bool {
+    let has_words = |line: &[u8]| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
+    if !cx.input.with_line_before(opening.start, has_words) {
+        return false;
+    }
+    let next = cx.input.skip(opening.after, |byte| matches!(byte, b' ' | b'\t')).await;
+    let first = cx.input.byte(next).await;
+    first.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"*_.,;:!?)".contains(&byte) || byte >= 0x80)
+}
+
+/// True if what looks like calls without a mark is a word of a sentence: "The points are [Point(x=1)]." Calls of tools that are
+/// known, or in a format that was asked for, are no data.
+pub async fn is_data(cx: &ReadContext, at: usize, end: usize, drafts: &[Draft]) -> bool {
+    let is_known = |draft: &Draft| cx.tools.parameters(&draft.name).is_some();
+    let follows_word =
+        |line: &[u8]| String::from_utf8_lossy(line).trim_end().ends_with(char::is_alphanumeric);
+    if cx.asked.is_some() || drafts.iter().any(is_known) || !cx.input.with_line_before(at, follows_word) {
+        return false;
+    }
+    let next = cx.input.skip(end, |byte| matches!(byte, b' ' | b'\t')).await;
+    let first = cx.input.byte(next).await;
+    first.is_some_and(|byte| byte.is_ascii_lowercase() || b".,;:!?)".contains(&byte) || byte >= 0x80)
+}
+
+/// True if a mark stands in quotes.
 pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
     let before = cx.input.byte_before(opening.start);
     matches!(before, Some(b'`' | b'"' | b'\'' | b'('))
@@ -187,23 +213,53 @@ pub fn observation(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let close = format!("\n{}", cx.input.slice(opening.start, opening.after));
-        let Some((line_end, _)) = cx.input.find(opening.after, &["\n", "`"]).await else {
+        let mark = cx.input.slice(opening.start, opening.after);
+        let after = run_end(cx, opening.after, &mark).await;
+        let indent = cx.input.indent(opening.start).unwrap_or(0);
+        let Some((line_end, _)) = cx.input.find(after, &["\n", "`"]).await else {
             return ReadOutcome::No;
         };
-        let language = cx.input.slice(opening.after, line_end);
+        let language = cx.input.slice(after, line_end);
         let language = language.trim();
         // Tags and sentences are no language: these backticks end a fence whose start is missing.
         if language.contains(['<', '{', '[', ' '])
             && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
         {
-            return ReadOutcome::Text(opening.after);
+            return ReadOutcome::Text(after);
         }
         if holds_data(language) || cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
-        match cx.input.text_until(line_end, &[&close]).await {
-            Some((at, _)) => ReadOutcome::Text(at + 4),
+        // A fence in a list may be closed with a little more of an indent.
+        let farthest = if indent == 0 { 0 } else { indent + 3 };
+        let mut from = line_end;
+        while let Some((at, _)) = cx.input.text_until(from, &[&mark]).await {
+            from = run_end(cx, at, &mark).await;
+            let is_near = cx.input.indent(at).is_some_and(|indent| indent <= farthest);
+            if is_near && from - at >= after - opening.start {
+                return ReadOutcome::Text(from);
+            }
+        }
+        ReadOutcome::Text(cx.input.end_so_far())
+    })
+}
+
+/// The end of a run of the character that the mark of a fence consists of.
+async fn run_end(cx: &ReadContext, at: usize, mark: &str) -> usize {
+    cx.input.skip(at, |byte| mark.as_bytes().first() == Some(&byte)).await
+}
+
+/// A comment is text, whatever it quotes. In the middle of a line it does not go beyond its paragraph.
+pub fn comment(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if cx.input.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte)) {
+            return ReadOutcome::No;
+        }
+        let ends = ["-->", "\n\n"];
+        let ends = if cx.input.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
+        // `<!-->` is a comment, too.
+        match cx.input.text_until(opening.start + "<!".len(), ends).await {
+            Some((at, index)) => ReadOutcome::Text(at + ends[index].len()),
             None => ReadOutcome::Text(cx.input.end_so_far()),
         }
     })

@@ -1,6 +1,7 @@
 //! Calls in Python notation, in a list or one per line.
 
 use super::arguments::give_up;
+use super::common;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
@@ -39,6 +40,9 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
         }
         _ if closed => return ReadOutcome::Text(end),
         _ => return unfinished(cx),
+    }
+    if common::is_data(cx, at, end, &drafts).await {
+        return ReadOutcome::Text(end);
     }
     cx.emit(drafts, end, format);
     ReadOutcome::Block(end)

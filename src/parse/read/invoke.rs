@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
+use super::common;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
@@ -81,7 +82,9 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
             at = tag + style.wraps[index].len();
             wrapped += 1;
         } else if cx.input.literal(tag, &[style.call]).await.is_some() {
-            let Some(end) = call(cx, tag + style.call.len(), style).await else { break };
+            let start = if found { tag } else { opening.start };
+            let opening = Opening { start, after: tag + style.call.len() };
+            let Some(end) = call(cx, opening, style).await else { break };
             found = true;
             at = end;
         } else {
@@ -97,9 +100,15 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
     ReadOutcome::Block(at)
 }
 
-/// Reads a call from after `<invoke` and returns the position after it; `None` if this is not a tag.
-async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
-    let (header, mut at) = header(cx, at, style).await?;
+/// Reads a call from after `<invoke` and returns the position after it; `None` if this is not a tag, or one that is only
+/// mentioned.
+async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
+    let (header, mut at) = header(cx, opening.after, style).await?;
+    let opening = Opening { after: at, ..opening };
+    // `<function=...>` stands for any name.
+    if header.name.as_ref().is_some_and(|name| !name.contains(char::is_alphanumeric)) {
+        return None;
+    }
     let word = match header.word {
         Some(word) if style.lines && begins_parameters(cx, at, style).await => Some(word),
         _ => None,
@@ -120,6 +129,7 @@ async fn call(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
     }
     match style.elements {
         Some(mark) => Some(by_elements(cx, at, mark, &name, style).await),
+        None if is_mentioned(cx, opening, at, style).await => None,
         None => Some(by_parameters(cx, at, &name, style).await),
     }
 }
@@ -143,6 +153,24 @@ pub async fn by_parameter_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> 
     let close = cx.input.literal(tag, style.closes).await.map(|index| tag + style.closes[index].len());
     cx.input.extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
     Some(close.unwrap_or(end))
+}
+
+/// True if a tag is only mentioned: it is in quotes, or in a sentence whose paragraph does not end the call. `at` is the position
+/// after the white space behind it.
+async fn is_mentioned(cx: &ReadContext, opening: Opening, at: usize, style: &TagStyle) -> bool {
+    if common::is_mentioned(cx, opening).await {
+        return true;
+    }
+    if !common::is_in_sentence(cx, opening).await {
+        return false;
+    }
+    let begins = [style.param, style.call_end, style.call];
+    if cx.input.literal(at, &begins).await.is_some() || ends_without_tag(cx, at, style).await {
+        return false;
+    }
+    let ends: Vec<&str> =
+        [style.call_end, style.param_end, style.call, "\n\n"].iter().chain(style.sisters).copied().collect();
+    !matches!(cx.input.find(at, &ends).await, Some((_, 0 | 1)))
 }
 
 async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {

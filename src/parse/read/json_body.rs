@@ -10,7 +10,7 @@ use crate::parse::extent::ValueExtent;
 use crate::parse::fast_call::{self, FastCall};
 use crate::parse::json_calls::{self, CallShape};
 use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
+use crate::parse::marker::{Opening, QuickRead, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repairs, SyntaxRepair};
 
@@ -39,14 +39,15 @@ impl JsonBlock {
 /// As [`read`], with a fast path for a call that is complete and in the common form.
 pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlock) -> ReadFuture<'a> {
     match quick(cx, opening, body) {
-        Some(end) => Box::pin(ready(ReadOutcome::Block(end))),
+        Some(read) => Box::pin(ready(ReadOutcome::Block(read.to))),
         None => Box::pin(read(cx, opening, body)),
     }
 }
 
 /// Reads a call that is complete and in the common form.
-pub fn quick(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usize> {
-    cx.input.take(opening.after, body.format, |text| fast(text, body))
+pub fn quick(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<QuickRead> {
+    let taken = cx.input.take(opening.start, opening.after, body.format, |text| fast(text, body));
+    taken.map(|(to, may_be_quoted)| QuickRead { to, may_be_quoted })
 }
 
 /// The call at the start of a text, and the length up to the end of its end tag.
