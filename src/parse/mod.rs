@@ -66,6 +66,7 @@ mod read;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
+mod resume;
 mod schemas;
 mod stream;
 mod strings;
