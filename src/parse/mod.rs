@@ -72,6 +72,7 @@ mod reasoning;
 mod reasoning_tags;
 mod repair;
 mod responses;
+mod resume;
 mod schemas;
 mod stream;
 mod strings;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// References and unions are followed up to this depth.
 const DEEPEST: usize = 16;
@@ -17,6 +17,11 @@ pub trait ToolSchemas: Send + Sync {
 
     /// True if no tool is known.
     fn is_empty(&self) -> bool;
+
+    /// False if nobody said which tools there are. One who executes calls always says so: a tool that is not here is not known.
+    fn are_given(&self) -> bool {
+        !self.is_empty()
+    }
 
     /// Shows each tool and its schema.
     fn each(&self, show: &mut dyn FnMut(&str, &Value));
@@ -94,6 +99,27 @@ impl<'a> SchemaView<'a> {
         Some(Self { schema, ..self })
     }
 
+    /// True if the arguments have every property that the schema declares, and it takes no others that could follow.
+    fn is_filled(self, arguments: &Map<String, Value>) -> bool {
+        let branches = self.branches();
+        let declared = || branches.iter().filter_map(|schema| schema.get("properties")?.as_object());
+        let takes_others = |schema: &&Value| {
+            schema.get("additionalProperties").is_some_and(|others| others.is_object() || others == true)
+                || schema.get("patternProperties").is_some()
+        };
+        let is_closed =
+            || branches.iter().any(|schema| schema.get("additionalProperties") == Some(&false.into()));
+        (declared().next().is_some() || is_closed())
+            && !branches.iter().any(takes_others)
+            && self.missing(arguments).is_none()
+    }
+
+    /// The first declared property that the arguments do not have.
+    fn missing(self, arguments: &Map<String, Value>) -> Option<&'a str> {
+        let declared = self.branches().into_iter().filter_map(|schema| schema.get("properties")?.as_object());
+        declared.flat_map(Map::keys).map(String::as_str).find(|name| !arguments.contains_key(*name))
+    }
+
     fn required(self) -> Vec<&'a str> {
         let lists = self.branches().into_iter().filter_map(|schema| schema.get("required")?.as_array());
         lists.flatten().filter_map(Value::as_str).collect()
@@ -167,6 +193,30 @@ pub(super) fn only_known<'a>(
         }
     }
     known
+}
+
+/// True if nothing can be missing of a call whose text ended between two arguments: the tool has no other ones. If nobody said
+/// which tools there are, nothing shows that another one was to come.
+pub(super) fn is_whole(tools: &dyn ToolSchemas, tool: &str, arguments: &Map<String, Value>) -> bool {
+    !tools.are_given()
+        || tools.parameters(tool).is_some_and(|schema| SchemaView::new(schema).is_filled(arguments))
+}
+
+/// True if a tool that is known has a parameter that the arguments lack.
+pub(super) fn lacks_some(tools: &dyn ToolSchemas, tool: &str, arguments: &Map<String, Value>) -> bool {
+    tools.parameters(tool).is_some_and(|schema| SchemaView::new(schema).missing(arguments).is_some())
+}
+
+/// True if a name between tags can be that of the next parameter: the tool has it, and the call does not have it yet. Of a
+/// tool that is not known, any can be.
+pub(super) fn may_follow(
+    tools: &dyn ToolSchemas,
+    tool: &str,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> bool {
+    let is_own = |schema: &Value| SchemaView::new(schema).names(name);
+    !arguments.contains_key(name) && tools.parameters(tool).is_none_or(is_own)
 }
 
 /// The only tool that takes exactly such arguments: it has all of them as parameters, and none that it requires is missing.

@@ -68,7 +68,17 @@ pub(super) fn read_loosely<'a>(
         }
         rest = &rest[1..];
         if !is_open && ends_value(rest) {
-            return Ok((out, rest));
+            return match holds_next_call(&out) {
+                true => Err("a string goes on into the next call".into()),
+                false => Ok((out, rest)),
+            };
+        }
+        // A quote that ends a word before a comma or a bracket ends the string: what follows is damaged, and no part of it.
+        let is_end = !is_open
+            && out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '}'))
+            && rest.trim_start().starts_with([',', ')', ']', '}']);
+        if is_end {
+            return Err("there is no argument behind a string".into());
         }
         let is_apostrophe =
             out.ends_with(char::is_alphanumeric) && rest.starts_with(char::is_alphanumeric) && quote == "'";
@@ -76,6 +86,27 @@ pub(super) fn read_loosely<'a>(
         repairs.add(SyntaxRepair::InnerQuotes);
         out.push_str(quote);
     }
+}
+
+/// True if a bracket that was opened outside of a string closes inside of it, and a call follows.
+fn holds_next_call(string: &str) -> bool {
+    let mut open = 0_usize;
+    string.char_indices().any(|(at, letter)| {
+        match letter {
+            '(' => open += 1,
+            ')' if open > 0 => open -= 1,
+            ')' => {
+                let behind = &string[at + 1..];
+                let next =
+                    behind.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | ']'));
+                let name =
+                    next.trim_start_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
+                return next.len() < behind.len() && name.len() < next.len() && name.starts_with('(');
+            }
+            _ => {}
+        }
+        false
+    })
 }
 
 /// True if a value can end before this text: the next argument or item follows, or nothing but brackets.

@@ -57,6 +57,10 @@ impl ToolSchemas for HubSchemas {
         self.0.entries().next().is_none()
     }
 
+    fn are_given(&self) -> bool {
+        true
+    }
+
     fn each(&self, show: &mut dyn FnMut(&str, &Value)) {
         for (name, entry) in self.0.entries() {
             if let Some(candidate) = entry.primary() {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
+use crate::parse::draft::{CUT, Draft};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
@@ -12,7 +12,7 @@ use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::parse::read::bare_json::{self, BareJson};
 use crate::parse::repair::Repairs;
-use crate::parse::schemas::ToolSchemas;
+use crate::parse::schemas::{self, ToolSchemas};
 
 pub(super) const REACT: CallDialect =
     CallDialect { name: "react", markers: &[Marker::new("Action:", read).at_line().weak()] };
@@ -110,6 +110,11 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         Ok(lenient::LenientValue { value: arguments @ Value::Object(_), whole: true, repairs, .. }) => {
             Draft::new(name, Ok(arguments), repairs)
         }
+        // An object whose opening bracket is missing.
+        _ if text.ends_with('}') && !text.contains('{') => {
+            Draft::failed(name, "The arguments cannot be read: there is no JSON object.")
+        }
+        _ if text.is_empty() && is_cut(cx, end, name).await => Draft::failed(name, CUT),
         _ => {
             let mut arguments = Map::new();
             if !text.is_empty() {
@@ -120,6 +125,12 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
     };
     cx.emit(vec![draft], end, "react");
     end
+}
+
+/// True if the text ends where the input should be, and the tool takes one.
+async fn is_cut(cx: &ReadContext, at: usize, tool: &str) -> bool {
+    let is_last = cx.input.byte(cx.input.skip_space(at).await).await.is_none();
+    is_last && !(cx.tools.are_given() && schemas::is_whole(&*cx.tools, tool, &Map::new()))
 }
 
 /// The text without its quotation marks or backticks.

@@ -64,6 +64,9 @@ async fn call(cx: &ReadContext, mut at: usize, name: &str) -> (Draft, usize) {
                 at = next;
                 false
             }
+            None if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &arguments) => {
+                return (Draft::failed(name, CUT), at);
+            }
             // The next call begins, or the text ends.
             found if found.is_some() || cx.input.byte(at).await.is_none() => {
                 repairs.add(SyntaxRepair::MissingEndTag);

@@ -78,7 +78,14 @@ pub async fn read(
             None if cx.input.literal(at, &[tags.key.as_str()]).await.is_some() => {
                 Some(pair(cx, at, tool, tags, repairs).await)
             }
-            None => None,
+            None => match key_without_tag(cx, at, tags).await {
+                // What a tool that is known does not have is no key.
+                Some((key, end)) if schemas::may_follow(&*cx.tools, tool, &key, &map) => {
+                    repairs.add(SyntaxRepair::MissingStartTag);
+                    Some(value(cx, end, key, tool, tags, repairs).await)
+                }
+                _ => None,
+            },
         };
         let why = match found {
             Some(pair) => match pair {
@@ -93,7 +100,11 @@ pub async fn read(
                     continue;
                 }
                 ArgPair::Cut => "the text ends inside a value",
+                ArgPair::Torn => "a key has the end tag of a value",
             },
+            None if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
+                "the text ends before the call does"
+            }
             None if is_over(cx, at, tags).await => {
                 repairs.add(SyntaxRepair::MissingEndTag);
                 return (Ok(map), at);
@@ -134,6 +145,8 @@ enum ArgPair {
         after: usize,
     },
     Cut,
+    /// The tags between the key and the value are missing.
+    Torn,
 }
 
 /// A key and its value. The value is literal.
@@ -149,6 +162,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
                 tags.key.as_str(),
                 tags.close.as_str(),
                 tags.open.as_str(),
+                tags.value_end.as_str(),
             ],
         )
         .await
@@ -161,9 +175,37 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
         1 => repairs.add(SyntaxRepair::MissingEndTag),
         // The next call begins inside of the key: this one was cut off.
         4 => return ArgPair::Cut,
+        5 => {
+            repairs.add(SyntaxRepair::MissingStartTag);
+            return joined(cx, &key, key_end + tags.value_end.len(), tool, tags).await;
+        }
         _ => return ArgPair::NoValue { after: key_end },
     }
     value(cx, key_end, key, tool, tags, repairs).await
+}
+
+/// A key and its value with `=` between them in place of tags.
+async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &ArgTags) -> ArgPair {
+    let next = skip_gap(cx, after).await;
+    let is_end = is_over(cx, next, tags).await
+        || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some();
+    let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
+    let Some((key, value)) =
+        pair.filter(|(key, _)| is_end && !key.is_empty() && key.bytes().all(python::names))
+    else {
+        return ArgPair::Torn;
+    };
+    let value = typed::typed(value, schemas::parameter(&*cx.tools, tool, key));
+    ArgPair::Whole { key: key.to_owned(), value, after }
+}
+
+/// The key at `at` whose opening tag is missing, and the position of its end tag: a value follows.
+async fn key_without_tag(cx: &ReadContext, at: usize, tags: &ArgTags) -> Option<(String, usize)> {
+    let end = cx.input.skip(at, python::names).await;
+    cx.input.literal(end, &[tags.key_end.as_str()]).await.filter(|_| end > at)?;
+    let next = skip_gap(cx, end + tags.key_end.len()).await;
+    cx.input.literal(next, &[tags.value.as_str(), tags.kind.as_str()]).await?;
+    Some((cx.input.slice(at, end), end))
 }
 
 /// The value of a key whose end tags are at `at`.
@@ -246,6 +288,7 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
             {
                 return Some((found, at));
             }
+            0 if key_without_tag(cx, next, tags).await.is_some() => return Some((found, at)),
             1 if cx.input.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => {
                 inner += 1
             }

@@ -163,9 +163,14 @@ async fn object(
 /// The end of an unterminated value: the first of its stops, so that the next call is not lost.
 pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     match cx.take_rescan() {
-        true => cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end),
+        true => next_stop(cx, at, stops).await,
         false => cx.input.end_so_far(),
     }
+}
+
+/// The first of these from `at` on, or the end of the text.
+pub async fn next_stop(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
+    cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end)
 }
 
 /// The marks of code fences.

@@ -1,6 +1,6 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
-use super::arguments::FENCES;
+use super::arguments::{FENCES, next_stop};
 use super::common;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
@@ -53,7 +53,8 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     if !may_be_call(cx, at).await {
         return BareJson::No;
     }
-    let (end, missing) = match cx.extent(at, Notation::Json, stop.as_slice()).await {
+    let extent = cx.extent(at, Notation::Json, stop.as_slice()).await;
+    let (mut end, missing) = match extent {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         ValueExtent::Stopped(end) if ends_fence(cx, end, stop).await => (end, MissingClosers::ALL),
         ValueExtent::Stopped(end) => (end, MissingClosers::OUTERMOST),
@@ -72,12 +73,20 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);
         json_calls::calls(reading.value, reading.repairs, CallShape::Bare, &*cx.tools)
     });
-    let drafts = drafts.or_else(|| {
-        // Between fences, a call of a known tool that cannot be read is not taken for data.
-        let broken =
-            stop.is_some().then(|| cx.input.with(at, end, |text| broken_call(text, missing, &*cx.tools)));
-        broken.flatten()
-    });
+    let drafts = match drafts {
+        None if stop.is_some() => {
+            // Without an end of its own, it ends with its fence: the calls behind it are not lost with it.
+            let to = match extent {
+                ValueExtent::Cut { .. } => next_stop(cx, at, stop.as_slice()).await,
+                _ => end,
+            };
+            // Between fences, a call of a known tool that cannot be read is not taken for data.
+            let broken = cx.input.with(at, to, |text| broken_call(text, missing, &*cx.tools));
+            end = if broken.is_some() { to } else { end };
+            broken
+        }
+        drafts => drafts,
+    };
     match drafts {
         Some(drafts) if stop.is_none() && common::is_data(cx, at, end, &drafts).await => BareJson::Data(end),
         Some(drafts) => {

@@ -1,6 +1,6 @@
 //! Calls in Python notation, in a list or one per line.
 
-use super::arguments::give_up;
+use super::arguments::{give_up, next_stop};
 use super::common;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
@@ -8,6 +8,7 @@ use crate::parse::extent::ValueExtent;
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::python::{self, BrokenCall, PythonCalls};
+use crate::parse::resume;
 
 /// The error of a call that goes on behind the end of its text.
 const CUT: &str = "The call cannot be read: the text ends inside the arguments.";
@@ -31,8 +32,12 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     if closed && cx.input.byte(end).await == Some(b'(') {
         return ReadOutcome::Text(end);
     }
-    let PythonCalls { mut drafts, broken } = cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
+    let PythonCalls { mut drafts, broken, is_damaged } =
+        cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
     match broken {
+        None if is_damaged && !are_calls(cx, &drafts, (at, end), format).await => {
+            return ReadOutcome::Text(end);
+        }
         None if !drafts.is_empty() && extent != (ValueExtent::Cut { in_string: true }) => {}
         // The calls before the one that was cut off are whole.
         Some(broken) if !closed && broken.is_cut && !drafts.is_empty() => {
@@ -46,6 +51,18 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     }
     cx.emit(drafts, end, format);
     ReadOutcome::Block(end)
+}
+
+/// True if a list with damaged calls has sound ones too, and is no other code: the tools are known, or, if nobody said which ones
+/// there are, the format was named or the list is the whole text.
+async fn are_calls(cx: &ReadContext, drafts: &[Draft], (at, end): (usize, usize), format: &str) -> bool {
+    let is_known = |draft: &Draft| cx.tools.parameters(&draft.name).is_some();
+    drafts.iter().any(|draft| draft.error.is_none())
+        && match cx.tools.are_given() {
+            true => drafts.iter().all(is_known),
+            false if cx.asked == Some(format) => true,
+            false => at == 0 && cx.input.byte(cx.input.skip_space(end).await).await.is_none(),
+        }
 }
 
 /// A list without an end: the inside may be rescanned, a limited number of times.
@@ -80,14 +97,21 @@ pub async fn marked(
             ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), listed),
             ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
-        let PythonCalls { mut drafts, broken } =
+        let PythonCalls { mut drafts, broken, is_damaged } =
             cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
         let mut end = end;
-        if broken.is_some() || !whole {
+        if broken.is_some() || is_damaged || !whole {
             match with_inner_quotes(cx, at, closes, &stops).await {
                 Some((read, to)) => (drafts, end) = (read, to),
-                // The calls before the one that cannot be read are whole.
-                None => drafts.push(unreadable(broken)),
+                None if broken.is_none() && whole => {}
+                None => {
+                    // The calls before the one that cannot be read are whole.
+                    drafts.push(unreadable(broken));
+                    // Behind a lost quote, what looks like a call may be part of a string.
+                    if !cx.input.with(at, end, resume::has_sound_strings) {
+                        end = next_stop(cx, end, &stops).await;
+                    }
+                }
             }
         }
         cx.emit(drafts, end, format);

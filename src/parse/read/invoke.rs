@@ -1,7 +1,10 @@
 //! Calls as XML-like elements with parameters inside, in the spellings of several families.
 //!
 //! The content of a parameter is literal. Its end tag counts only if another tag of the call follows, so a value may quote
-//! end tags. A parameter without an end tag ends at the next parameter on a new line, or at the end of the call.
+//! end tags. A parameter without an end tag ends at the next parameter (on a new line, or if the tool has such a one), or at the
+//! end of the call. A call without its
+//! end tag is over before the next call and before what ends the block; at the end of the text, only if it has all arguments of
+//! its tool: it may have been cut off between two of them.
 
 use serde_json::{Map, Value};
 
@@ -57,6 +60,9 @@ pub const PLAIN: TagStyle = TagStyle {
 
 /// Parameters that models put around all others.
 const WRAPPERS: &[&str] = &["arguments", "parameters", "input"];
+
+/// Why a call at the end of the text cannot be read.
+const CUT: &str = "the text ends before the call does";
 
 /// Starts the older form.
 const TOOL_NAME: &str = "<tool_name>";
@@ -210,16 +216,17 @@ async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style:
 async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
     let mut map = Map::new();
     let mut repairs = Repairs::default();
-    let mut at = at;
+    let (mut at, mut is_stray) = (at, false);
     let (end, error) = loop {
         at = cx.input.skip_space(at).await;
         if cx.input.literal(at, &[style.call_end]).await.is_some() {
             break (at + style.call_end.len(), None);
         }
         if cx.input.literal(at, &[style.param]).await.is_some() {
-            match parameter(cx, at + style.param.len(), name, style).await {
-                Ok(Parameter { name, value, repaired, after }) => {
+            match parameter(cx, at + style.param.len(), name, &map, style).await {
+                Ok(Parameter { name, value, repaired, has_stray_end, after }) => {
                     map.insert(name, value);
+                    is_stray |= has_stray_end;
                     if repaired {
                         repairs.add(SyntaxRepair::MissingEndTag);
                     }
@@ -232,6 +239,8 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
             }
         } else if map.is_empty() && cx.input.byte(at).await.is_none() {
             break (at, Some("the text ends before its parameters"));
+        } else if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &map) {
+            break (at, Some(CUT));
         } else if ends_without_tag(cx, at, style).await {
             repairs.add(SyntaxRepair::MissingEndTag);
             break (at, None);
@@ -240,6 +249,9 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
             break (end, Some("there are words where a parameter should be"));
         }
     };
+    // The parameter that the end tag belongs to lost its own tag.
+    let is_damaged = is_stray && schemas::lacks_some(&*cx.tools, name, &map);
+    let error = error.or(is_damaged.then_some("a value has an end tag inside, and a parameter is missing"));
     if let Some(inside) = unwrapped(&map, name, cx) {
         map = inside;
         repairs.add(SyntaxRepair::WrappedArguments);
@@ -287,6 +299,8 @@ struct Parameter {
     name: String,
     value: Value,
     repaired: bool,
+    /// The value has an end tag that belongs to no other tag, and that it does not seem to quote.
+    has_stray_end: bool,
     after: usize,
 }
 
@@ -301,23 +315,26 @@ async fn parameter(
     cx: &ReadContext,
     at: usize,
     tool: &str,
+    given: &Map<String, Value>,
     style: &TagStyle,
 ) -> Result<Parameter, BadParameter> {
     let nameless = || BadParameter { why: "a parameter has no name", end: None };
     let (header, from) = header(cx, at, style).await.ok_or_else(nameless)?;
     let name = header.name.ok_or_else(nameless)?;
     let end = match header.closed {
-        true => ValueEnd::Found { to: from, after: from, repaired: false },
-        false => value_end(cx, from, style).await,
+        true => ValueEnd::found(from, from),
+        false => value_end(cx, from, style, CallSoFar { tool, name: &name, given }).await,
     };
-    let (to, after, repaired) = match end {
-        ValueEnd::Found { to, after, repaired } => (to, after, repaired),
+    let (to, after, has_stray_end) = match end {
+        ValueEnd::Found { to, after, has_stray_end } => (to, after, has_stray_end),
         ValueEnd::Cut(end) => {
             return Err(BadParameter { why: "the text ends inside a value", end: Some(end) });
         }
     };
+    let repaired = to == after && !header.closed;
     let schema = schemas::parameter(&*cx.tools, tool, &name);
     let value = cx.input.with(from, to, |text| {
+        let text = if repaired { without_own_tag(text, &name) } else { text };
         let text = match () {
             () if style.lines => strip_lines(text),
             // The line end is in place of the end tag.
@@ -331,7 +348,13 @@ async fn parameter(
             None => typed::typed(text, schema),
         }
     });
-    Ok(Parameter { name, value, repaired, after })
+    Ok(Parameter { name, value, repaired, has_stray_end, after })
+}
+
+/// The value without an end tag that has the name of the parameter, in place of the usual one.
+fn without_own_tag<'a>(text: &'a str, name: &str) -> &'a str {
+    let own = text.trim_end().strip_suffix('>').and_then(|text| text.strip_suffix(name)?.strip_suffix("</"));
+    own.filter(|value| !value.contains(&format!("<{name}"))).unwrap_or(text)
 }
 
 /// The text of an XML element.
@@ -356,8 +379,8 @@ fn strip_lines(text: &str) -> &str {
 
 /// Where a value ends.
 enum ValueEnd {
-    /// The end of the value, and the position after its end tag, which may be missing.
-    Found { to: usize, after: usize, repaired: bool },
+    /// The end of the value, and the position after its end tag; the same if the tag is missing.
+    Found { to: usize, after: usize, has_stray_end: bool },
     /// The text was cut off inside the value: the position of the next call, or the end.
     Cut(usize),
 }
@@ -366,28 +389,60 @@ enum ValueEnd {
 /// begin again at each of them.
 const QUOTED_CALLS: usize = 64;
 
+/// The parameters inside of a value that are remembered.
+const MOST_INSIDE: usize = 64;
+
+impl ValueEnd {
+    fn found(to: usize, after: usize) -> Self {
+        Self::Found { to, after, has_stray_end: false }
+    }
+}
+
+/// What was read of a call before a value.
+#[derive(Clone, Copy)]
+struct CallSoFar<'a> {
+    tool: &'a str,
+    /// Of the parameter.
+    name: &'a str,
+    given: &'a Map<String, Value>,
+}
+
 /// Finds the end of a value. Once another call begins inside, it ends only at an end tag that is none of that call's: then
-/// the value quotes a call. Without such a tag the value was cut off, and the other call is real.
-async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> ValueEnd {
+/// the value quotes a call. Without such a tag the value was cut off, and the other call is real. A parameter inside has its
+/// own end tag if the value quotes it; if not, and it can be the next one, the end tag of the value is missing.
+async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSoFar<'_>) -> ValueEnd {
     let ends = [style.param_end, style.param, style.call_end, style.call];
     let mut at = from;
     let (mut next_call, mut inner, mut calls) = (None, 0_usize, 0_usize);
+    // The parameters inside that have no end tag yet: where each begins, if it can be the next one.
+    let mut inside: Vec<Option<usize>> = Vec::new();
+    let mut has_stray_end = false;
     while let Some((found, index)) = cx.input.find(at, &ends).await {
         let after = found + ends[index].len();
         at = after;
         match index {
             0 if inner > 0 => inner -= 1,
             0 if follows(cx, after, style).await => {
-                return ValueEnd::Found { to: found, after, repaired: false };
+                return match inside.into_iter().flatten().next() {
+                    Some(next) => ValueEnd::found(next, next),
+                    None => ValueEnd::Found { to: found, after, has_stray_end },
+                };
             }
+            0 if inside.pop().is_none() => has_stray_end |= !is_quoted(cx, found, after).await,
             1 if next_call.is_some() => inner += 1,
             1 if found > from && cx.input.with(found - 1, found, |before| before == "\n") => {
-                return ValueEnd::Found { to: found, after: found, repaired: true };
+                let to = inside.into_iter().flatten().next().unwrap_or(found);
+                return ValueEnd::found(to, to);
+            }
+            1 if inside.len() < MOST_INSIDE => {
+                let may_follow = begins_next(cx, found, after, style, call).await;
+                inside.push(may_follow.then_some(found));
             }
             2 if next_call.is_none()
                 && ends_without_tag(cx, cx.input.skip_space(after).await, style).await =>
             {
-                return ValueEnd::Found { to: found, after: found, repaired: true };
+                let to = inside.into_iter().flatten().next().unwrap_or(found);
+                return ValueEnd::found(to, to);
             }
             3 if matches!(cx.input.byte(after).await, Some(b'=' | b' ')) => {
                 next_call = next_call.or(Some(found));
@@ -398,6 +453,29 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle) -> ValueEnd 
     }
     let next_call = next_call.filter(|_| calls <= QUOTED_CALLS);
     ValueEnd::Cut(next_call.unwrap_or_else(|| cx.input.end_so_far()))
+}
+
+/// True if the tag of a parameter inside a value can begin the next one.
+async fn begins_next(
+    cx: &ReadContext,
+    at: usize,
+    after: usize,
+    style: &TagStyle,
+    call: CallSoFar<'_>,
+) -> bool {
+    let Some((TagHeader { name: Some(name), .. }, end)) = header(cx, after, style).await else {
+        return false;
+    };
+    let is_next = name != call.name && schemas::may_follow(&*cx.tools, call.tool, &name, call.given);
+    let is_known = cx.tools.parameters(call.tool).is_some();
+    is_next && (is_known || !is_quoted(cx, at, end).await)
+}
+
+/// True if a tag stands as words about it do: between quotes, in code, or with spaces around it.
+async fn is_quoted(cx: &ReadContext, at: usize, after: usize) -> bool {
+    let before = cx.input.byte_before(at);
+    matches!(before, Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'('))
+        || matches!(cx.input.byte(after).await, Some(b' ' | b'"' | b'\'' | b'`' | b'.' | b',' | b')' | b'\\'))
 }
 
 /// True if what follows an end tag shows that it ends a parameter.

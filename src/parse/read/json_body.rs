@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use super::arguments::{give_up, skip_fence};
+use super::arguments::{give_up, next_stop, skip_fence};
 use super::inner_quotes;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::{CUT, Draft};
@@ -13,6 +13,7 @@ use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, QuickRead, ReadFuture, ReadOutcome};
 use crate::parse::notation::Notation;
 use crate::parse::repair::{Repairs, SyntaxRepair};
+use crate::parse::resume::{self, ListedCall};
 
 /// The tags that a dialect puts around JSON.
 pub struct JsonBlock {
@@ -28,6 +29,9 @@ pub struct JsonBlock {
     pub shape: CallShape,
     pub notation: Notation,
 }
+
+/// The error of a call whose brackets close too early.
+const NO_END: &str = "The call cannot be read: it goes on behind its last bracket.";
 
 impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.
@@ -98,6 +102,8 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
             return ReadOutcome::Block(end);
         }
         match cx.input.byte(at).await {
+            // It is not certain where the broken value ends, and what looks like a call may be part of it.
+            Some(b'"' | b'\'' | b':') if is_broken => end = next_stop(cx, at, &stops).await,
             Some(b'{' | b'[') if cx.input.literal(at, &stops).await.is_none() => {
                 let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
                 end = next;
@@ -156,8 +162,12 @@ async fn value(
     };
     let mut drafts = cx.input.with(at, end, |text| drafts(text, missing, body, repairs, cx));
     let mut end = end;
-    if let Some((read, to)) = with_inner_quotes(cx, at, body, &drafts, repairs).await {
-        (drafts, end) = (read, to);
+    match with_inner_quotes(cx, at, body, &drafts, repairs).await {
+        Some((read, to)) => (drafts, end) = (read, to),
+        None => {
+            let (read, length) = cx.input.with(at, end, |text| with_next(text, drafts, body, repairs, cx));
+            (drafts, end) = (read, at + length);
+        }
     }
     let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
     if is_broken {
@@ -183,6 +193,59 @@ async fn with_inner_quotes(
     repairs.join(read.repairs);
     let found = json_calls::calls(read.value, repairs, body.shape, &*cx.tools)?;
     found.iter().all(|draft| draft.error.is_none()).then_some((found, end))
+}
+
+/// The calls of a value, and its length. A damaged object may have taken in the calls behind it.
+fn with_next(
+    text: &str,
+    found: Vec<Draft>,
+    body: &JsonBlock,
+    repairs: Repairs,
+    cx: &ReadContext,
+) -> (Vec<Draft>, usize) {
+    if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
+        return (one_by_one(text, found, body, repairs, cx), text.len());
+    }
+    let is_damaged = matches!(&found[..], [Draft { error: Some(_), .. }]);
+    if !is_damaged || !text.starts_with('{') || !cx.take_rescan() {
+        return (found, text.len());
+    }
+    match resume::damaged_end(text, body.shape, &*cx.tools) {
+        Some(end) if !text[end..].trim_start().is_empty() => (damaged(&text[..end], body, repairs, cx), end),
+        _ => (found, text.len()),
+    }
+}
+
+/// The call before the next one: its own bracket may be missing, but nothing else may follow it.
+fn damaged(text: &str, body: &JsonBlock, repairs: Repairs, cx: &ReadContext) -> Vec<Draft> {
+    match lenient::read(text, body.notation, MissingClosers::OUTERMOST) {
+        Ok(reading) if !reading.whole => vec![Draft::failed("", NO_END)],
+        _ => drafts(text, MissingClosers::OUTERMOST, body, repairs, cx),
+    }
+}
+
+/// The calls of a list one by one, if there are more than were `found` in all of it.
+fn one_by_one(
+    text: &str,
+    found: Vec<Draft>,
+    body: &JsonBlock,
+    repairs: Repairs,
+    cx: &ReadContext,
+) -> Vec<Draft> {
+    let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
+    let listed = resume::listed(text, body.notation, body.shape, &*cx.tools);
+    let drafts: Vec<Draft> = listed
+        .into_iter()
+        .flat_map(|call| match call {
+            ListedCall::Sound(text) => drafts(text, MissingClosers::NONE, body, repairs, cx),
+            ListedCall::Damaged(text) => damaged(text, body, repairs, cx),
+            ListedCall::Rest(text) => match lenient::read(text, body.notation, MissingClosers::NONE) {
+                Err(why) => vec![Draft::failed("", format!("The call cannot be read: {why}."))],
+                Ok(_) => vec![Draft::failed("", NO_END)],
+            },
+        })
+        .collect();
+    if count(&drafts) > count(&found) { drafts } else { found }
 }
 
 fn drafts(

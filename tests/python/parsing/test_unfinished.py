@@ -113,3 +113,93 @@ def test_a_call_without_arguments_may_lack_its_end_tag() -> None:
         assert made(text, "auto") == [("get_time", {})]
     both = "<tool_call>\n<function=get_time>\n</tool_call>\n<tool_call>\n<function=get_time>\n</function>"
     assert made(both, "auto") == [("get_time", {})] * 2
+
+
+@pytest.mark.parametrize("format", LITERAL)
+def test_a_call_cut_between_two_arguments_is_whole_or_none(format: str) -> None:
+    text = LITERAL[format]([CALL])
+    for asked in (format, "auto"):
+        whole = made(text, asked)
+        assert [name for name, _ in whole] == [CALL[0]]
+        for end in range(len(text)):
+            assert made(text[:end], asked) in ([], whole), text[:end]
+
+
+# Cut behind the first of two arguments.
+CUT_TEXTS = {
+    "qwen3_coder": "<tool_call>\n<function=delete_rows>\n<parameter=table>\nusers\n</parameter>\n",
+    "seed_oss": "<seed:tool_call>\n<function=delete_rows>\n<parameter=table>users</parameter>",
+    "anthropic_xml": '<function_calls>\n<invoke name="delete_rows">\n<parameter name="table">users</parameter>\n',
+    "minimax_m2": '<minimax:tool_call>\n<invoke name="delete_rows">\n<parameter name="table">users</parameter>',
+    "deepseek_dsml_v4": '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="delete_rows">\n'
+    '<｜DSML｜parameter name="table" string="true">users</｜DSML｜parameter>\n',
+    "glm45": "<tool_call>delete_rows\n<arg_key>table</arg_key>\n<arg_value>users</arg_value>\n",
+    "glm47": "<tool_call>delete_rows<arg_key>table</arg_key><arg_value>users</arg_value>",
+    "hunyuan": "<tool_calls><tool_call>delete_rows<tool_sep><arg_key>table</arg_key><arg_value>users</arg_value>",
+    "step3": "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>"
+    '<steptml:invoke name="delete_rows"><steptml:parameter name="table">users</steptml:parameter>',
+    "minicpm5": '<function name="delete_rows"><param name="table">users</param>',
+    "muse": '<atem:function_calls>\n<atem:invoke name="delete_rows">\n'
+    '<atem:parameter name="table">users</atem:parameter>\n',
+    "solar_open2": "<|tool_call:start|>delete_rows\n"
+    "<|tool_arg:start|>table<|tool_arg:value|>users<|tool_arg:end|>\n",
+    "react": "Thought: clean up\nAction: delete_rows\nAction Input:",
+    "react, a line end": "Action: delete_rows\nAction Input: \n",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", CUT_TEXTS)
+async def test_a_cut_call_does_not_run(kind: str) -> None:
+    ran: list[Any] = []
+    hub = toolhub.ToolHub()
+
+    @hub.tool
+    def delete_rows(table: str = "", where: str | None = None) -> None:
+        """Delete rows of a table; without `where`, all of them."""
+        ran.append((table, where))
+
+    (result,) = (await hub.run(CUT_TEXTS[kind])).results
+    assert not result.success
+    assert not ran
+    # Nobody knows a tool that is not there yet: it may take other arguments.
+    (result,) = (await toolhub.ToolHub().run(CUT_TEXTS[kind])).results
+    assert "ends before" in result.error
+
+
+def known(*names: str, **other: Any) -> list[dict[str, Any]]:
+    properties = {name: {"type": "string"} for name in names}
+    return [{"name": "delete_rows", "parameters": {"properties": properties, **other}}]
+
+
+@pytest.mark.parametrize("format", [kind for kind in CUT_TEXTS if "react" not in kind])
+def test_what_shows_that_a_call_without_its_end_is_over(format: str) -> None:
+    text = CUT_TEXTS[format]
+
+    def calls(text: str, tools: Any) -> list[Any]:
+        found = toolhub.parse(text, tools=tools).calls
+        return [(call.name, call.arguments, call.repairs) for call in found if not call.error]
+
+    cut = ("delete_rows", {"table": "users"}, ["a missing end tag"])
+    # The tool has no other arguments, or nobody said which tools there are.
+    assert calls(text, known("table")) == [cut]
+    assert calls(text, None) == [cut]
+    # The tool takes others, or is not known.
+    assert calls(text, known("table", "where")) == []
+    assert calls(text, known("table", additionalProperties={"type": "string"})) == []
+    assert calls(text, [{"name": "other", "parameters": {}}]) == []
+    # Another call follows.
+    after = LITERAL[format]([NEXT]).removeprefix("<tool_calls>")
+    first, second = calls(text + after, known("table", "where"))
+    assert first[:2] == cut[:2]
+    assert second[:2] == NEXT
+
+
+def test_an_action_without_input_is_made_if_its_tool_takes_none_or_an_observation_follows() -> None:
+    text = "Action: delete_rows\nAction Input:"
+    assert toolhub.parse(text, tools=known()).calls[0].error is None
+    for tools in (None, known("table")):
+        assert toolhub.parse(text, tools=tools).calls[0].error
+        assert toolhub.parse(f"{text}\nObservation: done", tools=tools).calls[0].arguments == {}
+    damaged = 'Action: delete_rows\nAction Input: "table": "users", "where": "id = 5"}'
+    assert toolhub.parse(damaged, tools=known("table", "where")).calls[0].error
