@@ -334,7 +334,7 @@ class Gateway:
         Awaits the reply to one HTTP request. Cancelling the await cancels the call.
         """
     @property
-    def inspect_key(self, /) -> str:
+    def inspect_key(self, /) -> str | None:
         """
         The key of the operator for the inspector.
         """
