@@ -156,7 +156,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "Write a program as 'command': one in that folder, or another.",
         "请把程序写为 'command'：该文件夹中的，或别的。",
     ),
-    ("Install that interpreter, or correct the first line of the file.", "请安装该解释器，或改正文件的首行。"),
+    (
+        "Install that interpreter, or correct the first line of the file.",
+        "请安装该解释器，或改正文件的首行。",
+    ),
     ("Create that folder, or correct 'cwd'.", "请创建该文件夹，或改正 'cwd'。"),
     (
         "The pages of the list must come to an end: report it to the author of the server.",
