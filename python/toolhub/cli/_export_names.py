@@ -21,7 +21,7 @@ def identifiers(names: "Iterable[str]", style: "Callable[[str], str]") -> dict[s
     """A name of the language for each tool, in the order of the tools.
 
     >>> identifiers(["Read_File", "read_file", "class", "2x"], snake)
-    {'Read_File': 'read_file_bd4b', 'read_file': 'read_file', 'class': 'class_', '2x': '_2x'}
+    {'Read_File': 'read_file_d8bf', 'read_file': 'read_file', 'class': 'class_', '2x': '_2x'}
     """
     wanted = {name: _allowed(style(name)) for name in names}
     groups: dict[str, list[str]] = {}
