@@ -211,6 +211,11 @@ class Candidate:
         The name of the tool.
         """
     @property
+    def output_schema(self, /) -> dict[str, Any] | None:
+        """
+        The JSON Schema of its structured results, if its server gives one.
+        """
+    @property
     def parameters(self, /) -> dict[str, Any]:
         """
         The JSON Schema of the arguments.
@@ -334,9 +339,9 @@ class Gateway:
         Awaits the reply to one HTTP request. Cancelling the await cancels the call.
         """
     @property
-    def inspect_key(self, /) -> str:
+    def inspect_key(self, /) -> str | None:
         """
-        The key of the operator for the inspector.
+        The key of the operator for the inspector; None where it is not served.
         """
     def leave(self, /) -> None:
         """
@@ -945,6 +950,11 @@ class ToolInfo:
     def needs_approval(self, /) -> bool:
         """
         Whether `approve` is asked before a call: for all tools but the harmless ones.
+        """
+    @property
+    def output_schema(self, /) -> dict[str, Any] | None:
+        """
+        The JSON Schema of the structured results of its first candidate, if its server gives one.
         """
     @property
     def parameters(self, /) -> dict[str, Any]:

@@ -42,10 +42,10 @@ class Serving:
         return f"http://{host}:{self.port}{self.path}"
 
     @property
-    def inspect_url(self) -> str:
+    def inspect_url(self) -> str | None:
         """The address of the inspector for the operator; it holds a key, so do not give it to clients.
 
-        The page is there on a loopback address, and elsewhere if callers need credentials.
+        The page is there on a loopback address, and elsewhere if callers need credentials; otherwise this is None.
 
         >>> from toolhub import ToolHub
         >>> def ready(serving):
@@ -54,7 +54,8 @@ class Serving:
         >>> ToolHub().serve("http", port=0, ready=ready)
         True
         """
-        return f"{self.url.removesuffix(self.path)}/inspect#key={self._gateway.inspect_key}"
+        key = self._gateway.inspect_key
+        return None if key is None else f"{self.url.removesuffix(self.path)}/inspect#key={key}"
 
     def stop(self) -> None:
         """Refuse new requests with 503; calls that run are answered, then serving ends. May be called on any thread."""

@@ -242,10 +242,10 @@ impl PyGateway {
         self.core.admission.limits().write_timeout.as_secs_f64()
     }
 
-    /// The key of the operator for the inspector.
+    /// The key of the operator for the inspector; None where it is not served.
     #[getter]
-    fn inspect_key(&self) -> &str {
-        self.core.inspector.key()
+    fn inspect_key(&self) -> Option<&str> {
+        self.core.has_inspector().then(|| self.core.inspector.key())
     }
 
     /// In bytes.

@@ -74,6 +74,13 @@ impl PyCandidate {
         json::to_python(py, &self.inner.spec().parameters).map(TypedDict)
     }
 
+    /// The JSON Schema of its structured results, if its server gives one.
+    #[getter]
+    fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
+        let schema = py.detach(|| self.inner.tool.definition_extras().remove("outputSchema"));
+        schema.map(|schema| json::to_python(py, &schema).map(TypedDict)).transpose()
+    }
+
     /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
     #[getter]
     fn unchecked(&self, py: Python<'_>) -> Vec<String> {
@@ -267,6 +274,12 @@ impl ToolInfo {
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
         self.first(py).parameters(py)
+    }
+
+    /// The JSON Schema of the structured results of its first candidate, if its server gives one.
+    #[getter]
+    fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
+        self.first(py).output_schema(py)
     }
 
     /// The tags of all candidates.

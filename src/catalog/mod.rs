@@ -302,6 +302,8 @@ async fn within(
     let id = server.id().clone();
     let Some(timeout) = timeout else { return (id, work.await) };
     let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        // Who is connected lacks the list only.
+        let what = if server.is_connected() { "list its tools" } else { what };
         let text = format!("Server '{id}' did not {what} within {} s.", shown_seconds(timeout.as_secs_f64()));
         Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
     });

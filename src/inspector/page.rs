@@ -17,6 +17,7 @@ const BODY: &str = include_str!("page/body.html");
 /// One function, so that nothing of it is global.
 const SCRIPT: &str = concat!(
     "(() => {\n\"use strict\";\n",
+    include_str!("page/json.js"),
     include_str!("page/dom.js"),
     include_str!("page/filter.js"),
     include_str!("page/chart.js"),

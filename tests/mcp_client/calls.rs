@@ -31,7 +31,9 @@ async fn tools_of_a_server_are_candidates_and_odd_entries_cost_only_themselves()
     let echo = &snapshot.get("echo").unwrap().candidates[0];
     assert_eq!((echo.label().as_str(), echo.priority), ("mcps:s", 2));
     assert_eq!(&*echo.spec().description, "Give back", "no escapes");
-    assert_eq!(world.server().info().notices.len(), 3);
+    let notices = world.server().info().notices;
+    assert_eq!(notices.len(), 4, "{notices:?}");
+    assert!(notices[0].starts_with("invisible characters in the texts of 'echo'"), "{notices:?}");
     assert_eq!(world.call("echo", json!({"text": "hi"})).await.unwrap(), json!("hi"));
 }
 

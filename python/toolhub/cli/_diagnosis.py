@@ -83,11 +83,7 @@ def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
         )
     if transport == "stdio":
         if kind == "connect":
-            return diagnosis.fail(
-                "command",
-                message,
-                "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path.",
-            )
+            return diagnosis.fail("command", message, _command_advice(message))
         if kind == "timeout":
             return diagnosis.fail(
                 "start",
@@ -106,6 +102,18 @@ def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
     else:
         advice = "Check host, port and scheme of 'url', and whether the server runs."
     return diagnosis.fail("start", message, advice)
+
+
+def _command_advice(message: str) -> str:
+    if "may not be executed" in message:
+        return "Make the file executable (chmod +x), or write its interpreter as 'command' and the file into 'args'."
+    if "it is a folder" in message:
+        return "Write a program as 'command': one in that folder, or another."
+    if "not the interpreter" in message:
+        return "Install that interpreter, or correct the first line of the file."
+    if "the folder '" in message:
+        return "Create that folder, or correct 'cwd'."
+    return "Install the program, or correct 'command' or 'cwd'; a program that is not on PATH needs its full path."
 
 
 def _status_advice(status: int) -> str:
@@ -137,15 +145,22 @@ def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
     """A server that has listed its tools."""
     diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {len(candidates)} tools")
+    if endless := _notice(info, "the list did not end"):
+        return diagnosis.fail(
+            "list",
+            endless,
+            "The pages of the list must come to an end: report it to the author of the server.",
+        )
     if not candidates:
         message = info.notices[0] if info.notices else "the list of tools is empty"
         return diagnosis.fail(
             "list", message, "Check the server's own settings, and 'include' and 'exclude' of its entry."
         )
-    if wrong := [one for one in candidates if _schema_problem(one)]:
+    wrong = next((f"'{one.name}': {problem}" for one in candidates if (problem := _schema_problem(one))), "")
+    if problem := wrong or _notice(info, "the inputSchema of "):
         return diagnosis.fail(
             "schemas",
-            f"'{wrong[0].name}': {_schema_problem(wrong[0])}",
+            problem,
             "Report it to the author of the server; a model gets this schema, and calls may fail.",
         )
     if problem := _name_problem(info, candidates):
@@ -157,6 +172,12 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
             "descriptions",
             problem,
             "A model chooses by the description: ask the author for one, or 'exclude' the tool.",
+        )
+    if hidden := _notice(info, "invisible characters in "):
+        return diagnosis.fail(
+            "descriptions",
+            hidden,
+            "Invisible characters can hide orders for a model: ask the author why they are there, or 'exclude' the tool.",
         )
     diagnosis.notes += info.notices
     return diagnosis
@@ -174,6 +195,11 @@ def _stray_note(line: str) -> str:
     return f"stdout is for MCP messages, but it printed '{line}' there; other clients may fail, so let it print to stderr"
 
 
+def _notice(info: "ServerInfo", *beginnings: str) -> str:
+    """The first thing that the core says about the lists of a server and that begins like this."""
+    return next((notice for notice in info.notices if notice.startswith(beginnings)), "")
+
+
 def _schema_problem(candidate: "_core.Candidate") -> str:
     if candidate.unchecked:
         return candidate.unchecked[0]
@@ -183,9 +209,8 @@ def _schema_problem(candidate: "_core.Candidate") -> str:
 
 
 def _name_problem(info: "ServerInfo", candidates: "list[_core.Candidate]") -> str:
-    for notice in info.notices:
-        if "name" in notice:
-            return notice
+    if notice := _notice(info, "a second tool named ", "a tool whose name "):
+        return notice
     for one in candidates:
         if not _NAME.fullmatch(one.name):
             shown = one.name if len(one.name) <= 40 else f"{one.name[:40]}…"

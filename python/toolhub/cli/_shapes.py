@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 _DEEPEST = 6
 _MOST_OPTIONS = 12
 _MOST_TYPES = 500
+_MOST_FORMS = 12
 
 
 class Language:
@@ -86,6 +87,33 @@ PYTHON = _Python(
 )
 
 
+class Form:
+    """An object that fits a schema: its members, and the type of others where the schema allows them in words."""
+
+    def __init__(self, parameters: "list[tuple[str, str, bool, dict[str, Any]]]", others: str | None) -> None:
+        self.parameters, self.others = parameters, others
+
+
+class _Parts:
+    """What a schema and those that it is made of say about one object."""
+
+    def __init__(self, schema: "dict[str, Any]") -> None:
+        self.properties: dict[str, Any] = dict(members(schema.get("properties")))
+        self.required: list[str] = [name for name in items(schema.get("required")) if isinstance(name, str)]
+        self.others: Any = schema.get("additionalProperties")
+        if not self.others and members(schema.get("patternProperties")):
+            self.others = True
+
+    def and_also(self, other: "_Parts") -> "_Parts":
+        """An object to which both apply."""
+        both = _Parts({})
+        both.properties = {**self.properties, **{k: v for k, v in other.properties.items() if members(v)}}
+        both.properties |= {k: v for k, v in other.properties.items() if k not in both.properties}
+        both.required = list(dict.fromkeys([*self.required, *other.required]))
+        both.others = other.others if self.others in (None, False) else self.others
+        return both
+
+
 class Shapes:
     """The types of one schema in a language."""
 
@@ -97,12 +125,72 @@ class Shapes:
 
     def parameters(self) -> "list[tuple[str, str, bool, dict[str, Any]]]":
         """Each parameter: name, type, whether it is required, its schema. Required ones come first."""
-        required = items(self._root.get("required"))
+        return self.form().parameters
+
+    def form(self) -> Form:
+        """One object that allows what any of `forms` does."""
+        first, *rest = self.forms()
+        if not rest:
+            return first
+        kinds: dict[str, list[str]] = {}
+        schemas: dict[str, dict[str, Any]] = {}
+        always: dict[str, int] = {}
+        for form in (first, *rest):
+            for name, kind, required, schema in form.parameters:
+                kinds.setdefault(name, []).append(kind)
+                schemas.setdefault(name, schema)
+                always[name] = always.get(name, 0) + required
+        others = [form.others for form in (first, *rest) if form.others is not None]
         found = [
-            (name, self.of(schema), name in required, self._resolved(schema, 0))
-            for name, schema in members(self._root.get("properties")).items()
+            (name, self._union(of), always[name] == len(rest) + 1, schemas[name])
+            for name, of in kinds.items()
         ]
-        return sorted(found, key=lambda one: not one[2])
+        return Form(sorted(found, key=lambda one: not one[2]), self._union(others) if others else None)
+
+    def forms(self) -> list[Form]:
+        """The objects that fit the schema: one, or one for each choice at its top."""
+        return [self._form(parts) for parts in self._objects(self._root, 0)[:_MOST_FORMS]]
+
+    def _form(self, parts: _Parts) -> Form:
+        found = [
+            (name, self.of(schema), name in parts.required, self._resolved(schema, 0))
+            for name, schema in parts.properties.items()
+        ]
+        found += [
+            (name, self._language.any, True, {}) for name in parts.required if name not in parts.properties
+        ]
+        others = None if parts.others in (None, False) else self.of(parts.others)
+        return Form(sorted(found, key=lambda one: not one[2]), others)
+
+    def _objects(self, schema: "Any", depth: int) -> list[_Parts]:
+        given = self._resolved(schema, 0)
+        found = [_Parts(given)]
+        if depth > _DEEPEST:
+            return found
+        for part in items(given.get("allOf")):
+            found = [a.and_also(b) for a in found for b in self._objects(part, depth + 1)]
+            found = self._few(found)
+        for word in ("anyOf", "oneOf"):
+            branches = [branch for branch in items(given.get(word)) if self._may_be_object(branch)]
+            if branches:
+                choices = [one for branch in branches for one in self._objects(branch, depth + 1)]
+                found = self._few([a.and_also(b) for a in found for b in choices])
+        return found
+
+    def _may_be_object(self, schema: "Any") -> bool:
+        kind = self._resolved(schema, 0).get("type", "object")
+        return schema is not False and "object" in (items(kind) or [kind])
+
+    def _few(self, found: list[_Parts]) -> list[_Parts]:
+        """All of them; or, if there are too many to write down, one that requires what all of them do."""
+        if len(found) <= _MOST_FORMS:
+            return found
+        one = _Parts({})
+        for parts in found:
+            one.properties |= {name: {} for name in parts.properties}
+            one.others = one.others or parts.others
+        one.required = [name for name in found[0].required if all(name in parts.required for parts in found)]
+        return [one]
 
     def of(self, schema: "Any", depth: int = 0) -> str:
         """The type of a value.

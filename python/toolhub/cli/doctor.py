@@ -92,8 +92,11 @@ def _examine(hub: "ToolHub", given: "argparse.Namespace") -> list[Diagnosis]:
     for info in hub.servers():
         if info.id not in asked:
             continue
-        if info.id in report.failed:
-            one = _diagnosis.not_connected(info.id, info.transport, report.failed[info.id])
+        error = report.failed.get(info.id)
+        if error is not None and info.state == "connected":
+            one = _diagnosis.not_listed(info.id, error)
+        elif error is not None:
+            one = _diagnosis.not_connected(info.id, info.transport, error)
         elif info.tools is None:
             one = _diagnosis.not_listed(info.id, unlisted.get(info.id))
         else:

@@ -1,19 +1,21 @@
 """`toolhub export`: the tools as a typed client in TypeScript or Python, or as an OpenAPI document.
 
-    tools ─► unique names ─► types of the parameters (_shapes) ─► one file
+    tools ─► names of methods (_export_names) ─► types of arguments and results (_shapes) ─► one file
+                                              └► components (_export_openapi) ──────────────┘
 
 The clients call through one function that the user gives: `client.callTool` of an MCP client, or a hub. So what is exported
 works with every transport, and holds no address and no secret.
 """
 
 import json
-import keyword
 import re
 
 from ._catalog import open_catalog
 from ._exits import NOT_FOUND, USAGE, Failure
+from ._export_names import camel, identifiers, pascal, snake
+from ._json import members
 from ._output import first_line, put, put_json, say
-from ._shapes import PYTHON, TYPESCRIPT, Shapes, key
+from ._shapes import PYTHON, TYPESCRIPT, Form, Shapes, key
 from ._sources import add_source_arguments
 
 TYPE_CHECKING = False
@@ -58,79 +60,83 @@ def run(given: "argparse.Namespace") -> int:
         return catalog.code
 
 
-def identifiers(names: list[str], style: "Callable[[str], str]") -> dict[str, str]:
-    """A name of the language for each tool; those that would be the same get numbers.
-
-    >>> identifiers(["read-file", "read.file", "class", "2x"], snake)
-    {'read-file': 'read_file', 'read.file': 'read_file_2', 'class': 'class_', '2x': '_2x'}
-    """
-    taken: set[str] = set()
-    found: dict[str, str] = {}
-    for name in names:
-        plain = style(name)
-        plain = f"_{plain}" if plain[0].isdigit() else plain
-        plain = f"{plain}_" if keyword.iskeyword(plain) or plain in _RESERVED else plain
-        unique, count = plain, 2
-        while unique in taken:
-            unique, count = f"{plain}_{count}", count + 1
-        taken.add(unique)
-        found[name] = unique
-    return found
+def _types_of(methods: dict[str, str]) -> dict[str, str]:
+    """The beginning of the names of a tool's types, by its name."""
+    types = identifiers(methods.values(), pascal)
+    return {name: types[method] for name, method in methods.items()}
 
 
-_RESERVED = frozenset(
-    ("delete", "function", "new", "switch", "this", "typeof", "var", "void", "default", "constructor", "enum")
-)
+def _output(tool: "ToolInfo") -> "dict[str, Any] | None":
+    """The schema of its results, if all who answer to its name have the same one."""
+    first, *others = [candidate.output_schema for candidate in tool.candidates]
+    return first if all(one == first for one in others) else None
 
 
-def _words(name: str) -> list[str]:
-    parts = re.split(r"[^0-9A-Za-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name))
-    words = [word for word in parts if word]
-    # A name without Latin letters still needs one that is stable.
-    return words or [f"u{ord(letter):x}" for letter in name[:6]] or ["tool"]
-
-
-def snake(name: str) -> str:
-    """`readFile` → `read_file`"""
-    return "_".join(word.lower() for word in _words(name))
-
-
-def camel(name: str) -> str:
-    """`read_file` → `readFile`"""
-    first, *rest = _words(name)
-    return first.lower() + "".join(word[:1].upper() + word[1:].lower() for word in rest)
-
-
-def pascal(name: str) -> str:
-    """`read_file` → `ReadFile`"""
-    return "".join(word[:1].upper() + word[1:].lower() for word in _words(name))
+_TYPESCRIPT_VALUE = """
+/** The structured content of what an MCP client returns for a call. */
+function valueOf<T>(answer: unknown): T {
+  const given = (answer ?? {}) as { isError?: boolean; content?: Array<{ text?: string }>; structuredContent?: unknown };
+  if (given.isError) throw new Error((given.content ?? []).map((part) => part.text ?? "").join("\\n"));
+  if (given.structuredContent === undefined) throw new Error("the tool gave no structured content");
+  return given.structuredContent as T;
+}"""
 
 
 def _typescript(tools: "list[ToolInfo]") -> str:
-    names = [tool.name for tool in tools]
-    types, methods = identifiers(names, pascal), identifiers(names, camel)
+    methods = identifiers([tool.name for tool in tools], camel)
+    types = _types_of(methods)
+    outputs = {tool.name: _output(tool) for tool in tools}
     lines = [
         "// Written by `toolhub export --format ts`. Use it with an MCP client:",
         "//   const tools = createTools((name, args) => client.callTool({ name, arguments: args }));",
+        "// A tool that declares its results gives their value; the others give what the function gives.",
         "",
         "export type CallTool = (name: string, args: Record<string, unknown>) => Promise<unknown>;",
     ]
+    if any(output is not None for output in outputs.values()):
+        lines += _TYPESCRIPT_VALUE.split("\n")
+    optional: set[str] = set()
     for tool in tools:
-        lines += ["", f"export interface {types[tool.name]}Arguments {{"]
-        for name, kind, required, schema in Shapes(tool.parameters, TYPESCRIPT).parameters():
-            lines += _comment(schema.get("description"), "  ")
-            lines.append(f"  {key(name)}{'' if required else '?'}: {kind};")
-        lines.append("}")
+        forms = Shapes(tool.parameters, TYPESCRIPT).forms()
+        if any(not any(one[2] for one in form.parameters) for form in forms):
+            optional.add(tool.name)
+        first, *rest = (_typescript_members(form) for form in forms)
+        if rest:
+            lines += ["", f"export type {types[tool.name]}Arguments =", "  | {"]
+            for number, form in enumerate((first, *rest)):
+                lines += ["  } | {"] if number else []
+                lines += [f"  {line}" for line in form]
+            lines.append("  };")
+        else:
+            lines += ["", f"export interface {types[tool.name]}Arguments {{", *first, "}"]
+        output = outputs[tool.name]
+        if output is not None:
+            lines += ["", f"export type {types[tool.name]}Result = {Shapes(output, TYPESCRIPT).of(output)};"]
     lines += ["", "export function createTools(call: CallTool) {", "  return {"]
     for tool in tools:
-        optional = "" if any(one[2] for one in Shapes(tool.parameters, TYPESCRIPT).parameters()) else " = {}"
+        args = f"args: {types[tool.name]}Arguments{' = {}' if tool.name in optional else ''}"
+        calling = f"call({json.dumps(tool.name, ensure_ascii=False)}, {{ ...args }})"
         lines += _comment(tool.description, "    ")
-        lines.append(
-            f"    {methods[tool.name]}: (args: {types[tool.name]}Arguments{optional}) => "
-            f"call({json.dumps(tool.name, ensure_ascii=False)}, {{ ...args }}),"
-        )
+        if outputs[tool.name] is None:
+            lines.append(f"    {methods[tool.name]}: ({args}) => {calling},")
+        else:
+            result = f"{types[tool.name]}Result"
+            lines.append(
+                f"    {methods[tool.name]}: async ({args}): Promise<{result}> => valueOf<{result}>(await {calling}),"
+            )
     lines += ["  };", "}", ""]
     return "\n".join(lines)
+
+
+def _typescript_members(form: "Form") -> list[str]:
+    lines: list[str] = []
+    for name, kind, required, schema in form.parameters:
+        lines += _comment(schema.get("description"), "  ")
+        lines.append(f"  {key(name)}{'' if required else '?'}: {kind};")
+    if form.others is not None:
+        # It holds for the named ones too, so it cannot say more than this beside them.
+        lines.append(f"  [key: string]: {'unknown' if form.parameters else form.others};")
+    return lines
 
 
 def _comment(text: "Any", indent: str) -> list[str]:
@@ -139,108 +145,95 @@ def _comment(text: "Any", indent: str) -> list[str]:
 
 
 def _python(tools: "list[ToolInfo]") -> str:
-    names = [tool.name for tool in tools]
-    types, methods = identifiers(names, pascal), identifiers(names, snake)
+    methods = identifiers([tool.name for tool in tools], snake)
+    types = _types_of(methods)
     lines = [
-        '"""Written by `toolhub export --format py`. Use it with a hub: `await Tools(hub).name(key=value)`."""',
-        "",
-        "from typing import Any, Literal, NotRequired, Protocol, TypedDict, Unpack",
-        "",
-        "",
         "class Hub(Protocol):",
         "    async def execute(self, name: str, args: Any = None) -> Any: ...",
     ]
+    calls: list[str] = []
     for tool in tools:
-        members = [
-            f"    {json.dumps(name, ensure_ascii=False)}: {kind if required else f'NotRequired[{kind}]'},"
-            for name, kind, required, _ in Shapes(tool.parameters, PYTHON).parameters()
-        ]
-        lines += [
-            "",
-            "",
-            f"{types[tool.name]}Arguments = TypedDict(",
-            f'    "{types[tool.name]}Arguments",',
-            "    {",
-        ]
-        lines += [f"    {member}" for member in members]
-        lines += ["    },", ")"]
+        args, result = f"{types[tool.name]}Arguments", "Any"
+        form = Shapes(tool.parameters, PYTHON).form()
+        if form.others is None:
+            lines += ["", "", *_typed_dict(args, form)]
+            given = f"Unpack[{args}]"
+        else:
+            # No typed dict allows members without a name, so the type of all values is what can be said.
+            kinds = list(dict.fromkeys([*(one[1] for one in form.parameters), form.others]))
+            lines += ["", "", f"{args}: TypeAlias = {'Any' if 'Any' in kinds else ' | '.join(kinds)}"]
+            given = args
+        if (output := _python_output(tool)) is not None:
+            result = f"{types[tool.name]}Result"
+            lines += ["", "", *_python_result(result, *output)]
+        calls += ["", f"    async def {methods[tool.name]}(self, /, **args: {given}) -> {result}:"]
+        about = first_line(tool.description).replace("\\", "\\\\").replace('"', "'")
+        calls += [f'        """{about}"""'] if about else []
+        calling = f"(await self._hub.execute({tool.name!r}, dict(args))).unwrap()"
+        if result == "Any":
+            calls.append(f"        return {calling}")
+        else:
+            calls += [f"        value: {result} = {calling}", "        return value"]
     lines += [
         "",
         "",
         "class Tools:",
         '    """Each method calls a tool and returns its value; a failure raises `ToolError`."""',
         "",
+        "    def __init__(self, hub: Hub) -> None:",
+        "        self._hub = hub",
+        *calls,
     ]
-    lines += ["    def __init__(self, hub: Hub) -> None:", "        self._hub = hub"]
-    for tool in tools:
-        about = first_line(tool.description).replace("\\", "\\\\").replace('"', "'")
-        lines += [
-            "",
-            f"    async def {methods[tool.name]}(self, **args: Unpack[{types[tool.name]}Arguments]) -> Any:",
-        ]
-        lines += [f'        """{about}"""'] if about else []
-        lines.append(f"        return (await self._hub.execute({tool.name!r}, dict(args))).unwrap()")
+    body = "\n".join(lines)
     # Not every type is in every set of tools.
-    body = "\n".join(lines[3:])
-    used = [
-        name
-        for name in ("Any", "Literal", "NotRequired", "Protocol", "TypedDict", "Unpack")
-        if f"{name}" in body
+    names = ("Any", "Literal", "NotRequired", "Protocol", "TypeAlias", "TypedDict", "Unpack")
+    used = [name for name in names if re.search(rf"\b{name}\b", body)]
+    head = [
+        '"""Written by `toolhub export --format py`. Use it with a hub: `await Tools(hub).name(key=value)`."""',
+        "",
+        f"from typing import {', '.join(used)}",
+        "",
+        "",
     ]
-    lines[2] = f"from typing import {', '.join(used)}"
-    return "\n".join([*lines, ""])
+    return "\n".join([*head, body, ""])
+
+
+def _typed_dict(name: str, form: "Form") -> list[str]:
+    lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
+    for member, kind, required, _ in form.parameters:
+        kind = kind if required else f"NotRequired[{kind}]"
+        lines.append(f"        {json.dumps(member, ensure_ascii=False)}: {kind},")
+    return [*lines, "    },", ")"]
+
+
+def _python_output(tool: "ToolInfo") -> "tuple[dict[str, Any], Any] | None":
+    """The schema of what the hub gives for a call, in the schema that its references are about."""
+    output = _output(tool)
+    if output is None:
+        return None
+    properties = members(output.get("properties"))
+    if list(properties) == ["result"]:
+        # A value that is no object, which the server has put into one: the hub takes it out. Without the mark only if it
+        # also is the text of the answer, which no schema says.
+        return (output, properties["result"]) if output.get(_WRAPPED) is True else None
+    return output, output
+
+
+def _python_result(name: str, root: "dict[str, Any]", schema: "Any") -> list[str]:
+    shapes = Shapes(root, PYTHON)
+    if schema is root and len(shapes.forms()) == 1 and (form := shapes.form()).parameters:
+        return _typed_dict(name, form)
+    return [f"{name}: TypeAlias = {shapes.of(schema)}"]
+
+
+_WRAPPED = "x-fastmcp-wrap-result"
 
 
 def _openapi(tools: "list[ToolInfo]") -> str:
     from .. import __version__
+    from ._export_openapi import openapi
 
-    operations = identifiers([tool.name for tool in tools], camel)
-    answer = {
-        "description": "What the tool answers",
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Result"}}},
-    }
-    paths: dict[str, Any] = {}
-    for tool in tools:
-        operation: dict[str, Any] = {
-            "operationId": operations[tool.name],
-            "summary": first_line(tool.description),
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": _local(tool)}},
-            },
-            "responses": {"200": answer},
-        }
-        paths[f"/tools/{_in_path(tool.name)}"] = {"post": operation}
-    result = {
-        "type": "object",
-        "properties": {
-            "success": {"type": "boolean"},
-            "result": {},
-            "error": {"type": ["string", "null"]},
-            "_meta": {"type": "object"},
-        },
-        "required": ["success"],
-    }
-    document = {
-        "openapi": "3.1.0",
-        "info": {"title": "toolhub", "version": __version__},
-        "paths": paths,
-        "components": {"schemas": {"Result": result}},
-    }
-    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-
-
-def _in_path(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name, safe="")
-
-
-def _local(tool: "ToolInfo") -> "Any":
-    """The schema of a tool, whose references stay inside it: an `$id` makes it a document of its own."""
-    if '"$ref"' in json.dumps(tool.parameters):
-        return {"$id": f"urn:toolhub:{_in_path(tool.name)}", **tool.parameters}
-    return tool.parameters
+    return openapi(tools, __version__)
 
 
 _WRITERS: "dict[str, Callable[[list[ToolInfo]], str]]" = {

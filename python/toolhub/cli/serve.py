@@ -98,24 +98,24 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving") -> None:
-    has_inspector = not serving._gateway.exposure(serving.host, serving.port)
+    inspector = serving.inspect_url
     if given.json:
         put_json(
             {
                 "transport": "http",
                 "tools": len(hub),
                 "url": serving.url,
-                "inspect_url": serving.inspect_url if has_inspector else None,
+                "inspect_url": inspector,
             }
         )
         sys.stdout.flush()
     else:
         say(f"serving {len(hub)} tools at {serving.url}")
-        if has_inspector and is_terminal(sys.stderr):
-            say(f"inspector at {serving.inspect_url}")
-        elif has_inspector:
+        if inspector is not None and is_terminal(sys.stderr):
+            say(f"inspector at {inspector}")
+        elif inspector is not None:
             # It may be the log of a service, which others read: the key is for the operator alone.
-            address = serving.inspect_url.partition("#")[0]
+            address = inspector.partition("#")[0]
             say(f"inspector at {address}; its key is shown on a terminal, and by --json")
 
 

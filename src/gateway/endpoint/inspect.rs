@@ -1,6 +1,7 @@
 //! The inspector of a served hub: `/inspect`, and below it what only its operator may see. Calls of its page go to the MCP
 //! endpoint, as those of any client.
 
+use super::origin::is_from_this_machine;
 use super::reply::{HttpReply, ReplyBody};
 use crate::error::{ErrorKind, HubError};
 use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
@@ -62,7 +63,7 @@ pub fn check(gateway: &Gateway, route: InspectRoute, parts: &Parts) -> Result<()
     }
     let is_free = match route {
         InspectRoute::Page => true,
-        InspectRoute::Servers | InspectRoute::Calls => is_local && !is_closed,
+        InspectRoute::Servers | InspectRoute::Calls => is_local && !is_closed && is_from_this_machine(parts),
         InspectRoute::Approvals => false,
     };
     if is_free || gateway.inspector.shows_key(&parts.headers) {

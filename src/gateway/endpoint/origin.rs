@@ -1,6 +1,7 @@
 //! Which requests may come from a browser: a page of another site must not reach the gateway, not even through a name
 //! that it lets point at this machine (DNS rebinding).
 
+use crate::net::unmapped;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use std::net::IpAddr;
@@ -40,6 +41,17 @@ pub fn check(parts: &Parts, hosts: &[String], origins: &[String]) -> Result<(), 
         Ok(Some(origin)) if is_local_origin(origin) => Ok(()),
         _ => Err(OriginRefusal::Origin),
     }
+}
+
+/// Headers with which a proxy says for whom it asks.
+const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/// Whether a request was meant for this machine by a program on it, as far as its head can show: its `Host` is a loopback
+/// address or `localhost`, and no proxy says that it asks for somebody else.
+pub fn is_from_this_machine(parts: &Parts) -> bool {
+    let is_loopback =
+        |host| is_local_name(host) || address_of(host).is_some_and(|address| unmapped(address).is_loopback());
+    host_of(parts).is_some_and(is_loopback) && !FORWARDED.iter().any(|name| parts.headers.contains_key(*name))
 }
 
 /// The host that the client asked for: the authority of its target, or the header. If both are there, they agree.

@@ -8,7 +8,7 @@ const SAVED = "toolhub.inspector.saved";
 
 function savedCalls() {
   try {
-    const saved = JSON.parse(localStorage.getItem(SAVED) ?? "[]");
+    const saved = readJson(localStorage.getItem(SAVED) ?? "[]");
     return Array.isArray(saved) ? saved.filter((one) => one && typeof one.tool === "string" && typeof one.name === "string") : [];
   } catch {
     return [];
@@ -17,7 +17,7 @@ function savedCalls() {
 
 function saveCalls(calls) {
   try {
-    localStorage.setItem(SAVED, JSON.stringify(calls));
+    localStorage.setItem(SAVED, writeJson(calls));
   } catch (error) {
     notice(said("The browser cannot save calls: {}", error.message));
   }
@@ -47,11 +47,11 @@ function valueAt(view, path) {
 }
 
 const OPERATORS = {
-  "=": (seen, wanted) => JSON.stringify(seen) === JSON.stringify(wanted),
-  "!=": (seen, wanted) => JSON.stringify(seen) !== JSON.stringify(wanted),
-  "<": (seen, wanted) => typeof seen === "number" && seen < wanted,
-  ">": (seen, wanted) => typeof seen === "number" && seen > wanted,
-  contains: (seen, wanted) => (Array.isArray(seen) ? seen.some((one) => JSON.stringify(one) === JSON.stringify(wanted)) : String(seen ?? "").includes(String(wanted))),
+  "=": isSame,
+  "!=": (seen, wanted) => !isSame(seen, wanted),
+  "<": (seen, wanted) => isNumber(seen) && isNumber(wanted) && compareNumbers(seen, wanted) < 0,
+  ">": (seen, wanted) => isNumber(seen) && isNumber(wanted) && compareNumbers(seen, wanted) > 0,
+  contains: (seen, wanted) => (Array.isArray(seen) ? seen.some((one) => isSame(one, wanted)) : String(seen ?? "").includes(String(wanted))),
 };
 
 // What is wrong with an answer: a sentence for each assertion that does not hold.
@@ -74,9 +74,9 @@ function failedAssertions(text, answer) {
     }
     const [, path, sign, right] = parts;
     let wanted = right;
-    try { wanted = JSON.parse(right); } catch { /* a bare word is text */ }
+    try { wanted = readJson(right); } catch { /* a bare word is text */ }
     const seen = valueAt(view, path);
-    if (!OPERATORS[sign](seen, wanted)) failures.push(said("{}: it is {}", line, seen === undefined ? said("not there") : JSON.stringify(seen)));
+    if (!OPERATORS[sign](seen, wanted)) failures.push(said("{}: it is {}", line, seen === undefined ? said("not there") : writeJson(seen)));
   }
   return failures;
 }

@@ -12,7 +12,7 @@ class Chart {
     this.shown = null;
     this.on = -1;
     this.canvas = element("canvas", { tabIndex: 0, role: "img" });
-    this.canvas.setAttribute("aria-label", "Timeline of the calls; the table below has the same spans");
+    this.canvas.setAttribute("aria-label", said("Timeline of the calls; the table below has the same spans"));
     this.space = element("div");
     this.node = element("div", { className: "chart" }, this.canvas, this.space);
     this.tip = element("div", { className: "tip", hidden: true });

@@ -41,7 +41,7 @@ function duration(ms) {
 }
 
 function pretty(value) {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
+  return typeof value === "string" ? value : writeJson(value, "  ") ?? "";
 }
 
 const block = (value) => element("pre", { text: pretty(value) });
@@ -140,6 +140,7 @@ function addTab(id, title, node, shown = () => {}) {
   node.id = `part-${id}`;
   node.hidden = true;
   node.setAttribute("role", "tabpanel");
+  node.setAttribute("aria-labelledby", `tab-${id}`);
   const button = element("button", { text: title, id: `tab-${id}`, role: "tab", onclick: () => openTab(id) });
   byId("tabs").append(button);
   byId("main").append(node);

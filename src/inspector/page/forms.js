@@ -1,9 +1,18 @@
 // A form made from a JSON Schema. A field is { node, read(), write(value) }; `read` throws a FieldError, whose text is shown at the
 // field. What the form cannot show is edited as JSON. The hub checks the arguments; the form only helps to write them.
+//
+// `label` has the attributes that tell a screen reader what a field is; each element that takes input gets them.
 
 class FieldError extends Error {}
 
 const NOTHING = Symbol("nothing");
+
+const labelOf = (name) => ({ "aria-label": name });
+const nameIn = (label) => label["aria-label"];
+const labelWith = (label, words) => labelOf(`${nameIn(label)}: ${words}`);
+
+let lastId = 0;
+const newId = () => { lastId += 1; return `field-${lastId}`; };
 
 // The schema that a reference means, with what stands beside it. Only references inside the same schema are followed.
 function resolved(schema, root) {
@@ -63,88 +72,92 @@ function hintOf(schema) {
   return words.join(", ");
 }
 
-function fieldFor(given, root, depth = 0) {
+function fieldFor(given, root, depth, label) {
   const [schema, isNullable] = withoutNull(resolved(given, root), root);
-  const inner = plainField(schema, root, depth);
-  const field = isNullable ? nullableField(inner) : inner;
+  const inner = plainField(schema, root, depth, label);
+  const field = isNullable ? nullableField(inner, label) : inner;
   const preset = schema.default !== undefined ? schema.default : schema.const;
   if (preset !== undefined) field.write(preset);
   return field;
 }
 
-function plainField(schema, root, depth) {
-  if (schema.const !== undefined) return choiceField([schema.const]);
-  if (Array.isArray(schema.enum) && schema.enum.length) return choiceField(schema.enum);
+function plainField(schema, root, depth, label) {
+  if (schema.const !== undefined) return choiceField([schema.const], label);
+  if (Array.isArray(schema.enum) && schema.enum.length) return choiceField(schema.enum, label);
   for (const key of ["anyOf", "oneOf"]) {
-    if (Array.isArray(schema[key]) && schema[key].length) return variantField(schema[key], root, depth);
+    if (Array.isArray(schema[key]) && schema[key].length) return variantField(schema[key], root, depth, label);
   }
   const types = typesOf(schema);
-  if (types.length > 1) return variantField(types.map((type) => ({ ...schema, type, default: undefined })), root, depth);
+  if (types.length > 1) return variantField(types.map((type) => ({ ...schema, type, default: undefined })), root, depth, label);
   const type = types[0] ?? (schema.properties ? "object" : schema.items || schema.prefixItems ? "array" : undefined);
   switch (type) {
-    case "string": return textField();
-    case "integer": case "number": return numberField(type);
-    case "boolean": return choiceField([true, false]);
-    case "null": return choiceField([null]);
-    case "array": return depth > 12 ? jsonField() : arrayField(schema, root, depth);
-    case "object": return depth > 12 ? jsonField() : objectField(schema, root, depth);
-    default: return jsonField();
+    case "string": return textField(label);
+    case "integer": case "number": return numberField(type, label);
+    case "boolean": return choiceField([true, false], label);
+    case "null": return choiceField([null], label);
+    case "array": return depth > 12 ? jsonField(label) : arrayField(schema, root, depth, label);
+    case "object": return depth > 12 ? jsonField(label) : objectField(schema, root, depth, label);
+    default: return jsonField(label);
   }
 }
 
-function textField() {
-  const input = element("textarea", { rows: 1 });
+function textField(label) {
+  const input = element("textarea", { rows: 1, ...label });
   const fit = () => { input.rows = Math.min(12, Math.max(1, input.value.split("\n").length)); };
   input.addEventListener("input", fit);
-  return { node: input, read: () => input.value, write: (value) => { input.value = typeof value === "string" ? value : JSON.stringify(value); fit(); } };
+  return { node: input, read: () => input.value, write: (value) => { input.value = typeof value === "string" ? value : writeJson(value); fit(); } };
 }
 
-function numberField(type) {
-  const input = element("input", { type: "text", inputMode: "decimal" });
+function numberField(type, label) {
+  const input = element("input", { type: "text", inputMode: "decimal", ...label });
   return {
     node: input,
     read: () => {
       const text = input.value.trim();
+      if (text === "") throw new FieldError(said("a number is missing"));
       const number = Number(text);
-      if (text === "" || !Number.isFinite(number)) throw new FieldError(text === "" ? said("a number is missing") : said("'{}' is not a number", text));
-      if (type === "integer" && !Number.isInteger(number)) throw new FieldError(said("'{}' is not a whole number", text));
-      if (Number.isInteger(number) && !Number.isSafeInteger(number)) throw new FieldError(said("this number is too large for a browser"));
-      return number;
+      const isJson = NUMBER.test(text);
+      // What is no JSON, such as `.5`, is taken where it means the same number.
+      if (!isJson && !(Math.abs(number) <= Number.MAX_SAFE_INTEGER)) throw new FieldError(said("'{}' is not a number", text));
+      const given = isJson ? exactNumber(text) : number;
+      if (type !== "integer") return given;
+      if (!isWhole(given)) throw new FieldError(said("'{}' is not a whole number", text));
+      return Number.isSafeInteger(number) ? number : given;
     },
     write: (value) => { input.value = String(value); },
   };
 }
 
-function choiceField(values) {
-  const select = element("select");
-  for (const value of values) select.append(element("option", { text: typeof value === "string" ? value : JSON.stringify(value) }));
+function choiceField(values, label) {
+  const select = element("select", label);
+  for (const value of values) select.append(element("option", { text: typeof value === "string" ? value : writeJson(value) }));
   return {
     node: select,
     read: () => values[select.selectedIndex],
     write: (value) => {
-      const at = values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+      const at = values.findIndex((one) => isSame(one, value));
       if (at >= 0) select.selectedIndex = at;
     },
   };
 }
 
-function jsonField() {
-  const input = element("textarea", { rows: 2, placeholder: "JSON" });
+function jsonField(label) {
+  const input = element("textarea", { rows: 2, placeholder: "JSON", ...label });
   return {
     node: input,
     read: () => {
       try {
-        return JSON.parse(input.value);
+        return readJson(input.value);
       } catch (error) {
         throw new FieldError(said("this is not JSON: {}", error.message));
       }
     },
-    write: (value) => { input.value = JSON.stringify(value); },
+    write: (value) => { input.value = writeJson(value); },
   };
 }
 
-function nullableField(inner) {
-  const box = element("input", { type: "checkbox", onchange: () => { inner.node.hidden = box.checked; } });
+function nullableField(inner, label) {
+  const box = element("input", { type: "checkbox", ...labelWith(label, "null"), onchange: () => { inner.node.hidden = box.checked; } });
   const node = element("div", {}, element("label", { className: "hint" }, box, " null"), inner.node);
   return {
     node,
@@ -158,18 +171,18 @@ function nullableField(inner) {
 }
 
 // One of several schemas; the field of a schema is made when it is chosen.
-function variantField(options, root, depth) {
+function variantField(options, root, depth, label) {
   const schemas = options.map((option) => resolved(option, root));
-  const select = element("select", { onchange: () => choose(select.selectedIndex) });
+  const select = element("select", { ...labelWith(label, said("kind")), onchange: () => choose(select.selectedIndex) });
   schemas.forEach((schema, at) => {
-    const fallback = schema.const !== undefined ? JSON.stringify(schema.const) : typesOf(schema).join(" or ") || `choice ${at + 1}`;
+    const fallback = schema.const !== undefined ? writeJson(schema.const) : typesOf(schema).join(" or ") || `choice ${at + 1}`;
     select.append(element("option", { text: schema.title ?? fallback }));
   });
   const place = element("div");
   let field;
   function choose(at) {
     select.selectedIndex = at;
-    field = fieldFor(schemas[at], root, depth + 1);
+    field = fieldFor(schemas[at], root, depth + 1, label);
     empty(place).append(field.node);
   }
   choose(0);
@@ -186,34 +199,35 @@ function variantField(options, root, depth) {
 
 // Whether a value is of the kind that a schema describes; enough to choose a variant.
 function looksLike(value, schema) {
-  if (schema.const !== undefined) return JSON.stringify(schema.const) === JSON.stringify(value);
-  if (Array.isArray(schema.enum)) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value));
-  const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
+  if (schema.const !== undefined) return isSame(schema.const, value);
+  if (Array.isArray(schema.enum)) return schema.enum.some((one) => isSame(one, value));
+  const kind = value === null ? "null" : Array.isArray(value) ? "array" : isNumber(value) ? (isWhole(value) ? "integer" : "number") : typeof value;
   const types = typesOf(schema);
   if (types.length && !types.includes(kind) && !(kind === "integer" && types.includes("number"))) return false;
   if (kind !== "object" || !schema.properties) return true;
   if (!(schema.required ?? []).every((key) => Object.hasOwn(value, key))) return false;
-  return Object.entries(schema.properties).every(([key, part]) => !Object.hasOwn(value, key) || part.const === undefined || JSON.stringify(part.const) === JSON.stringify(value[key]));
+  return Object.entries(schema.properties).every(([key, part]) => !Object.hasOwn(value, key) || part.const === undefined || isSame(part.const, value[key]));
 }
 
-function arrayField(schema, root, depth) {
+function arrayField(schema, root, depth, label) {
   const list = element("div");
   const fixed = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
   let items = [];
   const schemaAt = (at) => (at < fixed.length ? fixed[at] : schema.items ?? {});
   const hasMore = () => schema.items !== false || items.length < fixed.length;
   function add(value = NOTHING) {
-    const field = fieldFor(schemaAt(items.length), root, depth + 1);
+    const own = labelOf(`${nameIn(label)} ${items.length + 1}`);
+    const field = fieldFor(schemaAt(items.length), root, depth + 1, own);
     if (value !== NOTHING) field.write(value);
     const entry = { field, wrong: element("span", { className: "wrong" }) };
-    entry.node = element("div", { className: "item" }, element("div", {}, field.node, entry.wrong), element("button", { type: "button", text: said("remove"), onclick: () => { items = items.filter((one) => one !== entry); entry.node.remove(); } }));
+    entry.node = element("div", { className: "item" }, element("div", {}, field.node, entry.wrong), element("button", { type: "button", text: said("remove"), ...labelWith(own, said("remove")), onclick: () => { items = items.filter((one) => one !== entry); entry.node.remove(); } }));
     items.push(entry);
     list.append(entry.node);
   }
-  const more = element("button", { type: "button", text: said("add"), onclick: () => { if (hasMore()) add(); } });
+  const more = element("button", { type: "button", text: said("add"), ...labelWith(label, said("add")), onclick: () => { if (hasMore()) add(); } });
   for (let at = 0; at < Math.min(Math.max(schema.minItems ?? 0, fixed.length), 10); at += 1) add();
   return {
-    node: element("fieldset", {}, list, more),
+    node: element("fieldset", label, list, more),
     read: () => items.map((entry) => readMarked(entry.field, entry.wrong)),
     write: (value) => {
       items = [];
@@ -239,15 +253,17 @@ function readMarked(field, wrong) {
 function propertyField(name, schema, root, isRequired, depth) {
   const shown = resolved(schema, root);
   const place = element("div");
-  const wrong = element("span", { className: "wrong" });
+  const wrong = element("span", { className: "wrong", id: newId() });
+  const hint = element("span", { className: "hint", id: newId(), text: `${isRequired ? `${said("required")} ` : ""}${hintOf(shown)}` });
+  const about = shown.description ? element("div", { className: "hint", id: newId(), text: shown.description }) : null;
+  const label = { ...labelOf(name), "aria-describedby": [hint, about, wrong].filter(Boolean).map((node) => node.id).join(" ") };
   let field = null;
-  const ensure = () => { if (!field) { field = fieldFor(schema, root, depth + 1); place.append(field.node); } };
+  const ensure = () => { if (!field) { field = fieldFor(schema, root, depth + 1, label); place.append(field.node); } };
   const box = element("input", { type: "checkbox", onchange: () => { if (box.checked) ensure(); place.hidden = !box.checked; } });
   const set = (isOn) => { box.checked = isOn; if (isOn) ensure(); place.hidden = !isOn; };
   set(isRequired || shown.default !== undefined);
   const node = element("div", { className: "field" },
-    element("label", {}, isRequired ? null : box, name, element("span", { className: "hint", text: `${isRequired ? `${said("required")} ` : ""}${hintOf(shown)}` })),
-    shown.description ? element("div", { className: "hint", text: shown.description }) : null, place, wrong);
+    element("label", {}, isRequired ? null : box, name, hint), about, place, wrong);
   node.dataset.name = name;
   return {
     node,
@@ -256,10 +272,10 @@ function propertyField(name, schema, root, isRequired, depth) {
   };
 }
 
-function objectField(schema, root, depth) {
+function objectField(schema, root, depth, label) {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const known = new Map();
-  const node = element("fieldset");
+  const node = element("fieldset", label);
   for (const [name, part] of Object.entries(schema.properties ?? {})) {
     const field = propertyField(name, part, root, required.has(name), depth);
     known.set(name, field);
@@ -270,8 +286,9 @@ function objectField(schema, root, depth) {
   let extra = [];
   const list = element("div");
   function add(key = "", value = NOTHING) {
-    const name = element("input", { type: "text", value: key, placeholder: "name" });
-    const field = fieldFor(others ?? {}, root, depth + 1);
+    const name = element("input", { type: "text", value: key, placeholder: "name", ...labelOf(said("name of the member")) });
+    const own = labelOf(said("value of the member"));
+    const field = fieldFor(others ?? {}, root, depth + 1, own);
     if (value !== NOTHING) field.write(value);
     const wrong = element("span", { className: "wrong" });
     const entry = { name, field, wrong };
@@ -295,7 +312,7 @@ function objectField(schema, root, depth) {
     write: (value) => {
       extra = [];
       empty(list);
-      const given = value && typeof value === "object" && !Array.isArray(value) ? value : {};
+      const given = isObject(value) ? value : {};
       for (const [key, field] of known) field.write(Object.hasOwn(given, key) ? given[key] : NOTHING);
       for (const [key, one] of Object.entries(given)) if (!known.has(key) && takesMore) add(key, one);
     },
@@ -306,8 +323,8 @@ function objectField(schema, root, depth) {
 class ArgumentForm {
   constructor(schema) {
     const whole = resolved(schema, schema);
-    this.field = objectField(whole, schema ?? {}, 0);
-    this.text = element("textarea", { rows: 8, hidden: true });
+    this.field = objectField(whole, schema ?? {}, 0, labelOf(said("Arguments")));
+    this.text = element("textarea", { rows: 8, hidden: true, ...labelOf(`${said("Arguments")}: JSON`) });
     this.isJson = element("input", { type: "checkbox", onchange: () => this.turn() });
     this.wrong = element("p", { className: "wrong failed" });
     this.node = element("div", {}, element("label", { className: "dim" }, this.isJson, " ", said("as JSON")), this.field.node, this.text, this.wrong);
@@ -316,8 +333,8 @@ class ArgumentForm {
   turn() {
     const toJson = this.isJson.checked;
     try {
-      if (toJson) this.text.value = JSON.stringify(this.field.read(), null, 2);
-      else this.field.write(JSON.parse(this.text.value));
+      if (toJson) this.text.value = writeJson(this.field.read(), "  ");
+      else this.field.write(readJson(this.text.value));
       this.wrong.textContent = "";
     } catch (error) {
       if (toJson) this.text.value = "{}";
@@ -331,8 +348,8 @@ class ArgumentForm {
   read() {
     this.wrong.textContent = "";
     try {
-      const value = this.isJson.checked ? JSON.parse(this.text.value) : this.field.read();
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new FieldError(said("arguments are a JSON object"));
+      const value = this.isJson.checked ? readJson(this.text.value) : this.field.read();
+      if (!isObject(value)) throw new FieldError(said("arguments are a JSON object"));
       return value;
     } catch (error) {
       this.wrong.textContent = error.message;
@@ -342,6 +359,6 @@ class ArgumentForm {
 
   write(value) {
     this.field.write(value);
-    if (this.isJson.checked) this.text.value = JSON.stringify(value, null, 2);
+    if (this.isJson.checked) this.text.value = writeJson(value, "  ");
   }
 }

@@ -12,9 +12,8 @@ class LivePart extends TimelinePart {
     this.first = 0;
     this.framed = null;
     this.pause = element("button", { id: "pause", text: said("pause"), onclick: () => this.turn() });
-    this.recent = element("select", { id: "recent", onchange: () => { this.frame(); this.chart?.request(); } });
+    this.recent = element("select", { id: "recent", "aria-label": said("time"), onchange: () => { this.frame(); this.chart?.request(); } });
     for (const words of ["last minute", "whole time"]) this.recent.append(element("option", { text: said(words) }));
-    this.recent.setAttribute("aria-label", "Time");
     this.whole.replaceWith(this.recent, this.pause);
     this.wrong = element("div", { id: "calls-wrong" });
     this.node.prepend(this.wrong);
@@ -36,10 +35,10 @@ class LivePart extends TimelinePart {
     });
   }
 
-  // How long to wait before the next question; null if the user has to do something first.
+  // The answer has numbers of the hub only, and comes often. How long to wait before the next question; null if the user has to do something first.
   async ask() {
     try {
-      this.take(await askInspector(this.access, `inspect/calls${this.change === null ? "" : `?after=${this.change}`}`));
+      this.take(await askInspector(this.access, `inspect/calls${this.change === null ? "" : `?after=${this.change}`}`, undefined, JSON.parse));
       empty(this.wrong);
       return ASK_AGAIN;
     } catch (error) {

@@ -39,7 +39,7 @@ class McpClient {
     const headers = { ...this.access.headers(), "Content-Type": "application/json", Accept: "application/json, text/event-stream", "MCP-Protocol-Version": VERSION };
     delete headers["Toolhub-Inspect-Key"];
     const begun = performance.now();
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta: { progressToken: id } } });
+    const body = writeJson({ jsonrpc: "2.0", id, method, params: { ...params, _meta: { progressToken: id } } });
     const reply = await fetch(this.path, { method: "POST", headers, body, signal, credentials: "omit" });
     const took = () => performance.now() - begun;
     if ((reply.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
@@ -47,7 +47,7 @@ class McpClient {
     }
     const text = await reply.text();
     try {
-      const { result, error } = JSON.parse(text);
+      const { result, error } = readJson(text);
       return { result, error, status: reply.status, ms: took() };
     } catch {
       return { error: { code: reply.status, message: said("the server answered with status {}", reply.status) }, status: reply.status, ms: took() };
@@ -66,7 +66,7 @@ class McpClient {
       for (const event of events) {
         const data = event.split(/\r?\n/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n").trim();
         if (!data) continue;
-        const message = JSON.parse(data);
+        const message = readJson(data);
         if (message.id === id && message.method === undefined) return { result: message.result, error: message.error, status: reply.status };
         told(message);
       }
@@ -87,12 +87,12 @@ class McpClient {
 }
 
 // A question to the routes of the inspector itself.
-async function askInspector(access, path, body = undefined) {
+async function askInspector(access, path, body = undefined, read = readJson) {
   const headers = { ...access.headers(), Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "omit" });
   let answer = {};
-  try { answer = JSON.parse(await reply.text()); } catch { /* the status says it */ }
+  try { answer = read(await reply.text()); } catch { /* the status says it */ }
   if (!reply.ok) throw Object.assign(new Error(answer.error?.message ?? answer.error ?? said("the server answered with status {}", reply.status)), { status: reply.status });
   return answer;
 }

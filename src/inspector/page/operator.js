@@ -47,7 +47,7 @@ class ApprovalsPart {
     empty(this.list);
     if (!pending.length) this.list.append(element("p", { className: "dim", text: said("No call waits for an approval.") }));
     for (const one of pending) {
-      const reason = element("input", { type: "text", placeholder: said("reason, if you deny") });
+      const reason = element("input", { type: "text", "aria-label": said("reason, if you deny"), placeholder: said("reason, if you deny") });
       const wrong = element("p", { className: "failed" });
       const decide = async (approve) => {
         try {
@@ -67,8 +67,8 @@ class ApprovalsPart {
 // What is missing, and a place to give it.
 function keyHint(error, access, again) {
   if (error.status !== 401 && error.status !== 403) return element("p", { className: "failed", text: error.message });
-  const key = element("input", { type: "password", placeholder: "key", autocomplete: "off" });
-  const token = element("input", { type: "password", placeholder: "token", autocomplete: "off", value: access.token });
+  const key = element("input", { type: "password", "aria-label": said("key of the inspector"), placeholder: "key", autocomplete: "off" });
+  const token = element("input", { type: "password", "aria-label": said("token of a caller"), placeholder: "token", autocomplete: "off", value: access.token });
   return element("div", { className: "card" }, element("p", { text: error.message }),
     element("div", { className: "bar" }, token, key, element("button", { text: said("use"), onclick: () => { access.token = token.value.trim(); access.key = key.value.trim() || access.key; access.keep(); again(); } })));
 }

@@ -16,7 +16,7 @@ const splitLines = [];
 function lineOf(file, at) {
   splitLines[file] ??= (byId(`lines-${file}`)?.textContent ?? "").split("\n");
   try {
-    return JSON.parse(splitLines[file][at]);
+    return readJson(splitLines[file][at]);
   } catch {
     return null;
   }
@@ -25,11 +25,9 @@ function lineOf(file, at) {
 class TimelinePart {
   constructor(runs) {
     this.runs = runs;
-    this.filter = element("input", { className: "wide", type: "search", id: "filter", placeholder: "tool:read status:error >500ms -server:cache", oninput: () => this.apply() });
-    this.filter.setAttribute("aria-label", "Filter");
+    this.filter = element("input", { className: "wide", type: "search", id: "filter", "aria-label": said("filter"), placeholder: "tool:read status:error >500ms -server:cache", oninput: () => this.apply() });
     this.count = element("span", { className: "dim", id: "count" });
-    this.choice = element("select", { id: "run", onchange: () => this.open(this.choice.selectedIndex) });
-    this.choice.setAttribute("aria-label", "Run");
+    this.choice = element("select", { id: "run", "aria-label": said("recorded run"), onchange: () => this.open(this.choice.selectedIndex) });
     for (const run of runs) this.choice.append(element("option", { text: run.name }));
     this.choice.hidden = runs.length < 2;
     this.whole = element("button", { text: said("whole time"), title: "or double-click in the lanes; drag to look closer, Ctrl and the wheel to zoom", onclick: () => { this.chart.whole(); this.chart.request(); } });

@@ -5,7 +5,7 @@ class ToolsPart {
     this.client = client;
     this.tell = tell;
     this.tools = [];
-    this.find = element("input", { className: "wide", type: "search", id: "find-tool", placeholder: said("name or description; Enter opens a tool that is not listed"), oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
+    this.find = element("input", { className: "wide", type: "search", id: "find-tool", "aria-label": said("find a tool"), placeholder: said("name or description; Enter opens a tool that is not listed"), oninput: () => this.list(), onkeydown: (event) => { if (event.key === "Enter") this.describe(this.find.value.trim()); } });
     this.names = element("div", { className: "names", id: "tool-names" });
     this.work = element("div", { className: "work", id: "tool-work" });
     this.node = element("section", {},
@@ -55,8 +55,8 @@ class ToolsPart {
     this.answer = element("div", { id: "answer" });
     this.running = null;
     this.callButton = element("button", { className: "main", id: "call", text: said("call"), onclick: () => (this.running ? this.running.abort() : this.call()) });
-    this.asserts = element("textarea", { rows: 3, id: "assertions", placeholder: "ok\ntext contains \"paid\"\nms < 500", value: saved?.assertions ?? "" });
-    this.name = element("input", { type: "text", id: "saved-name", placeholder: said("name of the saved call"), value: saved?.name ?? "" });
+    this.asserts = element("textarea", { rows: 3, id: "assertions", "aria-label": said("assertions"), placeholder: "ok\ntext contains \"paid\"\nms < 500", value: saved?.assertions ?? "" });
+    this.name = element("input", { type: "text", id: "saved-name", "aria-label": said("name of the saved call"), placeholder: said("name of the saved call"), value: saved?.name ?? "" });
     const notes = tool.annotations ?? {};
     const effects = notes.readOnlyHint === true ? said("only reads") : notes.destructiveHint === false ? said("may add") : said("may have effects");
     empty(this.work).append(
@@ -139,7 +139,7 @@ class SavedPart {
     this.cards = savedCalls().map((saved) => {
       const place = element("div");
       const card = element("div", { className: "card" }, element("h2", { text: saved.name }),
-        facts([["tool", saved.tool], ["arguments", JSON.stringify(saved.arguments)], ["assertions", saved.assertions.trim().split("\n").join("; ")]]),
+        facts([["tool", saved.tool], ["arguments", writeJson(saved.arguments)], ["assertions", saved.assertions.trim().split("\n").join("; ")]]),
         element("div", { className: "bar" },
           element("button", { text: said("run"), onclick: () => this.run(saved, place) }),
           element("button", { text: said("open"), onclick: () => this.edit(saved) }),

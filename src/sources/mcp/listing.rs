@@ -1,6 +1,6 @@
 //! What a server offers: `tools/list` with all its pages, read entry by entry.
 //!
-//! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it.
+//! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it. The notices say so.
 
 use super::connection::{Connection, RequestExtras};
 use super::message::Params;
@@ -9,6 +9,7 @@ use super::wire;
 use super::wire::clean;
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, shown_seconds};
+use crate::invisible::is_invisible;
 use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -123,7 +124,10 @@ impl Listing {
         let mut listing = Listing { ttl_ms, ..Listing::default() };
         for entry in entries.into_iter().take(MAX_TOOLS) {
             match read(entry, era) {
-                Ok(tool) => listing.tools.push(Arc::new(tool)),
+                Ok((tool, notices)) => {
+                    listing.tools.push(Arc::new(tool));
+                    listing.notices.extend(notices);
+                }
                 Err(reason) => listing.notices.push(reason),
             }
         }
@@ -172,7 +176,7 @@ pub fn unanswered(limit: Duration) -> HubError {
 
 async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
     let mut listing = Listing::default();
-    let mut names = HashSet::new();
+    let mut names = ListedNames::default();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     let era = connection.server().era;
@@ -185,14 +189,33 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
         let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
         listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         match page.next_cursor {
-            Value::String(next) if cursors.insert(next.clone()) && listing.tools.len() < MAX_TOOLS => {
+            Value::String(next) if listing.tools.len() < MAX_TOOLS && !cursors.contains(&next) => {
+                cursors.insert(next.clone());
                 cursor = Some(next);
             }
-            _ => return Ok(listing),
+            // Pages that came again have told nothing about the names. Some servers say with an empty cursor that the list ends.
+            Value::String(next) if listing.tools.len() < MAX_TOOLS => {
+                if !next.is_empty() {
+                    listing.notices.insert(0, "the list did not end: its cursor came again".to_owned());
+                }
+                return Ok(listing);
+            }
+            _ => {
+                listing.notices.extend(names.twice);
+                return Ok(listing);
+            }
         }
     }
-    listing.notices.push(format!("the list did not end after {MAX_PAGES} pages"));
+    listing.notices.insert(0, format!("the list did not end after {MAX_PAGES} pages"));
     Ok(listing)
+}
+
+/// The names of a list while it is read.
+#[derive(Default)]
+struct ListedNames {
+    known: HashSet<Arc<str>>,
+    /// What to say about those that came again.
+    twice: Vec<String>,
 }
 
 /// Reads one page; the rest of the page says where the list goes on.
@@ -200,7 +223,7 @@ fn add_page(
     raw: &RawValue,
     era: Era,
     listing: &mut Listing,
-    names: &mut HashSet<Arc<str>>,
+    names: &mut ListedNames,
 ) -> Result<ToolPage, HubError> {
     let page: ToolPage = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
     let entries: Vec<&RawValue> = match &page.tools {
@@ -209,8 +232,11 @@ fn add_page(
     };
     for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
         match read(entry, era) {
-            Ok(tool) if names.insert(tool.name.clone()) => listing.tools.push(Arc::new(tool)),
-            Ok(tool) => listing.notices.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
+            Ok((tool, notices)) if names.known.insert(tool.name.clone()) => {
+                listing.tools.push(Arc::new(tool));
+                listing.notices.extend(notices);
+            }
+            Ok((tool, _)) => names.twice.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
             Err(reason) => listing.notices.push(reason),
         }
     }
@@ -221,7 +247,8 @@ fn malformed(what: &str) -> HubError {
     HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: tools/list: {what}"))
 }
 
-fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
+/// A tool, and what was left out of it; or why it is none.
+fn read(raw: &RawValue, era: Era) -> Result<(Listed, Vec<String>), String> {
     let entry: ToolEntry =
         serde_json::from_str(raw.get()).map_err(|error| format!("an entry that is not a tool: {error}"))?;
     let shown = clean(&entry.name, 60);
@@ -237,9 +264,10 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
         Era::Legacy => Vec::new(),
     };
     let task_support = entry.other.get("execution").and_then(|execution| execution.get("taskSupport"));
+    let notices = notices_about(&entry, &shown);
     let object = |value: Value| Some(value).filter(Value::is_object);
     let text = |value: &Value| value.as_str().map(|text| wire::clean(text, MAX_DESCRIPTION));
-    Ok(Listed {
+    let tool = Listed {
         name: Arc::from(entry.name),
         description: text(&entry.description).unwrap_or_default(),
         title: text(&entry.title),
@@ -255,5 +283,24 @@ fn read(raw: &RawValue, era: Era) -> Result<Listed, String> {
         needs_task: task_support.and_then(Value::as_str) == Some("required"),
         headers,
         other: entry.other,
-    })
+    };
+    Ok((tool, notices))
+}
+
+/// What is odd about a tool that can be called all the same.
+fn notices_about(entry: &ToolEntry, shown: &str) -> Vec<String> {
+    let is_hidden = |text: &str| text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'));
+    let mut notices = Vec::new();
+    if !entry.input_schema.is_object() {
+        notices.push(format!("the inputSchema of '{shown}', which is missing or no object"));
+    }
+    let texts = [&entry.title, &entry.description];
+    if texts.iter().any(|text| text.as_str().is_some_and(is_hidden))
+        || is_hidden(&entry.input_schema.to_string())
+    {
+        notices.push(format!(
+            "invisible characters in the texts of '{shown}', which can hide orders for a model"
+        ));
+    }
+    notices
 }

@@ -194,6 +194,11 @@ impl Server {
         self.life.lock().machine.backoff_left(Instant::now()).is_some()
     }
 
+    /// Whether there is a session now.
+    pub fn is_connected(&self) -> bool {
+        self.life.lock().machine.session().is_some_and(|session| !session.is_lost())
+    }
+
     /// The end of the error stream of its process, safe to show.
     pub fn error_lines(&self) -> Vec<String> {
         self.connector.error_lines()

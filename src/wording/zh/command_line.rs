@@ -149,6 +149,27 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "请安装该程序，或改正 'command' 或 'cwd'；不在 PATH 上的程序需要完整路径。",
     ),
     (
+        "Make the file executable (chmod +x), or write its interpreter as 'command' and the file into 'args'.",
+        "请使该文件可执行（chmod +x），或把它的解释器写为 'command'，把文件写入 'args'。",
+    ),
+    (
+        "Write a program as 'command': one in that folder, or another.",
+        "请把程序写为 'command'：该文件夹中的，或别的。",
+    ),
+    (
+        "Install that interpreter, or correct the first line of the file.",
+        "请安装该解释器，或改正文件的首行。",
+    ),
+    ("Create that folder, or correct 'cwd'.", "请创建该文件夹，或改正 'cwd'。"),
+    (
+        "The pages of the list must come to an end: report it to the author of the server.",
+        "列表的各页必须有终点：请告知服务器的作者。",
+    ),
+    (
+        "Invisible characters can hide orders for a model: ask the author why they are there, or 'exclude' the tool.",
+        "不可见字符中可能藏有给模型的指令：请询问作者其用途，或用 'exclude' 排除该工具。",
+    ),
+    (
         "Run the command by hand: it must wait for input and print nothing but MCP messages.",
         "请手动运行该命令：它必须等待输入，且只打印 MCP 消息。",
     ),

@@ -21,6 +21,11 @@ TOOLS = {
     "odd_name": [{**GOOD, "name": "look at it!"}],
     "long_name": [{**GOOD, "name": "n" * 100}],
     "no_description": [{"name": "look", "inputSchema": {"type": "object"}}],
+    "no_schema": [{"name": "rename", "description": "Renames something"}],
+    "hidden_orders": [{**GOOD, "description": "Looks\U000e0041\U000e0042 at something"}],
+    "hidden_in_schema": [
+        {**GOOD, "inputSchema": {"type": "object", "properties": {"a": {"description": "x\u202ey"}}}}
+    ],
     "repeats_name": [{**GOOD, "name": "look_here", "description": "Look here."}],
 }
 
@@ -40,6 +45,7 @@ def say(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
+pages = 0
 if way == "greets":
     print("hello, my name is shop", flush=True)
 if way == "chatty":
@@ -64,8 +70,13 @@ for line in sys.stdin:
         say(id=request["id"], error={"code": -32603, "message": "the database is down"})
     elif method == "tools/list" and way == "dies_at_list":
         sys.exit("the database is locked")
+    elif method == "tools/list" and way == "list_hangs":
+        time.sleep(600)
     elif method == "tools/list" and way != "no_tools":
-        say(id=request["id"], result={"tools": TOOLS.get(way, [GOOD])})
+        pages += 1
+        cursor = {"same_cursor": "same", "new_cursors": str(pages)}.get(way)
+        more = {} if cursor is None else {"nextCursor": cursor}
+        say(id=request["id"], result={"tools": TOOLS.get(way, [GOOD]), **more})
     elif method == "tools/call":
         text = f"Unknown tool: {request['params']['name']}"
         say(id=request["id"], result={"content": [{"type": "text", "text": text}], "isError": True})

@@ -21,6 +21,7 @@ BROKEN = str(Path(__file__).with_name("broken.py"))
 STEPS = {
     "no_program": "command",
     "not_executable": "command",
+    "a_folder": "command",
     "no_folder": "command",
     "exits": "start",
     "no_module": "start",
@@ -40,14 +41,20 @@ STEPS = {
     "empty_list": "list",
     "greets": "list",
     "no_names": "list",
+    "list_hangs": "list",
+    "same_cursor": "list",
+    "new_cursors": "list",
     "unknown_type": "schemas",
     "broken_pattern": "schemas",
     "array_schema": "schemas",
+    "no_schema": "schemas",
     "twice": "names",
     "odd_name": "names",
     "long_name": "names",
     "no_description": "descriptions",
     "repeats_name": "descriptions",
+    "hidden_orders": "descriptions",
+    "hidden_in_schema": "descriptions",
     "no_variable": "file",
     "nothing_to_start": "file",
     "wrong_key": "file",
@@ -101,11 +108,12 @@ def entries(address: str, folder: Path) -> dict[str, Any]:
     (folder / "script").write_text("#!/no/such/interpreter\n")
     (folder / "script").chmod(0o755)
     broken: dict[str, Any] = {way: {"command": sys.executable, "args": [BROKEN, way]} for way in STEPS}
-    for way in ("silent", "noise"):  # they never answer, whatever the limit
+    for way in ("silent", "noise", "list_hangs"):  # they never answer, whatever the limit
         broken[way]["toolhub"] = {"startup_timeout": 2}
     return broken | {
         "no_program": {"command": "no-such-program-anywhere"},
         "not_executable": {"command": BROKEN},
+        "a_folder": {"command": str(folder)},
         "no_folder": {"command": sys.executable, "cwd": "/no/such/folder"},
         "no_module": {"command": sys.executable, "args": ["-m", "no_such_module"]},
         "refused": {"url": "http://127.0.0.1:9/mcp"},
@@ -194,6 +202,12 @@ def test_text_on_stdout_is_told(findings: dict[str, dict[str, Any]]) -> None:
         ("plain_http", "there is no TLS at this address"),
         ("redirects", "https://elsewhere.invalid"),
         ("dies_at_list", "the database is locked"),
+        ("list_hangs", "tools"),
+        ("same_cursor", "its cursor came again"),
+        ("new_cursors", "did not end after"),
+        ("no_schema", "'rename'"),
+        ("hidden_orders", "invisible characters"),
+        ("a_folder", "it is a folder"),
     ],
 )
 def test_the_message_names_the_culprit(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
@@ -208,6 +222,12 @@ def test_the_message_names_the_culprit(way: str, words: str, findings: dict[str,
         ("limited", "try again later"),
         ("no_tools", "has no tools"),
         ("no_page", "/mcp or /sse"),
+        ("not_executable", "chmod +x"),
+        ("a_folder", "a program as 'command'"),
+        ("no_interpreter", "first line"),
+        ("no_folder", "'cwd'"),
+        ("hidden_orders", "hide orders"),
+        ("same_cursor", "come to an end"),
     ],
 )
 def test_the_advice_fits(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
@@ -251,3 +271,12 @@ def test_doctor_of_one_server_and_of_none(user: User) -> None:
         5,
         "toolhub: there is no server 'ship'; there are broken, shop\n",
     )
+
+
+def test_a_server_that_greets_and_never_lists_fails_at_the_list(user: User) -> None:
+    """Also when the limit of the command ends before that of the server."""
+    user.configure({"hangs": {"command": sys.executable, "args": [BROKEN, "list_hangs"]}})
+    done = user.run("doctor", "--json", "--timeout", "5")
+    (found,) = json.loads(done.stdout)["servers"]
+    assert (done.returncode, found["failed"]) == (1, "list")
+    assert found["message"] == "Server 'hangs' did not list its tools within 5 s."

@@ -397,3 +397,20 @@ def test_a_page_does_not_replace_its_run(tmp_path: Path) -> None:
         inspector.write(path)
     with pytest.raises(ValueError, match="is a folder"):
         inspector.page(tmp_path)
+
+
+def test_recorded_numbers_keep_all_their_digits(tmp_path: Path, visit: Visit) -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def get(n: int) -> dict[str, Any]:
+        """Get it."""
+        return {"n": n, "x": 1.0}
+
+    with testing.record(tmp_path / "run.ndjson"):
+        hub.call("get", {"n": 12345678901234567890})
+    page = visit(Path(inspector.write(tmp_path / "run.ndjson")))
+    page.click(".row")
+    details = page.text("#details")
+    assert details.count("12345678901234567890") == 2
+    assert '"x": 1.0' in details

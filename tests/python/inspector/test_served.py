@@ -223,6 +223,117 @@ def test_forms_of_twelve_schemas(visit: Visit) -> None:
         }
 
 
+LARGE = 9007199254740993  # the first whole number that JavaScript has not
+DIGITS = 12345678901234567890
+
+
+def test_numbers_keep_all_their_digits(visit: Visit) -> None:
+    hub = ToolHub()
+
+    @hub.tool(read_only=True)
+    def row(n: int, x: float | None = None) -> dict[str, Any]:
+        """Find a row."""
+        return {"found": str(n), "id": DIGITS, "x": x, "part": 1.0}
+
+    with serving(hub) as served:
+        page = visit(served.inspect_url)
+        page.wait_for("document.querySelector('#tool-names button')")
+        page.run(HELPERS)
+        page.run(f"put(field('n'), '{LARGE}')")
+        assert answer(page)["found"] == str(LARGE), "from the form"
+        page.click("#tool-work label", "as JSON")
+        area = "#tool-work textarea:not([hidden])"
+        assert f'"n": {LARGE}' in page.run(f"document.querySelector('{area}').value")
+        page.fill(area, f'{{"n": {LARGE + 2}, "x": 1e3}}')
+        assert answer(page)["found"] == str(LARGE + 2), "as JSON"
+        assert f'"id": {DIGITS},' in page.text("#answer")
+        assert '"part": 1.0' in page.text("#answer")
+        # What is compared: other digits differ, another way to write the same number does not.
+        page.fill("#assertions", f"structured.id = {DIGITS + 1}\nstructured.id != {DIGITS}")
+        page.click("#call", "call")
+        page.wait_for("document.querySelector('#answer').innerText.includes('Assertions that do not hold')")
+        assert f"structured.id = {DIGITS + 1}: it is {DIGITS}" in page.text("#answer")
+        assert f"structured.id != {DIGITS}: it is {DIGITS}" in page.text("#answer")
+        holds = (
+            f"structured.id = {DIGITS}\nstructured.id > {DIGITS - 1}\nstructured.id < {DIGITS + 1}\n"
+            f"structured.part = 1\nstructured.x = 1000\nstructured.found contains {LARGE + 2}"
+        )
+        page.fill("#assertions", holds)
+        page.fill("#saved-name", "large")
+        page.click("#save")
+        # Saved in the browser, and sent again from there.
+        page.go(served.url.removesuffix("/mcp") + "/inspect")
+        page.click("#tab-saved")
+        assert f'{{"n":{LARGE + 2},"x":1e3}}' in page.text("#saved")
+        page.click("#run-all")
+        page.wait_for("document.querySelector('#saved-summary').textContent === '1 of 1 passed'")
+        page.click("#saved button", "open")
+        page.wait_for("document.querySelector('#saved-name').value === 'large'")
+        assert page.run("document.querySelector('[data-name=n] input[type=text]').value") == str(LARGE + 2)
+
+
+def test_large_numbers_of_a_schema(visit: Visit) -> None:
+    hub = ToolHub()
+
+    async def echo(**arguments: Any) -> str:
+        return json.dumps(arguments)
+
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer", "default": DIGITS},
+            "b": {"enum": [DIGITS, DIGITS + 1]},
+            "c": {"anyOf": [{"type": "string"}, {"type": "integer"}], "default": DIGITS},
+            "d": {"type": "integer"},
+        },
+        "required": ["b", "d"],
+    }
+    hub.register(echo, name="echo", parameters=schema, description="Echo")
+    with serving(hub) as served:
+        page = visit(served.inspect_url)
+        page.wait_for("document.querySelector('#tool-names button')")
+        page.run(HELPERS)
+        page.run("pick(field('b'), 1); put(field('d'), '1.0')")
+        assert answer(page) == {"a": DIGITS, "b": DIGITS + 1, "c": DIGITS, "d": 1}
+
+
+def test_each_field_has_a_name_for_screen_readers(visit: Visit) -> None:
+    hub = ToolHub()
+
+    async def echo(**arguments: Any) -> str:
+        return json.dumps(arguments)
+
+    for name, schema, _, _ in SCHEMAS:
+        hub.register(
+            echo, name=name.replace(" ", "_"), parameters={"type": "object", **schema}, description=name
+        )
+    with serving(hub) as served:
+        page = visit(served.inspect_url)
+        page.wait_for("document.querySelectorAll('#tool-names button').length === 12")
+        page.run(HELPERS)
+        for name, _, steps, _ in SCHEMAS:
+            page.run(f"tool({json.dumps(name.replace(' ', '_'))})")
+            page.run(f"{steps}; 0")
+            # A placeholder is gone as soon as something is written, so it is no name.
+            unnamed = page.run(
+                "[...document.querySelectorAll('#main input, #main textarea, #main select, #tool-work fieldset')]"
+                ".filter(e => !e.getAttribute('aria-label') && ![...e.labels ?? []].some(l => l.textContent.trim()))"
+                ".map(e => e.outerHTML)"
+            )
+            assert unnamed == [], name
+        page.run("tool('numbers')")
+        page.send("Accessibility.enable")
+        nodes = page.send("Accessibility.getFullAXTree")["nodes"]
+        shown = {
+            (node["role"]["value"], node["name"]["value"]): node.get("description", {}).get("value")
+            for node in nodes
+            if not node["ignored"] and "name" in node
+        }
+        assert shown["textbox", "n"] == "required integer"
+        assert shown["textbox", "x"] == "required number"
+        assert ("group", "Arguments") in shown
+
+
 def test_calls_are_saved_with_assertions(visit: Visit) -> None:
     hub = ToolHub()
     amounts = [1]
@@ -380,9 +491,38 @@ def test_the_page_is_not_served_to_a_network_without_credentials() -> None:
     hub = ToolHub()
     with serving(hub, host="0.0.0.0") as served:
         base = served.url.removesuffix("/mcp").replace("0.0.0.0", "127.0.0.1")
-        key = {"Toolhub-Inspect-Key": served.inspect_url.partition("#key=")[2]}
-        for path in ("", "/servers", "/approvals"):
+        assert served.inspect_url is None, "no address is better than one where nothing is"
+        key = {"Toolhub-Inspect-Key": served._gateway.inspect_key or ""}
+        for path in ("", "/servers", "/calls", "/approvals"):
             assert send(f"{base}/inspect{path}", "GET", None, key).status == 404
+    with serving(ToolHub(), host="0.0.0.0", token="a-long-enough-secret") as served:
+        assert served.inspect_url is not None
+
+
+def test_who_comes_through_a_proxy_needs_the_key() -> None:
+    """A proxy on this machine reaches the loopback address for everyone."""
+    hub = ToolHub()
+    with serving(hub, allowed_hosts=["tools.example.com"]) as served:
+        base = served.url.removesuffix("/mcp")
+        assert served.inspect_url is not None
+        key = {"Toolhub-Inspect-Key": served.inspect_url.partition("#key=")[2]}
+        port = base.rpartition(":")[2]
+        own = [{}, {"Host": f"localhost:{port}"}, {"Host": f"127.0.0.1:{port}"}, {"Host": "[::1]"}]
+        foreign = [
+            {"Host": "tools.example.com"},
+            {"Host": "tools.example.com:443", "X-Forwarded-For": "203.0.113.9"},
+            {"Host": "192.0.2.7"},
+            {"X-Forwarded-For": "203.0.113.9"},
+            {"Forwarded": "for=203.0.113.9"},
+        ]
+        for path in ("calls", "servers"):
+            for headers in own:
+                assert send(f"{base}/inspect/{path}", "GET", None, headers).status == 200, headers
+            for headers in foreign:
+                refused = send(f"{base}/inspect/{path}", "GET", None, headers)
+                assert refused.status == 403, headers
+                assert "needs the key" in refused.text
+                assert send(f"{base}/inspect/{path}", "GET", None, {**headers, **key}).status == 200
 
 
 def test_the_headers_of_the_page() -> None:

@@ -107,11 +107,11 @@ impl Program {
         }
     }
 
-    /// Whether the command is the path of a file. Such a file that is "not found" lacks its interpreter.
-    fn is_script(&self) -> bool {
+    /// The path that the command is, if it is one and not a name on `PATH`.
+    fn path(&self) -> Option<PathBuf> {
         let path = Path::new(&self.command);
         let path = self.cwd.as_ref().map_or_else(|| path.to_owned(), |cwd| cwd.join(path));
-        self.command.contains('/') && path.is_file()
+        self.command.contains('/').then_some(path)
     }
 
     fn not_started(&self, error: &io::Error) -> HubError {
@@ -121,7 +121,8 @@ impl Program {
             (Some(cwd), _) => {
                 format!("cannot start '{command}': the folder '{}' does not exist", cwd.display())
             }
-            (_, io::ErrorKind::NotFound) if self.is_script() => {
+            // Such a file that is "not found" lacks its interpreter.
+            (_, io::ErrorKind::NotFound) if self.path().is_some_and(|path| path.is_file()) => {
                 format!(
                     "cannot start '{command}': the file is there, but not the interpreter that its first line names"
                 )
@@ -130,6 +131,9 @@ impl Program {
                 format!(
                     "cannot start '{command}': there is no such command; install it or give its full path"
                 )
+            }
+            _ if self.path().is_some_and(|path| path.is_dir()) => {
+                format!("cannot start '{command}': it is a folder")
             }
             (_, io::ErrorKind::PermissionDenied) => {
                 format!("cannot start '{command}': it may not be executed")
