@@ -47,9 +47,9 @@ def answers(words: list[str]) -> list[str]:
     if command in _SERVERS:
         return _matching([row["id"] for row in _catalog(before).servers()], typed)
     if command == "import":
-        from ._clients import known_clients
+        from ._clients import known_names
 
-        return _matching({client for client, _ in known_clients(".")}, typed)
+        return _matching(known_names(), typed)
     if command == "completion":
         return _matching(("bash", "zsh", "fish"), typed)
     return []

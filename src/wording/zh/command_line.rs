@@ -26,7 +26,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("the file '{}' is no text in UTF-8", "文件 '{0}' 不是 UTF-8 文本"),
     ("is not valid TOML: {}.", "不是有效的 TOML：{0}。"),
     ("is not valid YAML: {}", "不是有效的 YAML：{0}"),
-    ("its servers are not written as {} writes them: {}.", "其中的服务器不是 {0} 的写法：{1}。"),
+    ("is not valid UTF-8.", "不是有效的 UTF-8。"),
     (
         "there is no configuration; name a file with --config, or run 'toolhub import'",
         "没有配置；请用 --config 指定文件，或运行 'toolhub import'",
@@ -105,6 +105,39 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ),
     ("servers that would be written to {}: {}", "将写入 {0} 的服务器数：{1}"),
     ("servers written to {}: {}", "已写入 {0} 的服务器数：{1}"),
+    (
+        "'{}' is imported disabled, because toolhub does not do what its `{}` says",
+        "'{0}' 导入后处于停用状态，因为 toolhub 不执行其 `{1}` 所说的",
+    ),
+    (
+        "'{}' is imported disabled, because settings that may forbid its tools cannot be read: {~}",
+        "'{0}' 导入后处于停用状态，因为可能禁止其工具的设置无法读取：{1}",
+    ),
+    (
+        "'{}' is imported disabled, because {} asks before each call of its tools, and toolhub does not",
+        "'{0}' 导入后处于停用状态，因为 {1} 在每次调用其工具前询问，而 toolhub 不询问",
+    ),
+    (
+        "'{}' is imported disabled, because it uses `{}`; write the value, or a variable as `{}`",
+        "'{0}' 导入后处于停用状态，因为它使用 `{1}`；请写出值，或写成变量 `{2}`",
+    ),
+    (
+        "tools of '{}' that are left out, because {} asks before they run, which toolhub does not: {}",
+        "'{0}' 中略去的工具，因为 {1} 在运行它们之前询问，而 toolhub 不询问：{2}",
+    ),
+    ("keys of '{}' that are not taken over: {}", "'{0}' 中没有接收的键：{1}"),
+    ("`{}` of '{}' is {} from now on, whatever project is open", "'{1}' 的 `{0}` 从现在起是 {2}，无论打开哪个项目"),
+    ("'{}' is left out, because it runs on another machine in codex", "略去 '{0}'，因为在 codex 中它在另一台机器上运行"),
+    ("'{}' is left out, because goose reaches it through a socket", "略去 '{0}'，因为 goose 通过套接字连接它"),
+    (
+        "'{}' is left out, because only goose can run a server of the type '{}'",
+        "略去 '{0}'，因为只有 goose 能运行类型为 '{1}' 的服务器",
+    ),
+    (
+        "variables of '{}' that must be set in the environment, because goose keeps them in its keyring: {}",
+        "'{0}' 中必须在环境中设置的变量，因为 goose 将它们保存在密钥环中：{1}",
+    ),
+    ("`{}` must be a list of servers, not {}.", "`{0}` 应为服务器的列表，而不是 {1}。"),
     // Doctor: what is wrong
     ("the server has not listed its tools", "服务器没有列出它的工具"),
     ("the list of tools is empty", "工具列表为空"),
