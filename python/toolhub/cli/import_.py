@@ -7,7 +7,7 @@ from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
 from ._exits import NOT_FOUND, OK, USAGE, Failure
 from ._forms import ImportedFile, read_file
-from ._json import members
+from ._json import items, members
 from ._output import add_json_argument, clean, put, put_json, say
 from ._sources import own_config
 
@@ -51,6 +51,9 @@ def run(given: "argparse.Namespace") -> int:
         notes = {**one.notes, **notes}
         for id, entry in one.servers.items():
             if given.only and id not in given.only:
+                continue
+            if _is_toolhub(entry):
+                say(clean(f"'{id}' is left out, because it is toolhub itself"))
                 continue
             if id in taken and taken[id] != entry:
                 say(clean(f"'{id}' is in several files; the one of {one.file.path} is left out"))
@@ -103,6 +106,12 @@ def _put_found(found: list[ImportedFile], problems: list[str], as_json: bool) ->
     else:
         say("no configuration of a known client was found")
     return OK
+
+
+def _is_toolhub(entry: "Any") -> bool:
+    """Whether a server is the command that serves the user's own file: a hub that uses it would start itself."""
+    words = [str(word) for word in (entry.get("command"), *items(entry.get("args")))]
+    return "serve" in words and any(os.path.basename(word) == "toolhub" for word in words)
 
 
 def _shown(entry: "Any") -> str:

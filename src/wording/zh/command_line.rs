@@ -48,6 +48,11 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("no calls are known", "没有调用记录"),
     ("'{}' is left out: {}", "略去 '{0}'：{1}"),
     ("{} tools written to {}", "已将 {0} 个工具写入 {1}"),
+    (
+        "server '{}' of {} starts 'toolhub serve', which would start itself; give it a --config",
+        "{1} 的服务器 '{0}' 启动 'toolhub serve'，它会启动自身；请给它 --config",
+    ),
+    ("'{}' is left out, because it is toolhub itself", "略去 '{0}'，因为它就是 toolhub"),
     ("serving {} tools at {}", "正在 {1} 提供 {0} 个工具"),
     (
         "inspector at {}; its key is shown on a terminal, and by --json",

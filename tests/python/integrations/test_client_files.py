@@ -124,7 +124,9 @@ def test_a_file_names_the_command(example: Example, tmp_path: Path) -> None:
 def test_the_command_is_started(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     text = PROGRAMS[0].text.replace("/home/ann", str(home))
-    greets(servers_of(PROGRAMS[0]._replace(text=text), tmp_path))
+    servers = servers_of(PROGRAMS[0]._replace(text=text), tmp_path)
+    servers["toolhub"]["env"] = {"TOOLHUB_STORE": ""}
+    greets(servers)
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.is_remote], ids=label)
