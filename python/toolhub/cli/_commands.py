@@ -3,6 +3,8 @@
 import argparse
 from importlib import import_module
 
+from ._exits import USAGE, Failure
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +59,7 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> "NoReturn":
-        from ._language import said
-
-        sentence = said(f"{message}; '{self.prog} --help' shows the usage")
-        self.exit(2, f"toolhub: {sentence}\n")
+        raise Failure(f"{message}; '{self.prog} --help' shows the usage", USAGE)
 
 
 def module_of(command: str) -> "Any":

@@ -7,7 +7,7 @@ the schema of the tool wants: the core does that, as for every call.
 import sys
 
 from ._catalog import open_hub, split_name, tell
-from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of
+from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect
 from ._json import items, members
 from ._output import ProgressLine, add_json_argument, clean, is_terminal, put, put_json, say
 from ._sources import add_source_arguments
@@ -70,6 +70,8 @@ def run(given: "argparse.Namespace") -> int:
         if code == FAILED and server is not None and not _lists(hub, server, name):
             # Servers answer for a tool that they do not have in words of their own.
             code = NOT_FOUND
+        elif code == NOT_FOUND:
+            code = _code_of_missing(hub, server) or NOT_FOUND
         _put(result, given)
         return code
 
@@ -82,6 +84,16 @@ def _lists(hub: "ToolHub", server: str, name: str) -> bool:
 
     # A list that is still under way is waited for.
     return is_listed() or bool(hub.refresh_sync([server]).failed) or is_listed()
+
+
+def _code_of_missing(hub: "ToolHub", server: str | None) -> int:
+    """The exit code for servers that could not list their tools, which may have the one that was not found; 0 if all could."""
+    codes: list[int] = []
+    for info in hub.servers():
+        if info.error is not None and info.tools is None and server in (None, info.id):
+            say(clean(f"the tools of '{info.id}' are missing: {info.error}"))
+            codes.append(code_of_connect(info.error.kind))
+    return max(codes, default=0)
 
 
 def _put(result: "ToolResult", given: "argparse.Namespace") -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from ._exits import FAILED, OK, USAGE
+from ._exits import FAILED, OK, USAGE, Failure
 from ._json import items, members
 from ._output import clean, is_terminal, put_json, say
 from ._sources import add_source_arguments, config_files, store_file
@@ -70,7 +70,7 @@ def run(given: argparse.Namespace) -> int:
     files = [os.path.expanduser(path) for path in config_files(given)]
     if not given.config and (of_itself := _starts_itself(files)):
         id, path = of_itself
-        return _failed(
+        raise Failure(
             clean(
                 f"server '{id}' of {path} starts 'toolhub serve', which would start itself; give it a --config"
             ),
@@ -83,10 +83,10 @@ def run(given: argparse.Namespace) -> int:
             hub = ToolHub(tools=given.tools, skills=given.skills, store=store_file(given))
             errors = [error for path in files for error in hub.load_mcp(path).errors]
     except (OSError, TypeError, ValueError, ToolError) as error:
-        return _failed(error, USAGE)
+        raise Failure(error, USAGE) from None
     with hub:
         if errors:
-            return USAGE  # they are logged
+            raise Failure(errors[0], USAGE, is_said=True)  # all are logged
         if given.json and not given.http:
             sys.stderr.write(json.dumps({"transport": "stdio", "tools": len(hub)}) + "\n")
             sys.stderr.flush()
@@ -99,9 +99,9 @@ def run(given: argparse.Namespace) -> int:
                 lambda serving: _ready(given, hub, serving, has_sources),
             )
         except (TypeError, ValueError) as error:
-            return _failed(error, USAGE)
+            raise Failure(error, USAGE) from None
         except ToolError as error:
-            return _failed(error, FAILED)
+            raise Failure(error, FAILED) from None
         except KeyboardInterrupt:
             return OK
     return OK
@@ -179,11 +179,6 @@ def _serve_options(given: argparse.Namespace, files: list[str]) -> dict[str, Any
     if token := os.environ.get("TOOLHUB_TOKEN"):
         options["token"] = token
     return options | {key: value for key in _OPTIONS if (value := getattr(given, key)) is not None}
-
-
-def _failed(error: Exception | str, code: int) -> int:
-    say(str(error))
-    return code
 
 
 @contextlib.contextmanager

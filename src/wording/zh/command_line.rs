@@ -18,6 +18,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("the arguments in {~} are no JSON: {}", "{0} 中的参数不是 JSON：{1}"),
     ("the command line", "命令行"),
     ("`serve` in a configuration file cannot have '{}'", "配置文件中的 `serve` 不能有 '{0}'"),
+    (
+        "the command was carried out, but what it prints cannot be written: {}",
+        "命令已执行，但其输出无法写入：{0}",
+    ),
     // Files
     ("there is no store at '{}'; name one with --store", "'{0}' 处没有存储；请用 --store 指定"),
     ("the file '{}' is no JSON: {}", "文件 '{0}' 不是 JSON：{1}"),

@@ -31,7 +31,8 @@ def served(user: User, *words: str, **more: str) -> tuple[set[str], str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert program.stdin is not None and program.stdout is not None
+    assert program.stdin is not None
+    assert program.stdout is not None
     program.stdin.write(INPUT)
     program.stdin.flush()
     # A client that closes its end gets no answer.
