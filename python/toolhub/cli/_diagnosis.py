@@ -136,7 +136,8 @@ def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
 
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
     """A server that has listed its tools."""
-    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {len(candidates)} tools")
+    counted = "1 tool" if len(candidates) == 1 else f"{len(candidates)} tools"
+    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {counted}")
     if not candidates:
         message = info.notices[0] if info.notices else "the list of tools is empty"
         return diagnosis.fail(

@@ -25,7 +25,11 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("tool", metavar="TOOL", help="its name, or server.name")
     parser.add_argument(
-        "arguments", nargs="*", metavar="ARGUMENT", help="key=text, key:=json, @file, @- or a JSON object"
+        "arguments",
+        nargs="*",
+        default=[],
+        metavar="ARGUMENT",
+        help="key=text, key:=json, @file, @- or a JSON object",
     )
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each candidate (30)")
     parser.add_argument(
@@ -166,8 +170,9 @@ def read_text(path: str) -> str:
     """The text of a file; `-` is stdin."""
     try:
         if path == "-":
-            return sys.stdin.read()
-        with open(path, encoding="utf-8") as file:
+            return sys.stdin.read().removeprefix("\ufeff")
+        # Editors of Windows put a mark at the start.
+        with open(path, encoding="utf-8-sig") as file:
             return file.read()
     except OSError as error:
         raise Failure(f"the file '{path}' cannot be read: {error.strerror}", USAGE) from None

@@ -24,7 +24,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         "and their servers; nothing is written."
     )
     parser.add_argument(
-        "sources", nargs="*", metavar="CLIENT|FILE", help="a client such as cursor, or a file"
+        "sources", nargs="*", default=[], metavar="CLIENT|FILE", help="a client such as cursor, or a file"
     )
     parser.add_argument("--all", action="store_true", help="from all clients that are found")
     parser.add_argument("--only", action="append", metavar="SERVER", help="only this server; repeatable")

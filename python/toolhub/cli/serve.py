@@ -149,7 +149,10 @@ def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_so
         )
         sys.stdout.flush()
     else:
-        say(f"serving {len(hub)} tools at {serving.url}")
+        if len(hub) == 1:
+            say(f"serving 1 tool at {serving.url}")
+        else:
+            say(f"serving {len(hub)} tools at {serving.url}")
         if has_inspector and is_terminal(sys.stderr):
             say(f"inspector at {serving.inspect_url}")
         elif has_inspector:

@@ -51,6 +51,8 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("no tool fits '{}'", "没有适合 '{0}' 的工具"),
     ("no calls are known", "没有调用记录"),
     ("'{}' is left out: {}", "略去 '{0}'：{1}"),
+    ("1 tool written to {}", "已将 1 个工具写入 {0}"),
+    ("serving 1 tool at {}", "正在 {0} 提供 1 个工具"),
     ("{} tools written to {}", "已将 {0} 个工具写入 {1}"),
     (
         "server '{}' of {} starts 'toolhub serve', which would start itself; give it a --config",
