@@ -17,10 +17,14 @@ _FOLDERS = (
     ".zed",
 )
 _INNER = ("settings", "mcpServers")
+_IN_PROJECT = (".mcp.json", "opencode.json", "opencode.jsonc")
 
 
 class ClientFile(NamedTuple):
-    """A file of a client. `project` is the folder in which the client starts its servers; None for a file of the user."""
+    """A file of a client. `project` is the folder in which the client starts its servers; None for a file of the user.
+
+    Without `is_known` it is some file in that folder, of which nobody knows where its servers are started.
+    """
 
     client: str
     path: str
@@ -45,7 +49,9 @@ def named_file(path: str, known: list[ClientFile]) -> list[ClientFile]:
     """A file that the user names: one of those that are known, or one whose name tells its form."""
     path = os.path.abspath(path)
     same = [file for file in known if os.path.abspath(file.path) == path]
-    return same or [ClientFile(client_of(path), path, folder_of(path), is_known=False)]
+    folder = folder_of(path)
+    is_known = folder != os.path.dirname(path) or os.path.basename(path) in _IN_PROJECT
+    return same or [ClientFile(client_of(path), path, folder, is_known)]
 
 
 def client_of(path: str) -> str:

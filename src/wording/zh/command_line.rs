@@ -137,9 +137,18 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "'{0}' 中略去的工具，因为 {1} 在运行它们之前询问，而 toolhub 不询问：{2}",
     ),
     ("keys of '{}' that are not taken over: {}", "'{0}' 中没有接收的键：{1}"),
-    ("`{}` of '{}' is {} from now on, whatever project is open", "'{1}' 的 `{0}` 从现在起是 {2}，无论打开哪个项目"),
-    ("'{}' is left out, because it runs on another machine in codex", "略去 '{0}'，因为在 codex 中它在另一台机器上运行"),
-    ("'{}' is left out, because goose reaches it through a socket", "略去 '{0}'，因为 goose 通过套接字连接它"),
+    (
+        "`{}` of '{}' is {} from now on, whatever project is open",
+        "'{1}' 的 `{0}` 从现在起是 {2}，无论打开哪个项目",
+    ),
+    (
+        "'{}' is left out, because it runs on another machine in codex",
+        "略去 '{0}'，因为在 codex 中它在另一台机器上运行",
+    ),
+    (
+        "'{}' is left out, because goose reaches it through a socket",
+        "略去 '{0}'，因为 goose 通过套接字连接它",
+    ),
     (
         "'{}' is left out, because only goose can run a server of the type '{}'",
         "略去 '{0}'，因为只有 goose 能运行类型为 '{1}' 的服务器",
