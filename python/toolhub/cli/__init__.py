@@ -13,7 +13,7 @@ else uses the public interface of `ToolHub`. Results go to stdout; problems, pro
 
 import sys
 
-from ._exits import INTERRUPTED, OK, Failure
+from ._exits import INTERRUPTED, NOT_WRITTEN, OK, Failure, OutputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,27 +27,34 @@ _COMPLETE = "__complete"
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run a command. The exit code is 0 for success, 1 for a failed tool, 2 for wrong usage, 3 if a server cannot be
-    reached, 4 if it refuses the credentials, 5 if there is no such thing, and 130 after Ctrl-C.
+    reached, 4 if it refuses the credentials, 5 if there is no such thing, 6 if what was done cannot be printed, and 130
+    after Ctrl-C.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    _escape_what_cannot_be_encoded()
     try:
         code = _run(words)
         # Here, so that a reader that has gone is noticed now and not at the exit of the interpreter.
-        sys.stdout.flush()
+        _flush()
         return code
     except Failure as failure:
-        from ._language import said
+        return _fail(failure, words)
+    except OutputError as error:
+        from ._output import forget, say
 
-        _say(f"toolhub: {said(str(failure))}")
-        return failure.code
+        say(f"the command was carried out, but what it prints cannot be written: {error}")
+        forget(sys.stdout)
+        return NOT_WRITTEN
     except KeyboardInterrupt:
-        _say("")
+        from ._output import write_err
+
+        write_err("\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # As `| head` does; what is still in the buffer must not raise again at exit.
-        import os
+        # As `| head` does.
+        from ._output import forget
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget(sys.stdout)
         return OK
 
 
@@ -62,6 +69,39 @@ def _run(words: "list[str]") -> int:
     return given.run(given)
 
 
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+def _fail(failure: Failure, words: "list[str]") -> int:
+    """Say why a command failed; with `--json` the reason is an object on stdout as well, whatever command it was."""
+    from ._output import forget, json_text, say, write_err, write_out
+
+    if not failure.is_said:
+        say(str(failure))
+    own = words[: words.index("--")] if "--" in words else words
+    if "--json" in own:
+        if own[:1] == ["serve"] and "--http" not in own:
+            # There, stdout is for the client.
+            write_err(json_text(failure.as_json(), sys.stderr))
+            return failure.code
+        try:
+            write_out(json_text(failure.as_json(), sys.stdout))
+            _flush()
+        except (OutputError, BrokenPipeError):
+            forget(sys.stdout)
+    return failure.code
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    """A terminal or a pipe may have fewer characters than a tool answers with."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def _flush() -> None:
+    from ._output import has_stream
+
+    if has_stream(sys.stdout):
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(error.strerror) from None

@@ -218,10 +218,12 @@ def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.Too
         server, tool = split_name(name, [row["id"] for row in catalog.servers()])
         found = next((one for one in catalog.tools(server) if one.name == tool), None) if server else None
     if found is None:
+        # It may well be a tool of a server that cannot be reached.
+        code = catalog.code or NOT_FOUND
         near = [hit.name for hit in catalog.search(name, 3)]
         if not near:
-            raise Failure(f"there is no tool '{name}'", NOT_FOUND)
-        raise Failure(f"there is no tool '{name}'; near are {', '.join(near)}", NOT_FOUND)
+            raise Failure(f"there is no tool '{name}'", code)
+        raise Failure(f"there is no tool '{name}'; near are {', '.join(near)}", code)
     return found
 
 

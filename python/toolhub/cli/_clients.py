@@ -1,73 +1,57 @@
-"""The configuration files of other MCP clients: where they are, and their servers in the form of `mcpServers`.
-
-Files in the form of `mcpServers`, of VS Code and of Zed are read by the core, as `--config` reads them. Codex, opencode, Goose
-and Continue write something else, which is converted here.
-"""
+"""Where other MCP clients keep their servers: files of the user, and files of a project."""
 
 import os
 import sys
+from typing import NamedTuple
 
-from .. import _core
-from ._json import items, members
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    Entries = dict[str, Any]
-
-
-def known_clients(project: str) -> list[tuple[str, str]]:
-    """The files of known clients that may be there: client and path. Those of a project are in its folder."""
-    home = os.path.expanduser("~")
-    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    if sys.platform == "darwin":
-        settings = os.path.join(home, "Library", "Application Support")
-    elif sys.platform == "win32":
-        settings = os.environ.get("APPDATA", settings)
-    dot_config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    extensions = os.path.join(settings, "Code", "User", "globalStorage")
-    return [
-        ("claude-desktop", os.path.join(settings, "Claude", "claude_desktop_config.json")),
-        ("claude-code", os.path.join(home, ".claude.json")),
-        ("claude-code", os.path.join(project, ".mcp.json")),
-        ("cursor", os.path.join(home, ".cursor", "mcp.json")),
-        ("cursor", os.path.join(project, ".cursor", "mcp.json")),
-        ("vscode", os.path.join(settings, "Code", "User", "mcp.json")),
-        ("vscode", os.path.join(project, ".vscode", "mcp.json")),
-        ("cline", os.path.join(home, ".cline", "data", "settings", "cline_mcp_settings.json")),
-        ("cline", os.path.join(extensions, "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
-        ("roo", os.path.join(extensions, "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json")),
-        ("roo", os.path.join(project, ".roo", "mcp.json")),
-        ("windsurf", os.path.join(home, ".codeium", "windsurf", "mcp_config.json")),
-        ("gemini", os.path.join(home, ".gemini", "settings.json")),
-        ("gemini", os.path.join(project, ".gemini", "settings.json")),
-        ("codex", os.path.join(home, ".codex", "config.toml")),
-        ("opencode", os.path.join(dot_config, "opencode", "opencode.json")),
-        ("opencode", os.path.join(project, "opencode.json")),
-        ("goose", os.path.join(dot_config, "goose", "config.yaml")),
-        ("continue", os.path.join(home, ".continue", "config.yaml")),
-        ("zed", os.path.join(dot_config, "zed", "settings.json")),
-        ("lmstudio", os.path.join(home, ".lmstudio", "mcp.json")),
-        ("amazonq", os.path.join(home, ".aws", "amazonq", "mcp.json")),
-        ("kiro", os.path.join(home, ".kiro", "settings", "mcp.json")),
-        ("kiro", os.path.join(project, ".kiro", "settings", "mcp.json")),
-        ("copilot", os.path.join(home, ".copilot", "mcp-config.json")),
-    ]
+_FOLDERS = (
+    ".vscode",
+    ".cursor",
+    ".roo",
+    ".gemini",
+    ".kiro",
+    ".codex",
+    ".opencode",
+    ".continue",
+    ".claude",
+    ".zed",
+)
+_INNER = ("settings", "mcpServers")
+_IN_PROJECT = (".mcp.json", "opencode.json", "opencode.jsonc")
 
 
-def read_servers(client: str, path: str) -> "Entries":
-    """The servers of a file by id; `ValueError` with a sentence if it cannot be read."""
-    convert = _CONVERTERS.get(client)
-    if convert is None:
-        return _core.config_entries(path)
-    try:
-        return convert(path)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}.") from None
-    except (AttributeError, TypeError) as error:
-        raise ValueError(f"{path}: its servers are not written as {client} writes them: {error}.") from None
+class ClientFile(NamedTuple):
+    """A file of a client. `project` is the folder in which the client starts its servers; None for a file of the user.
+
+    Without `is_known` it is some file in that folder, of which nobody knows where its servers are started.
+    """
+
+    client: str
+    path: str
+    project: str | None = None
+    is_known: bool = True
+
+
+def known_files(project: str) -> list[ClientFile]:
+    """The files of known clients that may be there. In the home folder, the files of the project are those of the user."""
+    found: dict[tuple[str, str], ClientFile] = {}
+    for file in [*_of_user(), *_of_project(project)]:
+        found.setdefault((file.client, file.path), file)
+    return list(found.values())
+
+
+def known_names() -> set[str]:
+    """The names of all clients."""
+    return {file.client for file in known_files(".")}
+
+
+def named_file(path: str, known: list[ClientFile]) -> list[ClientFile]:
+    """A file that the user names: one of those that are known, or one whose name tells its form."""
+    path = os.path.abspath(path)
+    same = [file for file in known if os.path.abspath(file.path) == path]
+    folder = folder_of(path)
+    is_known = folder != os.path.dirname(path) or os.path.basename(path) in _IN_PROJECT
+    return same or [ClientFile(client_of(path), path, folder, is_known)]
 
 
 def client_of(path: str) -> str:
@@ -83,111 +67,97 @@ def client_of(path: str) -> str:
         return "opencode"
     if name.endswith((".yaml", ".yml")):
         return "goose" if "goose" in path else "continue"
+    if name == "settings.json":
+        return {".gemini": "gemini", "zed": "zed"}.get(os.path.basename(os.path.dirname(path)), "mcp")
     return "mcp"
 
 
-def _codex(path: str) -> "Entries":
-    import tomllib
+def folder_of(path: str) -> str:
+    """The folder that relative paths of a file mean: its own, or that of the project around the folder of a client.
 
-    with open(path, "rb") as file:
-        try:
-            table = tomllib.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path}: is not valid TOML: {error}.") from None
-    entries: Entries = {}
-    for id, server in table.get("mcp_servers", {}).items():
-        entry = {key: server[key] for key in ("command", "args", "env", "cwd", "url") if key in server}
-        headers = dict(server.get("http_headers", {}))
-        for header, variable in server.get("env_http_headers", {}).items():
-            headers[header] = f"${{{variable}}}"
-        if variable := server.get("bearer_token_env_var"):
-            headers["Authorization"] = f"Bearer ${{{variable}}}"
-        if headers:
-            entry["headers"] = headers
-        if server.get("enabled") is False:
-            entry["disabled"] = True
-        if (seconds := server.get("startup_timeout_sec")) is not None:
-            entry["toolhub"] = {"startup_timeout": seconds}
-        entries[id] = entry
-    return entries
+    >>> folder_of("/p/.vscode/mcp.json"), folder_of("/p/.continue/mcpServers/a.yaml"), folder_of("/p/mcp.json")
+    ('/p', '/p', '/p')
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    outer, name = os.path.split(folder)
+    if name in _INNER and os.path.basename(outer) in _FOLDERS:
+        folder, name = outer, os.path.basename(outer)
+    return os.path.dirname(folder) if name in _FOLDERS else folder
 
 
-def _opencode(path: str) -> "Entries":
-    # The core reads comments and trailing commas; it calls every member of `mcp` a server when that is the root.
-    entries: Entries = {}
-    for id, server in _section(path, "mcp").items():
-        if server.get("type") == "remote":
-            entry = {key: server[key] for key in ("url", "headers") if key in server}
-        else:
-            command, *args = server["command"]
-            entry = {"command": command, "args": args}
-            if "environment" in server:
-                entry["env"] = server["environment"]
-        if server.get("enabled") is False:
-            entry["disabled"] = True
-        entries[id] = entry
-    return entries
+def home_folder() -> str:
+    """The user's home."""
+    return os.path.expanduser("~")
 
 
-def _goose(path: str) -> "Entries":
-    entries: Entries = {}
-    for id, server in _yaml(path).get("extensions", {}).items():
-        kind = server.get("type")
-        if kind == "stdio":
-            entry = {"command": server["cmd"], "args": server.get("args", []), "env": server.get("envs", {})}
-        elif kind in ("sse", "streamable_http"):
-            entry = {"url": server["uri"], "headers": server.get("headers", {})}
-        else:
-            continue  # part of Goose itself
-        if server.get("enabled") is False:
-            entry["disabled"] = True
-        entries[id] = {key: value for key, value in entry.items() if value != {} and value != []}
-    return entries
+def config_folder() -> str:
+    """Where programs of a terminal keep their settings."""
+    return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home_folder(), ".config")
 
 
-def _continue(path: str) -> "Entries":
-    entries: Entries = {}
-    for server in items(_yaml(path).get("mcpServers")):
-        keys = ("command", "args", "env", "cwd", "type", "url")
-        entry = {key: server[key] for key in keys if key in server}
-        headers = members(members(server.get("requestOptions")).get("headers"))
-        if headers:
-            entry["headers"] = headers
-        entries[server["name"]] = _with_variables(entry)
-    return entries
+def _of_user() -> list[ClientFile]:
+    home, dot_config = home_folder(), config_folder()
+    settings = dot_config
+    if sys.platform == "darwin":
+        settings = os.path.join(home, "Library", "Application Support")
+    elif sys.platform == "win32":
+        settings = os.environ.get("APPDATA", settings)
+    extensions = ("Code", "User", "globalStorage")
+    codex = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
+    places: list[tuple[str, str, tuple[str, ...]]] = [
+        ("claude-desktop", settings, ("Claude", "claude_desktop_config.json")),
+        ("claude-code", home, (".claude.json",)),
+        ("cursor", home, (".cursor", "mcp.json")),
+        ("vscode", settings, ("Code", "User", "mcp.json")),
+        ("cline", home, (".cline", "data", "settings", "cline_mcp_settings.json")),
+        ("cline", settings, (*extensions, "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
+        ("roo", settings, (*extensions, "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json")),
+        ("windsurf", home, (".codeium", "windsurf", "mcp_config.json")),
+        ("gemini", home, (".gemini", "settings.json")),
+        ("codex", codex, ("config.toml",)),
+        ("opencode", dot_config, ("opencode", "opencode.json")),
+        ("opencode", dot_config, ("opencode", "opencode.jsonc")),
+        ("goose", dot_config, ("goose", "config.yaml")),
+        ("continue", home, (".continue", "config.yaml")),
+        ("zed", dot_config, ("zed", "settings.json")),
+        ("lmstudio", home, (".lmstudio", "mcp.json")),
+        ("amazonq", home, (".aws", "amazonq", "mcp.json")),
+        ("kiro", home, (".kiro", "settings", "mcp.json")),
+        ("copilot", home, (".copilot", "mcp-config.json")),
+    ]
+    files = [ClientFile(client, os.path.join(folder, *parts)) for client, folder, parts in places]
+    return [*files, *_blocks(os.path.join(home, ".continue"), None)]
 
 
-def _with_variables(value: "Any") -> "Any":
-    """Continue's `${{ secrets.NAME }}` is a variable of the environment for us."""
-    import re
-
-    if isinstance(value, str):
-        return re.sub(r"\$\{\{\s*(?:secrets|inputs)\.(\w+)\s*\}\}", r"${\1}", value)
-    if isinstance(value, list):
-        return [_with_variables(one) for one in items(value)]
-    if isinstance(value, dict):
-        return {key: _with_variables(one) for key, one in members(value).items()}
-    return value
-
-
-def _yaml(path: str) -> "dict[str, Any]":
-    with open(path, encoding="utf-8") as file:
-        try:
-            return _core.read_yaml(file.read())
-        except ValueError as error:
-            raise ValueError(f"{path}: is not valid YAML: {error}") from None
-
-
-def _section(path: str, key: str) -> "dict[str, Any]":
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    value, _, _ = _core.read_json(text)
-    return members(members(value).get(key))
+def _of_project(project: str) -> list[ClientFile]:
+    places: list[tuple[str, tuple[str, ...]]] = [
+        ("claude-code", (".mcp.json",)),
+        ("cursor", (".cursor", "mcp.json")),
+        ("vscode", (".vscode", "mcp.json")),
+        ("roo", (".roo", "mcp.json")),
+        ("gemini", (".gemini", "settings.json")),
+        ("codex", (".codex", "config.toml")),
+        ("opencode", ("opencode.json",)),
+        ("opencode", ("opencode.jsonc",)),
+        ("opencode", (".opencode", "opencode.json")),
+        ("opencode", (".opencode", "opencode.jsonc")),
+        ("zed", (".zed", "settings.json")),
+        ("amazonq", (".amazonq", "mcp.json")),
+        ("kiro", (".kiro", "settings", "mcp.json")),
+        ("copilot", (".github", "mcp.json")),
+    ]
+    files = [ClientFile(client, os.path.join(project, *parts), project) for client, parts in places]
+    return [*files, *_blocks(os.path.join(project, ".continue"), project)]
 
 
-_CONVERTERS: "dict[str, Callable[[str], Entries]]" = {
-    "codex": _codex,
-    "opencode": _opencode,
-    "goose": _goose,
-    "continue": _continue,
-}
+def _blocks(folder: str, project: str | None) -> list[ClientFile]:
+    """The files of Continue with one server or a few each."""
+    folder = os.path.join(folder, "mcpServers")
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    ends = (".yaml", ".yml", ".json")
+    return [
+        ClientFile("continue", os.path.join(folder, name), project) for name in names if name.endswith(ends)
+    ]

@@ -3,6 +3,8 @@
 import argparse
 from importlib import import_module
 
+from ._exits import USAGE, Failure
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +59,7 @@ class _Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> "NoReturn":
-        from ._language import said
-
-        sentence = said(f"{message}; '{self.prog} --help' shows the usage")
-        self.exit(2, f"toolhub: {sentence}\n")
+        raise Failure(f"{message}; '{self.prog} --help' shows the usage", USAGE)
 
 
 def module_of(command: str) -> "Any":
@@ -70,7 +69,26 @@ def module_of(command: str) -> "Any":
 
 def parse(words: "Sequence[str]") -> argparse.Namespace:
     """The arguments of the command line; `run` among them carries the command out."""
-    return parser_for(words).parse_args(words)
+    parser = parser_for(words)
+    given, rest = parser.parse_known_args(words)
+    if rest:
+        _take_rest(parser, given, rest, words)
+    return given
+
+
+def _take_rest(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, rest: "list[str]", words: "Sequence[str]"
+) -> None:
+    """Give the words that argparse leaves over behind an option, and behind `--`, to the argument that takes several."""
+    behind = list(words[words.index("--") + 1 :]) if "--" in words else []
+    plain = [word for word in rest if word != "--"]
+    front = plain[: len(plain) - len(behind)] if behind and plain[-len(behind) :] == behind else plain
+    (commands,) = (action.choices for action in parser._actions if action.choices)
+    command: Any = dict(commands)[given.command]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    several = [one.dest for one in command._actions if not one.option_strings and one.nargs in ("*", "+")]
+    if wrong := [word for word in front if word.startswith("-")] or (plain if not several else []):
+        command.error(f"unrecognized arguments: {' '.join(wrong)}")
+    setattr(given, several[0], [*getattr(given, several[0]), *plain])
 
 
 def parser_for(words: "Sequence[str]") -> argparse.ArgumentParser:

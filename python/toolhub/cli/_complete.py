@@ -3,20 +3,27 @@
 Names come from the store, never from a server: completion must be quick, and must start nothing.
 """
 
+import json
+import os
+
 from ._commands import COMMANDS, parser_for
 from ._exits import Failure
-from ._json import members
+from ._json import items, members
 from ._output import put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
+    from typing import Any
 
     from ._catalog import StoredCatalog
 
 _PLAIN = ("string", "integer", "number", "boolean")
-_TOOLS, _SERVERS = ("call", "show", "stats"), ("connect", "login", "list", "doctor")
+_TOOLS, _SERVERS = ("call", "show", "stats"), ("connect", "login", "list", "doctor", "export")
+_OF_FILES = ("parse", "record", "replay", "cassette", "eval", "inspect")
+# The scripts let their shell complete files where they read this.
+FILES = ":files"
 
 
 def run(words: list[str]) -> int:
@@ -30,29 +37,56 @@ def run(words: list[str]) -> int:
 
 
 def answers(words: list[str]) -> list[str]:
-    """What may come next after `words`, the last of which is being typed."""
+    """What may come next after `words`, the last of which is being typed. `FILES` among them stands for the names of files."""
     *before, typed = words or [""]
     command = next((word for word in before if not word.startswith("-")), None)
     if command is None:
         return _matching([*COMMANDS, "--help", "--version"], typed)
     if command not in COMMANDS:
         return []
+    if "--" in before:
+        return [FILES] if command in ("record", "replay") else _in_place(command, before, typed)
     if typed.startswith("-"):
-        return _matching(_options(command), typed)
-    placed = [word for word in _without_options(command, before) if word != command]
+        option, sign, value = typed.partition("=")
+        if not sign:
+            return _matching(_options(command), typed)
+        return [f"{option}={one}" for one in _values(command, option, before, value) if one != FILES]
+    if before[-1].startswith("-") and before[-1] in _taking_values(command):
+        return _values(command, before[-1], before, typed)
+    return _in_place(command, before, typed)
+
+
+def _in_place(command: str, before: list[str], typed: str) -> list[str]:
+    """What may come next where no option is."""
+    placed = [word for word in _without_options(command, before) if word not in (command, "--")]
     if command in _TOOLS and not placed:
         return _matching(_tool_names(before), typed)
     if command == "call":
-        return _matching(_arguments(before, placed), typed)
+        return _matching(_arguments(before, placed, typed), typed)
     if command in _SERVERS:
         return _matching([row["id"] for row in _catalog(before).servers()], typed)
     if command == "import":
-        from ._clients import known_clients
+        from ._clients import known_names
 
-        return _matching({client for client, _ in known_clients(".")}, typed)
+        return [*_matching(known_names(), typed), FILES]
     if command == "completion":
         return _matching(("bash", "zsh", "fish"), typed)
-    return []
+    return [FILES] if command in _OF_FILES else []
+
+
+def _values(command: str, option: str, before: list[str], typed: str) -> list[str]:
+    """What may come after an option that takes a value."""
+    action = next((one for one in _actions(command) if option in one.option_strings), None)
+    if action is None:
+        return []
+    if action.choices is not None:
+        return _matching(map(str, action.choices), typed)
+    if action.dest == "server":
+        return _matching([row["id"] for row in _catalog(before).servers()], typed)
+    if action.dest in ("accept", "core"):
+        servers = [row["id"] for row in _catalog(before).servers()] if action.dest == "accept" else []
+        return _matching([*servers, *_tool_names(before)], typed)
+    return [FILES] if action.metavar in ("FILE", "PATH") else []
 
 
 def _matching(names: "Iterable[str]", typed: str) -> list[str]:
@@ -73,11 +107,13 @@ def _options(command: str) -> list[str]:
     return [name for action in _actions(command) for name in action.option_strings if name.startswith("--")]
 
 
+def _taking_values(command: str) -> set[str]:
+    return {name for action in _actions(command) if action.nargs != 0 for name in action.option_strings}
+
+
 def _without_options(command: str, words: list[str]) -> list[str]:
     """The words that are neither options nor their values."""
-    takes_value = {
-        name for action in _actions(command) if action.nargs != 0 for name in action.option_strings
-    }
+    takes_value = _taking_values(command)
     kept: list[str] = []
     skips = False
     for word in words:
@@ -114,14 +150,46 @@ def _tool_names(words: list[str]) -> list[str]:
     return names
 
 
-def _arguments(words: list[str], placed: list[str]) -> list[str]:
+def _arguments(words: list[str], placed: list[str], typed: str) -> list[str]:
+    """The parameters of a tool; after one of them, the values that it may have."""
     from ._catalog import require_tool
 
+    if typed.startswith("@"):
+        return _files(typed)
     tool = require_tool(_catalog(words), placed[0])
     given = {word.partition("=")[0].rstrip(":") for word in placed[1:]}
     properties = members(tool.parameters.get("properties"))
+    name, sign, _ = typed.partition("=")
+    if sign:
+        is_json = name.endswith(":")
+        values = _enum(members(properties.get(name.rstrip(":"))))
+        return [f"{name}={json.dumps(value) if is_json else _as_text(value)}" for value in values]
     return [
-        f"{name}{'=' if members(schema).get('type') in _PLAIN else ':='}"
+        f"{name}{'=' if members(schema).get('type') in _PLAIN or _enum(members(schema)) else ':='}"
         for name, schema in properties.items()
         if name not in given
     ]
+
+
+def _enum(schema: "dict[str, Any]") -> "list[Any]":
+    """The values that a parameter may have, where those are a few plain ones."""
+    if schema.get("type") == "boolean":
+        return [True, False]
+    values = [schema["const"]] if "const" in schema else items(schema.get("enum"))
+    return values if all(isinstance(value, (str, int, float)) for value in values) else []
+
+
+def _as_text(value: "Any") -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _files(typed: str) -> list[str]:
+    """Files for `@file`, which a shell does not know to be one."""
+    folder, name = os.path.split(typed[1:])
+    found = sorted(os.listdir(folder or "."))
+    paths = [
+        os.path.join(folder, one)
+        for one in found
+        if one.startswith(name) and (name or not one.startswith("."))
+    ]
+    return [f"@{path}{os.sep if os.path.isdir(path) else ''}" for path in paths]

@@ -144,7 +144,8 @@ def not_listed(id: str, error: "ToolError | None") -> Diagnosis:
 
 def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagnosis:
     """A server that has listed its tools."""
-    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {len(candidates)} tools")
+    counted = "1 tool" if len(candidates) == 1 else f"{len(candidates)} tools"
+    diagnosis = Diagnosis(info.id, facts=f"{info.transport}, {info.era}, {counted}")
     if endless := _notice(info, "the list did not end"):
         return diagnosis.fail(
             "list",

@@ -1,6 +1,9 @@
 """What a command ends with."""
 
-OK, FAILED, USAGE, CONNECT, AUTH, NOT_FOUND, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+OK, FAILED, USAGE, CONNECT, AUTH, NOT_FOUND, NOT_WRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+
+# The names of exit codes in JSON.
+_NAMES = {FAILED: "failed", USAGE: "usage", CONNECT: "connect", AUTH: "auth", NOT_FOUND: "not_found"}
 
 _BY_KIND = {
     "not_found": NOT_FOUND,
@@ -15,11 +18,19 @@ _BY_KIND = {
 
 
 class Failure(Exception):
-    """Ends a command: one sentence for the user, and the exit code."""
+    """Ends a command: one sentence for the user, and the exit code. `is_said` if the user has read it already."""
 
-    def __init__(self, message: object, code: int = FAILED) -> None:
+    def __init__(self, message: object, code: int = FAILED, *, is_said: bool = False) -> None:
         super().__init__(str(message))
-        self.code = code
+        self.code, self.is_said = code, is_said
+
+    def as_json(self) -> dict[str, object]:
+        """What `--json` prints."""
+        return {"error": {"kind": _NAMES.get(self.code, "failed"), "message": str(self)}, "exit": self.code}
+
+
+class OutputError(Exception):
+    """What a command prints cannot be written."""
 
 
 def code_of(kind: object) -> int:

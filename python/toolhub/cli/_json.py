@@ -17,3 +17,15 @@ def members(value: "Any") -> "dict[str, Any]":
 def items(value: "Any") -> "list[Any]":
     """The items of an array; none of anything else."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def kind(value: "Any") -> str:
+    """What a value is, for a sentence.
+
+    >>> kind([]), kind("x"), kind(None)
+    ('a list', 'a string', 'null')
+    """
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")  # pyright: ignore[reportUnknownArgumentType]

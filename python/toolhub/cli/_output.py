@@ -1,8 +1,10 @@
 """What commands print: plain text into a pipe, colours and a width on a terminal, one JSON object with `--json`."""
 
+import errno
 import os
 import sys
 
+from ._exits import OutputError
 from ._language import said
 
 TYPE_CHECKING = False
@@ -77,21 +79,63 @@ def first_line(text: str) -> str:
 
 def put(line: str = "") -> None:
     """A line of the result."""
-    sys.stdout.write(f"{line}\n")
+    write_out(f"{line}\n")
+
+
+def write_out(text: str) -> None:
+    """Write to stdout; `OutputError` if that is not possible, because the command itself has been carried out."""
+    if not has_stream(sys.stdout):
+        raise OutputError(os.strerror(errno.EBADF))
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.strerror) from None
+
+
+def has_stream(stream: "TextIO | None") -> bool:
+    """Whether a program was started with this stream open."""
+    return stream is not None
 
 
 def put_json(value: "Any") -> None:
     """One JSON object; what is no JSON becomes its text."""
+    write_out(json_text(value, sys.stdout))
+
+
+def json_text(value: "Any", stream: "TextIO | None") -> str:
+    """An object for a stream. Where that cannot have all characters, they are written as JSON escapes them."""
     import json
 
-    indent = 2 if is_terminal(sys.stdout) else None
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str, indent=indent) + "\n")
+    indent = 2 if is_terminal(stream) else None
+    text = json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, default=str, indent=indent)
+    return f"{text}\n"
 
 
 def say(line: str) -> None:
     """A line about the result: a problem, or what was done."""
-    sys.stderr.write(f"toolhub: {said(line)}\n")
-    sys.stderr.flush()
+    write_err(f"toolhub: {said(line)}\n")
+
+
+def write_err(text: str) -> None:
+    """Write to stderr. Where nobody can read it, the command goes on: its exit code tells how it ended."""
+    if has_stream(sys.stderr):
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            forget(sys.stderr)
+
+
+def forget(stream: "TextIO") -> None:
+    """Let what is still in the buffer of a stream that cannot be written go nowhere: it would raise again at exit."""
+    if has_stream(stream):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def put_table(titles: "Sequence[str]", rows: "Iterable[Sequence[Any]]") -> None:

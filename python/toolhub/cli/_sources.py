@@ -54,7 +54,7 @@ def config_files(given: "argparse.Namespace") -> list[str]:
     """
     if given.config:
         return [path for path in given.config if path]
-    if named := os.environ.get(CONFIG):
+    if (named := os.environ.get(CONFIG)) is not None:
         return [path for path in named.split(os.pathsep) if path]
     own = own_config()
     return [own] if own is not None and os.path.isfile(own) else []

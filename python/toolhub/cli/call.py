@@ -7,7 +7,7 @@ the schema of the tool wants: the core does that, as for every call.
 import sys
 
 from ._catalog import open_hub, split_name, tell
-from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of
+from ._exits import FAILED, NOT_FOUND, USAGE, Failure, code_of, code_of_connect
 from ._json import items, members
 from ._output import ProgressLine, add_json_argument, clean, is_terminal, put, put_json, say
 from ._sources import add_source_arguments
@@ -25,7 +25,11 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.add_argument("tool", metavar="TOOL", help="its name, or server.name")
     parser.add_argument(
-        "arguments", nargs="*", metavar="ARGUMENT", help="key=text, key:=json, @file, @- or a JSON object"
+        "arguments",
+        nargs="*",
+        default=[],
+        metavar="ARGUMENT",
+        help="key=text, key:=json, @file, @- or a JSON object",
     )
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each candidate (30)")
     parser.add_argument(
@@ -70,6 +74,8 @@ def run(given: "argparse.Namespace") -> int:
         if code == FAILED and server is not None and not _lists(hub, server, name):
             # Servers answer for a tool that they do not have in words of their own.
             code = NOT_FOUND
+        elif code == NOT_FOUND:
+            code = _code_of_missing(hub, server) or NOT_FOUND
         _put(result, given)
         return code
 
@@ -82,6 +88,16 @@ def _lists(hub: "ToolHub", server: str, name: str) -> bool:
 
     # A list that is still under way is waited for.
     return is_listed() or bool(hub.refresh_sync([server]).failed) or is_listed()
+
+
+def _code_of_missing(hub: "ToolHub", server: str | None) -> int:
+    """The exit code for servers that could not list their tools, which may have the one that was not found; 0 if all could."""
+    codes: list[int] = []
+    for info in hub.servers():
+        if info.error is not None and info.tools is None and server in (None, info.id):
+            say(clean(f"the tools of '{info.id}' are missing: {info.error}"))
+            codes.append(code_of_connect(info.error.kind))
+    return max(codes, default=0)
 
 
 def _put(result: "ToolResult", given: "argparse.Namespace") -> None:
@@ -154,8 +170,9 @@ def read_text(path: str) -> str:
     """The text of a file; `-` is stdin."""
     try:
         if path == "-":
-            return sys.stdin.read()
-        with open(path, encoding="utf-8") as file:
+            return sys.stdin.read().removeprefix("\ufeff")
+        # Editors of Windows put a mark at the start.
+        with open(path, encoding="utf-8-sig") as file:
             return file.read()
     except OSError as error:
         raise Failure(f"the file '{path}' cannot be read: {error.strerror}", USAGE) from None

@@ -18,12 +18,16 @@ _toolhub() {
     typed="${last%"${last##*[:=]}"}"
     COMPREPLY=()
     while IFS= read -r answer; do
-        COMPREPLY+=("${answer#"$typed"}")
+        if [[ "$answer" == ":files" ]]; then
+            compopt -o default 2>/dev/null
+        else
+            COMPREPLY+=("$(printf %q "${answer#"$typed"}")")
+        fi
     done < <(toolhub __complete "${words[@]:1}" 2>/dev/null)
-    [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
+    [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *[=/] ]] && compopt -o nospace
     return 0
 }
-complete -o default -F _toolhub toolhub
+complete -F _toolhub toolhub
 """,
     "zsh": """\
 #compdef toolhub
@@ -32,12 +36,10 @@ _toolhub() {
     local -a answers
     answers=("${(@f)$(toolhub __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     answers=(${answers:#})
-    if (( ${#answers} )); then
-        compadd -Q -S '' -- ${(M)answers:#*=}
-        compadd -Q -- ${answers:#*=}
-    else
-        _files
-    fi
+    (( ${answers[(Ie):files]} )) && _files
+    answers=(${${answers:#:files}// /\\\\ })
+    compadd -Q -S '' -- ${(M)answers:#*[=/]}
+    compadd -Q -- ${answers:#*[=/]}
 }
 compdef _toolhub toolhub
 """,
@@ -45,9 +47,15 @@ compdef _toolhub toolhub
 # toolhub completion for fish: toolhub completion fish | source
 function __toolhub_complete
     set -l words (commandline -opc) (commandline -ct)
-    toolhub __complete $words[2..-1] 2>/dev/null
+    for answer in (toolhub __complete $words[2..-1] 2>/dev/null)
+        if test "$answer" = ":files"
+            __fish_complete_path (commandline -ct)
+        else
+            echo $answer
+        end
+    end
 end
-complete -c toolhub -a '(__toolhub_complete)'
+complete -c toolhub -f -a '(__toolhub_complete)'
 """,
 }
 

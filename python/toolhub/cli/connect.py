@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
-    parser.add_argument("servers", nargs="*", metavar="SERVER", help="only these servers")
+    parser.add_argument("servers", nargs="*", default=[], metavar="SERVER", help="only these servers")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="the limit for each server")
     add_json_argument(parser)
     add_source_arguments(parser, folders=False)

@@ -6,9 +6,9 @@ from .. import _core
 from . import _diagnosis
 from ._catalog import connect_with_progress, open_hub, require_server
 from ._diagnosis import STEPS, Diagnosis
-from ._exits import AUTH, CONNECT, FAILED, OK, USAGE
+from ._exits import AUTH, CONNECT, FAILED, OK, USAGE, Failure
 from ._language import said
-from ._output import add_json_argument, clean, paint, put, put_json, say
+from ._output import add_json_argument, clean, paint, put, put_json
 from ._sources import add_source_arguments, config_files
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ _TIMEOUT = 20.0
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
-    parser.add_argument("servers", nargs="*", metavar="SERVER", help="only these servers")
+    parser.add_argument("servers", nargs="*", default=[], metavar="SERVER", help="only these servers")
     parser.add_argument(
         "--timeout", type=float, default=_TIMEOUT, metavar="SECONDS", help="for each server (20)"
     )
@@ -35,8 +35,7 @@ def run(given: "argparse.Namespace") -> int:
     """Print what was found; the exit code is that of the first server with a problem."""
     files = config_files(given)
     if not files:
-        say("there is no configuration; name a file with --config, or run 'toolhub import'")
-        return USAGE
+        raise Failure("there is no configuration; name a file with --config, or run 'toolhub import'", USAGE)
     found: list[Diagnosis] = []
     # Each file is loaded on its own, so that a broken one does not hide the others.
     with open_hub(given, []) as (hub, _):

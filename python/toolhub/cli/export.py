@@ -55,6 +55,8 @@ def run(given: "argparse.Namespace") -> int:
             put_json({"format": given.format, "tools": [tool.name for tool in tools], "text": text})
         elif given.output is None:
             put(text.rstrip("\n"))
+        elif len(tools) == 1:
+            say(f"1 tool written to {given.output}")
         else:
             say(f"{len(tools)} tools written to {given.output}")
         return catalog.code

@@ -4,9 +4,10 @@ import json
 import os
 
 from .. import _core
-from ._clients import client_of, known_clients, read_servers
+from ._clients import ClientFile, known_files, known_names, named_file
 from ._exits import NOT_FOUND, OK, USAGE, Failure
-from ._json import members
+from ._forms import ImportedFile, read_file
+from ._json import items, members
 from ._output import add_json_argument, clean, put, put_json, say
 from ._sources import own_config
 
@@ -23,7 +24,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         "and their servers; nothing is written."
     )
     parser.add_argument(
-        "sources", nargs="*", metavar="CLIENT|FILE", help="a client such as cursor, or a file"
+        "sources", nargs="*", default=[], metavar="CLIENT|FILE", help="a client such as cursor, or a file"
     )
     parser.add_argument("--all", action="store_true", help="from all clients that are found")
     parser.add_argument("--only", action="append", metavar="SERVER", help="only this server; repeatable")
@@ -35,69 +36,69 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
 
 def run(given: "argparse.Namespace") -> int:
     """List what there is, or write what was asked for."""
-    found, problems = _found(given)
+    found = _found(given)
+    problems = [problem for one in found for problem in one.problems]
     if not (given.sources or given.all):
         return _put_found(found, problems, given.json)
     for problem in problems:
-        say(problem)
+        say(clean(problem))
     target = given.to or own_config()
     if target is None:
         raise Failure("there is no home folder to write to; name a file with --to", USAGE)
     taken: dict[str, Any] = {}
-    for _, path, servers in found:
-        for id, entry in servers.items():
+    notes: dict[str, list[str]] = {}
+    for one in found:
+        notes = {**one.notes, **notes}
+        for id, entry in one.servers.items():
             if given.only and id not in given.only:
                 continue
+            if _is_toolhub(entry):
+                say(clean(f"'{id}' is left out, because it is toolhub itself"))
+                continue
             if id in taken and taken[id] != entry:
-                say(f"'{id}' is in several files; the one of {path} is left out")
+                say(clean(f"'{id}' is in several files; the one of {one.file.path} is left out"))
             taken.setdefault(id, entry)
+    told = [note for id, of_one in notes.items() if not given.only or id in given.only for note in of_one]
+    for note in told:
+        say(clean(note))
     if missing := [id for id in given.only or () if id not in taken]:
         raise Failure(f"no file has a server '{missing[0]}'", NOT_FOUND)
     if not taken:
         raise Failure("no server was found", USAGE if problems else NOT_FOUND)
-    return _write(given, target, taken)
+    return _write(given, target, taken, [*problems, *told])
 
 
-def _found(given: "argparse.Namespace") -> "tuple[list[tuple[str, str, dict[str, Any]]], list[str]]":
-    """The files with their servers, and what is wrong with files."""
-    # In the home folder, the files of the project are those of the user.
-    clients = list(dict.fromkeys(known_clients(os.getcwd())))
-    names = {client for client, _ in clients}
-    wanted: list[tuple[str, str]] = [] if given.sources else clients
+def _found(given: "argparse.Namespace") -> list[ImportedFile]:
+    """The files with their servers, and what is wrong with them."""
+    known = known_files(os.getcwd())
+    names = known_names()
+    wanted: list[ClientFile] = [] if given.sources else known
     for source in given.sources:
         if source in names:
-            wanted += [(client, path) for client, path in clients if client == source]
+            wanted += [file for file in known if file.client == source]
         elif os.path.isfile(source):
-            wanted.append((client_of(os.path.abspath(source)), source))
+            wanted += named_file(source, known)
         else:
             raise Failure(
                 f"'{source}' is neither a file nor a known client ({', '.join(sorted(names))})", NOT_FOUND
             )
-    found: list[tuple[str, str, dict[str, Any]]] = []
-    problems: list[str] = []
-    for client, path in wanted:
-        if os.path.isfile(path):
-            try:
-                servers = read_servers(client, path)
-            except ValueError as error:
-                problems.append(str(error))
-                continue
-            if servers:
-                found.append((client, path, servers))
-    return found, problems
+    return [read_file(file) for file in wanted if os.path.isfile(file.path)]
 
 
-def _put_found(found: "list[tuple[str, str, dict[str, Any]]]", problems: list[str], as_json: bool) -> int:
+def _put_found(found: list[ImportedFile], problems: list[str], as_json: bool) -> int:
+    found = [one for one in found if one.servers]
     if as_json:
-        rows = [{"client": client, "file": path, "servers": list(servers)} for client, path, servers in found]
+        rows = [
+            {"client": one.file.client, "file": one.file.path, "servers": list(one.servers)} for one in found
+        ]
         put_json({"found": rows, "problems": problems})
         return OK
-    for client, path, servers in found:
-        put(clean(f"{client}  {path}"))
-        for id, entry in servers.items():
+    for one in found:
+        put(clean(f"{one.file.client}  {one.file.path}"))
+        for id, entry in one.servers.items():
             put(clean(f"    {id}  {_shown(entry)}"))
     for problem in problems:
-        say(problem)
+        say(clean(problem))
     if found:
         say(
             "nothing was written; 'toolhub import --all' takes them all, 'toolhub import CLIENT' those of one client"
@@ -105,6 +106,12 @@ def _put_found(found: "list[tuple[str, str, dict[str, Any]]]", problems: list[st
     else:
         say("no configuration of a known client was found")
     return OK
+
+
+def _is_toolhub(entry: "Any") -> bool:
+    """Whether a server is the command that serves the user's own file: a hub that uses it would start itself."""
+    words = [str(word) for word in (entry.get("command"), *items(entry.get("args")))]
+    return "serve" in words and any(os.path.basename(word) == "toolhub" for word in words)
 
 
 def _shown(entry: "Any") -> str:
@@ -116,7 +123,7 @@ def _shown(entry: "Any") -> str:
     return os.path.basename(str(entry.get("command", "")))
 
 
-def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]") -> int:
+def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", told: list[str]) -> int:
     there: dict[str, Any] = {}
     document: dict[str, Any] = {}
     if os.path.isfile(target):
@@ -137,9 +144,8 @@ def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]") ->
         document["mcpServers"] = {**document.get("mcpServers", {}), **new}
         _save(target, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     if given.json:
-        put_json(
-            {"file": target, "imported": list(new), "kept": kept, "written": bool(new) and not given.dry_run}
-        )
+        written = bool(new) and not given.dry_run
+        put_json({"file": target, "imported": list(new), "kept": kept, "written": written, "problems": told})
         return OK
     for id in new:
         put(clean(f"{id}  {_shown(new[id])}"))

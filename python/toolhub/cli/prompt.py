@@ -42,6 +42,8 @@ def run(given: "argparse.Namespace") -> int:
                     given.base,
                     query=given.query,
                     limit=given.limit,
+                    # The hub's core tools would come in addition.
+                    core=None if given.limit is None else (),
                     style=given.style,
                     lang=given.lang,
                     budget_tokens=given.budget_tokens,

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import contextmanager
 
 from .. import _core
 from ._exits import FAILED, USAGE, Failure
@@ -10,6 +11,8 @@ from ._output import put_json, say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    import subprocess
+    from collections.abc import Callable, Generator
 
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
@@ -64,9 +67,53 @@ def run_with(given: "argparse.Namespace", variable: str, value: str) -> int:
 
     environment = {**os.environ, variable: value}
     stdout = sys.stderr if given.json else None
-    try:
-        code = subprocess.run(given.words, env=environment, stdout=stdout, check=False).returncode
-    except OSError as error:
-        raise Failure(f"the command '{given.words[0]}' cannot be started: {error.strerror}", USAGE) from None
+    with _passing_signals_on() as started:
+        try:
+            with subprocess.Popen(given.words, env=environment, stdout=stdout) as program:
+                started(program)
+                try:
+                    code = program.wait()
+                except BaseException:  # Ctrl-C, which a terminal sends to both
+                    program.kill()
+                    raise
+        except OSError as error:
+            raise Failure(
+                f"the command '{given.words[0]}' cannot be started: {error.strerror}", USAGE
+            ) from None
     # As a shell tells that a signal has ended it.
     return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def _passing_signals_on() -> "Generator[Callable[[subprocess.Popen[bytes]], None]]":
+    """Whoever ends this command means the program that it runs: what `timeout`, a service manager or a closed terminal send
+    goes on to it, and this command waits for its end as before.
+    """
+    import signal
+
+    programs: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def pass_on(number: int, _frame: object) -> None:
+        early.append(number)
+        for program in programs:
+            program.send_signal(number)
+
+    def started(program: "subprocess.Popen[bytes]") -> None:
+        programs.append(program)
+        for number in early:
+            program.send_signal(number)
+
+    numbers = [
+        number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+    ]
+    before = {number: signal.getsignal(number) for number in numbers}
+    for number in numbers:
+        # What is ignored, as `nohup` wants it, stays so for both.
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, pass_on)
+    try:
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

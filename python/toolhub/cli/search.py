@@ -30,9 +30,10 @@ def run(given: "argparse.Namespace") -> int:
             found = [{"score": round(hit.score, 4), **tool_as_json(hit.tool)} for hit in hits]
             put_json({"query": query, "hits": found, "problems": catalog.problems})
         room = max((len(clean(hit.name)) for hit in hits), default=0)
+        places = max((len(clean(group_of(hit.tool))) for hit in hits), default=0)
         for hit in [] if given.json else hits:
             name, place = clean(hit.name), clean(group_of(hit.tool))
-            line = f"{name.ljust(room)}  {place}  {first_line(hit.tool.description)}"
+            line = f"{name.ljust(room)}  {place.ljust(places)}  {first_line(hit.tool.description)}".rstrip()
             put(f"{paint(name, 'cyan')}{cut(line, width())[len(name) :]}")
         if not hits:
             say(f"no tool fits '{query}'")

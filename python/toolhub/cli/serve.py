@@ -8,8 +8,10 @@ import sys
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from ._exits import FAILED, OK, USAGE
-from ._output import is_terminal, put_json, say
+from ._exits import FAILED, OK, USAGE, Failure
+from ._json import items, members
+from ._output import clean, is_terminal, put_json, say
+from ._sources import add_source_arguments, config_files, store_file
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -21,11 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Offer MCP servers, Python tools and skills as one MCP server, on stdio or over HTTP."
     )
-    several: dict[str, Any] = {"action": "append", "default": [], "metavar": "PATH"}
-    parser.add_argument("--config", help="an mcpServers file; may be given several times", **several)
-    parser.add_argument("--tools", help="a folder of Python tools; may be given several times", **several)
-    parser.add_argument("--skills", help="a folder of skills; may be given several times", **several)
-    parser.add_argument("--store", metavar="FILE", help="a file that keeps what the hub learns over restarts")
     parser.add_argument("--http", action="store_true", help="serve over HTTP instead of stdio")
     parser.add_argument("--host", help="the address for HTTP (127.0.0.1)")
     parser.add_argument("--port", type=int, help="the port for HTTP (8000)")
@@ -58,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the addresses as one JSON object; on stdio, where stdout is for the client, to stderr",
     )
+    add_source_arguments(parser)
 
 
 def run(given: argparse.Namespace) -> int:
@@ -69,35 +67,76 @@ def run(given: argparse.Namespace) -> int:
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     logging.getLogger("toolhub.serving").setLevel(logging.INFO)
+    files = [os.path.expanduser(path) for path in config_files(given)]
+    if not given.config and (of_itself := _starts_itself(files)):
+        id, path = of_itself
+        raise Failure(
+            clean(
+                f"server '{id}' of {path} starts 'toolhub serve', which would start itself; give it a --config"
+            ),
+            USAGE,
+        )
+    has_sources = bool(files or given.tools or given.skills)
     try:
         # Tools may print while they are imported.
         with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
-            hub = ToolHub(tools=given.tools, skills=given.skills, store=given.store or None)
-            errors = [error for path in given.config for error in hub.load_mcp(path).errors]
+            hub = ToolHub(tools=given.tools, skills=given.skills, store=store_file(given))
+            errors = [error for path in files for error in hub.load_mcp(path).errors]
     except (OSError, TypeError, ValueError, ToolError) as error:
-        return _failed(error, USAGE)
+        raise Failure(error, USAGE) from None
     with hub:
         if errors:
-            return USAGE  # they are logged
+            raise Failure(errors[0], USAGE, is_said=True)  # all are logged
         if given.json and not given.http:
             sys.stderr.write(json.dumps({"transport": "stdio", "tools": len(hub)}) + "\n")
             sys.stderr.flush()
+        if not (given.http or has_sources):
+            _say_nothing_is_served()
         try:
             hub._serve_configured(
                 "http" if given.http else "stdio",
-                lambda: _serve_options(given),
-                lambda serving: _ready(given, hub, serving),
+                lambda: _serve_options(given, files),
+                lambda serving: _ready(given, hub, serving, has_sources),
             )
         except (TypeError, ValueError) as error:
-            return _failed(error, USAGE)
+            raise Failure(error, USAGE) from None
         except ToolError as error:
-            return _failed(error, FAILED)
+            raise Failure(error, FAILED) from None
         except KeyboardInterrupt:
             return OK
     return OK
 
 
-def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving") -> None:
+def _starts_itself(files: list[str]) -> tuple[str, str] | None:
+    """A server, and its file, that is this command with the same files: it would start itself without end."""
+    from .._core import config_entries
+
+    for path in files:
+        try:
+            entries = config_entries(path)
+        except ValueError:
+            continue  # loading it says why
+        for id, entry in entries.items():
+            words = [
+                str(word) for word in (members(entry).get("command"), *items(members(entry).get("args")))
+            ]
+            names = {os.path.basename(word) for word in words}
+            has_config = any(word.partition("=")[0] == "--config" for word in words)
+            if (
+                "toolhub" in names
+                and "serve" in words
+                and not has_config
+                and not members(entry).get("disabled")
+            ):
+                return id, path
+    return None
+
+
+def _say_nothing_is_served() -> None:
+    say("there is no server; name a file with --config, or run 'toolhub import'")
+
+
+def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_sources: bool) -> None:
     inspector = serving.inspect_url
     if given.json:
         put_json(
@@ -110,13 +149,18 @@ def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving") -> Non
         )
         sys.stdout.flush()
     else:
-        say(f"serving {len(hub)} tools at {serving.url}")
+        if len(hub) == 1:
+            say(f"serving 1 tool at {serving.url}")
+        else:
+            say(f"serving {len(hub)} tools at {serving.url}")
         if inspector is not None and is_terminal(sys.stderr):
             say(f"inspector at {inspector}")
         elif inspector is not None:
             # It may be the log of a service, which others read: the key is for the operator alone.
             address = inspector.partition("#")[0]
             say(f"inspector at {address}; its key is shown on a terminal, and by --json")
+    if not has_sources:
+        _say_nothing_is_served()
 
 
 _OPTIONS = (
@@ -125,12 +169,12 @@ _OPTIONS = (
 )
 
 
-def _serve_options(given: argparse.Namespace) -> dict[str, Any]:
+def _serve_options(given: argparse.Namespace, files: list[str]) -> dict[str, Any]:
     """The options in the configuration files under `serve`; the environment and the arguments come after them."""
     from .._core import serve_section
 
     options: dict[str, Any] = {}
-    for path in given.config:
+    for path in files:
         options |= serve_section(path) or {}
     for key in ("ready", "transport", "authenticate"):
         if key in options:
@@ -138,11 +182,6 @@ def _serve_options(given: argparse.Namespace) -> dict[str, Any]:
     if token := os.environ.get("TOOLHUB_TOKEN"):
         options["token"] = token
     return options | {key: value for key in _OPTIONS if (value := getattr(given, key)) is not None}
-
-
-def _failed(error: Exception | str, code: int) -> int:
-    say(str(error))
-    return code
 
 
 @contextlib.contextmanager

@@ -22,6 +22,8 @@ def run(given: "argparse.Namespace") -> int:
     with open_hub(given) as (hub, problems):
         tell(problems)
         rows = [row for row in hub.stats(given.tool, rows=True) if row["calls"]]
+        if not rows and given.tool is not None and given.tool not in hub:
+            raise Failure(f"there is no tool '{given.tool}', and no call of it is known", NOT_FOUND)
         if given.json:
             put_json({"stats": rows})
         elif rows:
@@ -37,8 +39,6 @@ def run(given: "argparse.Namespace") -> int:
                 for row in rows
             ]
             put_table(("TOOL", "FROM", "CALLS", "FAILED", "P50 MS", "P95 MS"), shown)
-        elif given.tool is not None and given.tool not in hub:
-            raise Failure(f"there is no tool '{given.tool}', and no call of it is known", NOT_FOUND)
         else:
             say("no calls are known")
         return 0

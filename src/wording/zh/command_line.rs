@@ -1,7 +1,12 @@
 //! What the command `toolhub` says: problems, what was done, and the advice of `doctor`.
 
-/// A place in quotes and what is wrong there, a form that many notices have.
-pub(super) const PLACES: &[(&str, &str)] = &[("'{}': {~}", "'{0}'：{1}")];
+/// A place and what is wrong there, forms that many notices have.
+pub(super) const PLACES: &[(&str, &str)] = &[
+    ("'{}': {~}", "'{0}'：{1}"),
+    ("server '{}': {~}", "服务器 '{0}'：{1}"),
+    ("server '{}' {~}", "服务器 '{0}' {1}"),
+    ("`{}` {~}", "`{0}` {1}"),
+];
 
 pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     // Usage
@@ -18,6 +23,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("the arguments in {~} are no JSON: {}", "{0} 中的参数不是 JSON：{1}"),
     ("the command line", "命令行"),
     ("`serve` in a configuration file cannot have '{}'", "配置文件中的 `serve` 不能有 '{0}'"),
+    (
+        "the command was carried out, but what it prints cannot be written: {}",
+        "命令已执行，但其输出无法写入：{0}",
+    ),
     // Files
     ("there is no store at '{}'; name one with --store", "'{0}' 处没有存储；请用 --store 指定"),
     ("the file '{}' is no JSON: {}", "文件 '{0}' 不是 JSON：{1}"),
@@ -26,7 +35,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("the file '{}' is no text in UTF-8", "文件 '{0}' 不是 UTF-8 文本"),
     ("is not valid TOML: {}.", "不是有效的 TOML：{0}。"),
     ("is not valid YAML: {}", "不是有效的 YAML：{0}"),
-    ("its servers are not written as {} writes them: {}.", "其中的服务器不是 {0} 的写法：{1}。"),
+    ("is not valid UTF-8.", "不是有效的 UTF-8。"),
     (
         "there is no configuration; name a file with --config, or run 'toolhub import'",
         "没有配置；请用 --config 指定文件，或运行 'toolhub import'",
@@ -47,7 +56,14 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("no tool fits '{}'", "没有适合 '{0}' 的工具"),
     ("no calls are known", "没有调用记录"),
     ("'{}' is left out: {}", "略去 '{0}'：{1}"),
+    ("1 tool written to {}", "已将 1 个工具写入 {0}"),
+    ("serving 1 tool at {}", "正在 {0} 提供 1 个工具"),
     ("{} tools written to {}", "已将 {0} 个工具写入 {1}"),
+    (
+        "server '{}' of {} starts 'toolhub serve', which would start itself; give it a --config",
+        "{1} 的服务器 '{0}' 启动 'toolhub serve'，它会启动自身；请给它 --config",
+    ),
+    ("'{}' is left out, because it is toolhub itself", "略去 '{0}'，因为它就是 toolhub"),
     ("serving {} tools at {}", "正在 {1} 提供 {0} 个工具"),
     (
         "inspector at {}; its key is shown on a terminal, and by --json",
@@ -105,6 +121,48 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ),
     ("servers that would be written to {}: {}", "将写入 {0} 的服务器数：{1}"),
     ("servers written to {}: {}", "已写入 {0} 的服务器数：{1}"),
+    (
+        "'{}' is imported disabled, because toolhub does not do what its `{}` says",
+        "'{0}' 导入后处于停用状态，因为 toolhub 不执行其 `{1}` 所说的",
+    ),
+    (
+        "'{}' is imported disabled, because settings that may forbid its tools cannot be read: {~}",
+        "'{0}' 导入后处于停用状态，因为可能禁止其工具的设置无法读取：{1}",
+    ),
+    (
+        "'{}' is imported disabled, because {} asks before each call of its tools, and toolhub does not",
+        "'{0}' 导入后处于停用状态，因为 {1} 在每次调用其工具前询问，而 toolhub 不询问",
+    ),
+    (
+        "'{}' is imported disabled, because it uses `{}`; write the value, or a variable as `{}`",
+        "'{0}' 导入后处于停用状态，因为它使用 `{1}`；请写出值，或写成变量 `{2}`",
+    ),
+    (
+        "tools of '{}' that are left out, because {} asks before they run, which toolhub does not: {}",
+        "'{0}' 中略去的工具，因为 {1} 在运行它们之前询问，而 toolhub 不询问：{2}",
+    ),
+    ("keys of '{}' that are not taken over: {}", "'{0}' 中没有接收的键：{1}"),
+    (
+        "`{}` of '{}' is {} from now on, whatever project is open",
+        "'{1}' 的 `{0}` 从现在起是 {2}，无论打开哪个项目",
+    ),
+    (
+        "'{}' is left out, because it runs on another machine in codex",
+        "略去 '{0}'，因为在 codex 中它在另一台机器上运行",
+    ),
+    (
+        "'{}' is left out, because goose reaches it through a socket",
+        "略去 '{0}'，因为 goose 通过套接字连接它",
+    ),
+    (
+        "'{}' is left out, because only goose can run a server of the type '{}'",
+        "略去 '{0}'，因为只有 goose 能运行类型为 '{1}' 的服务器",
+    ),
+    (
+        "variables of '{}' that must be set in the environment, because goose keeps them in its keyring: {}",
+        "'{0}' 中必须在环境中设置的变量，因为 goose 将它们保存在密钥环中：{1}",
+    ),
+    ("must be a list of servers, not {~}.", "应为服务器的列表，而不是{0}。"),
     // Doctor: what is wrong
     ("the server has not listed its tools", "服务器没有列出它的工具"),
     ("the list of tools is empty", "工具列表为空"),

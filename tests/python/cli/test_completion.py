@@ -13,6 +13,16 @@ from support.cli import User
 from support.programs import require
 from toolhub.cli._commands import COMMANDS
 
+PLACES = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    known = {{"initialize": {{"protocolVersion": "2025-06-18", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "p", "version": "1"}}}}, "tools/list": {schema!r}}}
+    if request.get("method") in known:
+        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "result": known[request["method"]]}}), flush=True)
+    elif "id" in request:
+        print(json.dumps({{"jsonrpc": "2.0", "id": request["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
+"""  # noqa: E501
 ASK_BASH = """
 eval "$(toolhub completion bash)"
 COMP_LINE="$1"; COMP_POINT=${#COMP_LINE}
@@ -47,6 +57,16 @@ def ask_bash(user: User, line: str) -> list[str]:
         ("toolhub list --na", ["--names"]),
         ("toolhub completion f", ["fish"]),
         ("toolhub call nonsense ", []),
+        ("toolhub call --server ", ["shop"]),
+        ("toolhub call --strategy f", ["fallback", "first"]),
+        ("toolhub call --timeout ", []),
+        ("toolhub call price --server shop co", ["count="]),
+        ("toolhub export --format ", ["openapi", "py", "ts"]),
+        ("toolhub call price cur", ["currency="]),
+        ("toolhub call price currency=", ["EUR", "USD"]),
+        ("toolhub call price currency=E", ["EUR"]),
+        ("toolhub call price @mcp", ["@mcp.json"]),
+        ("toolhub list --config ", []),
     ],
 )
 def test_bash(line: str, answers: list[str], warm_user: User) -> None:
@@ -70,7 +90,10 @@ _toolhub
         ("toolhub li", ["list"]),
         ("toolhub call shop.p", ["shop.price"]),
         ("toolhub call price co", ["count="]),
-        ("toolhub call nonsense x", ["files"]),
+        ("toolhub call nonsense x", []),
+        ("toolhub call --strategy fi", ["first"]),
+        ("toolhub parse x", ["files"]),
+        ("toolhub list --config x", ["files"]),
     ],
 )
 def test_zsh(line: str, answers: list[str], warm_user: User) -> None:
@@ -96,6 +119,41 @@ def test_fish(line: str, answer: str, warm_user: User) -> None:
         ["fish", "-N", "-c", ask], env=environment(warm_user), capture_output=True, text=True, timeout=50
     )
     assert answer in [word.partition("\t")[0] for word in done.stdout.splitlines()], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ("toolhub list ", ["shop"]),
+        ("toolhub call price currency=", ["currency=EUR", "currency=USD"]),
+        ("toolhub call --timeout ", []),
+        ("toolhub parse mcp", ["mcp.json"]),
+    ],
+)
+def test_fish_offers_files_only_where_a_file_belongs(line: str, answers: list[str], warm_user: User) -> None:
+    require("fish", package="fish")
+    ask = f"toolhub completion fish | source; complete -C '{line}'"
+    done = subprocess.run(
+        ["fish", "-N", "-c", ask],
+        cwd=warm_user.home,
+        env=environment(warm_user),
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert [word.partition("\t")[0] for word in done.stdout.splitlines()] == answers, done.stderr
+
+
+def test_a_value_with_a_space_stays_one_word(user: User) -> None:
+    (user.home / "tools").mkdir()
+    schema = {
+        "tools": [{"name": "go", "inputSchema": {"properties": {"to": {"enum": ["New York", "Rome"]}}}}]
+    }
+    program = user.home / "places.py"
+    program.write_text(PLACES.format(schema=schema), "utf-8")
+    user.configure({"places": {"command": sys.executable, "args": [str(program)]}})
+    assert user.run("connect").returncode == 0
+    assert ask_bash(user, "toolhub call go to=") == ["New\\ York", "Rome"]
 
 
 def environment(user: User) -> dict[str, str]:

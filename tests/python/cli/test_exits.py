@@ -65,13 +65,19 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("search", "zzzz"), 5),
     (("show", "price"), 0),
     (("show",), 2),
+    (("show", "look", *GONE), 3),
+    (("show", "gone.look", *GONE), 3),
+    (("show", "look", *DENIED), 4),
     (("show", "nothing_like_it"), 5),
     (("call", "shop.price", "item=tea"), 0),
     (("call", "shop.refuse", "why=x"), 1),
     (("call", "shop.price", "count=many"), 2),
     (("call", "shop.price", "word"), 2),
     (("call", "gone.look", *GONE), 3),
+    (("call", "look", *GONE), 3),
+    (("call", "look", "--server", "gone", *GONE), 3),
     (("call", "denied.look", *DENIED), 4),
+    (("call", "look", *DENIED), 4),
     (("call", "nothing_like_it"), 5),
     (("call", "shop.nothing_like_it"), 5),
     (("call", "empty.nothing_like_it", "--config", "empty.json", "--store", ""), 5),
@@ -101,6 +107,7 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("doctor",), 0),
     (("doctor", "--config", "empty.json", "--store", ""), 1),
     (("doctor", *NO_FILE), 2),
+    (("doctor", "--config", ""), 2),
     (("doctor", *GONE), 3),
     (("doctor", *DENIED), 4),
     (("doctor", "nowhere"), 5),
@@ -241,6 +248,21 @@ def test_json_is_one_object(user: User) -> None:
     for words, one in zip(lines, run_all(user, lines), strict=True):
         assert one.code == 0, (words, one.err)
         assert isinstance(json.loads(one.out), dict), words
+
+
+def test_json_is_one_object_for_failures_too(user: User) -> None:
+    table = [(words, code) for words, code in TABLE if code]
+    lines = [(words[0], "--json", *words[1:]) for words, _ in table]
+    ended = run_all(user, lines)
+    assert {words: one.code for (words, _), one in zip(table, ended, strict=True)} == dict(table)
+    for (words, code), one in zip(table, ended, strict=True):
+        # Stdout is for the client where `serve` is on stdio.
+        is_stdio = words[0] == "serve" and "--http" not in words
+        printed = json.loads(one.err.splitlines()[-1] if is_stdio else one.out)
+        assert isinstance(printed, dict), words
+        if "exit" in printed and words[0] not in ("record", "replay"):
+            assert printed["exit"] == code, words
+            assert printed["error"]["message"], words
 
 
 def test_problems_are_told_in_chinese(user: User) -> None:

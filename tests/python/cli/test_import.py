@@ -148,7 +148,7 @@ def test_secrets_of_continue_are_variables(user: User) -> None:
         ("mcp.json", "{", "not valid JSON"),
         ("config.toml", "[", "not valid TOML"),
         ("config.yaml", "a: [", "not valid YAML"),
-        ("opencode.json", '{"mcp": {"a": {"command": 5}}}', "not written as opencode writes them"),
+        ("opencode.json", '{"mcp": {"a": {"command": 5}}}', "`command` must be a string, not a number"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(name: str, text: str, says: str, user: User) -> None:

@@ -12,7 +12,7 @@ from toolhub import _core
 from toolhub.cli._language import language, said
 
 FOLDER = Path(toolhub.cli.__file__).parent
-SPEAKING = {"say", "Failure", "fail"}
+SPEAKING = {"say", "Failure", "fail", "note", "disable", "leave_out"}
 
 
 def text_of(node: ast.expr) -> str | None:

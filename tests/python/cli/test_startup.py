@@ -58,7 +58,7 @@ def bare() -> set[str]:
         (("search", "price"), "price"),
         (("show", "price"), "What to buy"),
         (("__complete", "call", "pr"), "price"),
-        (("completion", "bash"), "complete -o default"),
+        (("completion", "bash"), "complete -F _toolhub"),
     ],
 )
 def test_hot_commands_import_nothing_heavy(

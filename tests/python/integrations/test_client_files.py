@@ -13,7 +13,8 @@ import pytest
 from support import wire
 from test_docs import blocks
 from toolhub import ToolHub
-from toolhub.cli._clients import known_clients, read_servers
+from toolhub.cli._clients import ClientFile, known_files
+from toolhub.cli._forms import read_file
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "clients.md"
 TOKEN = "token-of-ann"  # the page has it where a client has no variables
@@ -65,10 +66,12 @@ def label(example: Example) -> str:
 
 def servers_of(example: Example, folder: Path) -> dict[str, Any]:
     """The servers of a file, which has the name that it has at the client."""
-    place = next(Path(path) for client, path in known_clients(str(folder)) if client == example.client)
+    place = next(Path(file.path) for file in known_files(str(folder)) if file.client == example.client)
     path = folder / place.name
     path.write_text(example.text, "utf-8")
-    return read_servers(example.client, str(path))
+    found = read_file(ClientFile(example.client, str(path)))
+    assert (found.problems, found.notes) == ([], {})
+    return found.servers
 
 
 @pytest.fixture(scope="module")
@@ -115,13 +118,15 @@ def test_a_file_names_the_command(example: Example, tmp_path: Path) -> None:
     entry = servers_of(example, tmp_path)["toolhub"]
     arguments = ["serve", "--config", "/home/ann/mcp.json", "--tools", "/home/ann/tools"]
     assert (entry["command"], entry["args"]) == ("toolhub", arguments)
-    assert set(entry) <= {"command", "args", "env", "type", "disabled"}
+    assert set(entry) <= {"command", "args", "env", "type", "disabled", "toolhub"}
 
 
 def test_the_command_is_started(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     text = PROGRAMS[0].text.replace("/home/ann", str(home))
-    greets(servers_of(PROGRAMS[0]._replace(text=text), tmp_path))
+    servers = servers_of(PROGRAMS[0]._replace(text=text), tmp_path)
+    servers["toolhub"]["env"] = {"TOOLHUB_STORE": ""}
+    greets(servers)
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if one.is_remote], ids=label)

@@ -20,12 +20,14 @@ class User:
     home: Path
     environment: dict[str, str]
 
-    def run(self, *words: str, input: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-        """Run `toolhub` with these words."""
+    def run(
+        self, *words: str, input: str = "", folder: Path | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run `toolhub` with these words, in the home folder or in another one."""
         return subprocess.run(
             [sys.executable, "-m", "toolhub", *words],
             input=input,
-            cwd=self.home,
+            cwd=folder or self.home,
             env={**self.environment, **more},
             capture_output=True,
             text=True,
