@@ -62,6 +62,8 @@ pub const OBJECT: f32 = 1.3;
 /// also removes.
 pub const VERB: f32 = 0.6;
 pub const SAME_KIND: f32 = 0.5;
+/// A verb that is not to be done.
+pub const NEGATED: f32 = 0.1;
 /// A word of the other language that a query word is translated to.
 pub const TRANSLATION: f32 = 0.6;
 /// A capability extracted from the query; and from one of `LONG_QUERY` words or more, in which each word says less.
@@ -92,3 +94,7 @@ pub const WORDS_OF_PAIR: f32 = 0.5;
 pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;
 pub const OPPOSITE: f32 = 0.25;
+/// It acts, and the query is a question or has no verb.
+pub const ACTS: f32 = 0.1;
+/// Its name has the opposite of a word of the query.
+pub const REVERSED: f32 = 0.4;
