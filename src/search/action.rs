@@ -22,8 +22,10 @@ const LOOKS: [&str; 9] =
     ["look", "peek", "glance", "list", "overview", "summary", "count", "check", "preview"];
 const ARTICLES: [&str; 10] = ["a", "an", "the", "me", "us", "another", "some", "quick", "short", "closer"];
 /// Verbs of several words.
-const PHRASES: [(&[&str], VerbKind); 14] = [
+const PHRASES: [(&[&str], VerbKind); 16] = [
     (&["set", "up"], VerbKind::Create),
+    (&["look", "at"], VerbKind::Read),
+    (&["look", "up"], VerbKind::Read),
     (&["pull", "up"], VerbKind::Read),
     (&["bring", "up"], VerbKind::Read),
     (&["print", "out"], VerbKind::Read),
@@ -147,6 +149,8 @@ pub struct Promise {
     /// The kind comes from a word that may be a noun.
     pub is_doubtful: bool,
     has_begun: bool,
+    /// The last word was the verb.
+    ends_with_verb: bool,
 }
 
 /// Last words of names for things that are looked at.
@@ -158,6 +162,7 @@ impl Promise {
     /// Takes the next word; true if it is the verb so far.
     pub fn take(&mut self, word: &str) -> bool {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
+        self.ends_with_verb = false;
         let known = |form: &str| match role(form) {
             Some(Role::Verb { kind, lists, .. }) => Some((kind, lists)),
             _ => None,
@@ -191,7 +196,13 @@ impl Promise {
         if is_verb {
             (self.kind, self.is_doubtful) = (Some(kind), is_doubtful);
         }
+        self.ends_with_verb = is_verb;
         is_verb
+    }
+
+    /// To be called behind the last word: a verb of a kind of its own is one there (`namespace_update`).
+    pub fn end(&mut self) {
+        self.is_doubtful &= !self.ends_with_verb || self.kind == Some(VerbKind::Act);
     }
 
     /// Takes the verb of a name in Chinese.

@@ -40,6 +40,8 @@ pub struct Query {
     pub lengths: Vec<u32>,
     /// The verbs of its clauses, and those that are surely to be done.
     pub verbs: Vec<Term>,
+    /// What its Chinese words may mean, where these ask to act.
+    pub translated_verbs: Vec<Term>,
     /// Words of names that do something else: the opposite of a word of the query, unless the tool has that word too; and
     /// what is not to be done.
     pub opposed: Vec<Opposed>,
@@ -86,6 +88,7 @@ impl Query {
             other_forms: Vec::new(),
             unknown: Vec::new(),
             verbs: Vec::new(),
+            translated_verbs: Vec::new(),
             opposed: Vec::new(),
             sums: Vec::new(),
             without_vectors: 0.0,
@@ -169,6 +172,7 @@ struct QueryReading<'i> {
     unknown: Vec<u32>,
     /// Words that are surely verbs.
     verbs: Vec<Term>,
+    translated_verbs: Vec<Term>,
     /// The opposites of words, and verbs that are not to be done.
     opposed: Vec<Opposed>,
     /// What each clause is about.
@@ -310,7 +314,7 @@ impl QueryReading<'_> {
             for english in word.english().filter(|english| !is_stop(english)) {
                 if let Some(term) = self.index.dictionary.find(english, WordKind::Word) {
                     self.add_term(term, TRANSLATION, sentence);
-                    self.verbs.extend(acts.then_some(term));
+                    self.translated_verbs.extend(acts.then_some(term));
                 }
             }
         }
@@ -394,6 +398,7 @@ impl QueryReading<'_> {
             wishes: asked_for,
             lengths,
             verbs: self.verbs,
+            translated_verbs: self.translated_verbs,
             opposed,
             directions,
             with_vectors,

@@ -13,8 +13,8 @@ use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::verbs::VerbKind;
 use super::weights::{
-    ACTS, AGREEING, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, REVERSED,
-    SAME_NUMBER, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
+    ACTS, AGREEING, DELETES, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, READS,
+    REVERSED, SAME_NUMBER, SAME_NUMBER_OF_OBJECT, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -124,14 +124,15 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             continue;
         };
         let wish = wish(query, &by_sentence[at * query.sentences..][..query.sentences]);
-        let agreement = Agreement::of(query, wish, document);
-        let covered = covered(index, query, document, agreement);
+        let kinds = Agreement::of(query, wish, document);
+        let covered = covered(index, query, document, kinds);
         let named = if is_named(query, document) { NAMED } else { 0.0 };
         let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered + named);
-        let agreement = agreement.factor(wish, document)
+        let agreement = kinds.factor(query, wish, document)
             * if is_reversed(query, document) { 1.0 - REVERSED } else { 1.0 };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
-        let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
+        let said = said[at] + said_verb(index, query, document, kinds);
+        let words = word_bonus(index, words_found(query, asked_of(at)), document, said);
         let bonus = words + LIKENESS * open * query.with_vectors * likeness(query, document);
         bonuses.push(agreement.min(1.0) * bonus);
     }
@@ -157,6 +158,15 @@ fn word_bonus(index: &Index, found: f32, document: &Document, said: f32) -> f32 
     WORDS_FOUND * found + LEAD_COVERED * covered
 }
 
+/// The rarity of the verb of a name, where the first sentence has it and the query has another one of its kind.
+fn said_verb(index: &Index, query: &Query, document: &Document, kinds: Agreement) -> f32 {
+    let place = document.verb.filter(|_| kinds == Agreement::Same).and_then(|verb| {
+        document.name_terms().position(|term| term == verb).filter(|at| document.is_lead(*at))
+    });
+    let is_new = |verb: &Term| query.find(*verb).is_none_or(|wanted| !wanted.is_asked);
+    document.verb.filter(|_| place.is_some()).filter(is_new).map_or(0.0, |verb| index.rarity(verb))
+}
+
 /// How well the subject of a tool fits the query, or its best clause.
 fn likeness(query: &Query, document: &Document) -> f32 {
     let Some(direction) = &document.direction else { return 0.0 };
@@ -174,21 +184,27 @@ enum Agreement {
 impl Agreement {
     fn of(query: &Query, wish: Wish, document: &Document) -> Self {
         let Some((asked, done)) = wish.kind.zip(document.promise.kind) else { return Agreement::Open };
-        let is_asked = || document.verb.is_some_and(|verb| query.verbs.contains(&verb));
+        let has_verb = |verbs: &[Term]| document.verb.is_some_and(|verb| verbs.contains(&verb));
+        let is_asked = || has_verb(&query.verbs);
         match () {
             () if asked == done && (asked != VerbKind::Act || is_asked()) => Agreement::Same,
-            () if !asked.is_against(done) || is_asked() => Agreement::Open,
+            () if !asked.is_against(done) || is_asked() || has_verb(&query.translated_verbs) => {
+                Agreement::Open
+            }
             () if document.promise.is_doubtful && !has_object(query, document) => Agreement::Open,
             () => Agreement::Against,
         }
     }
 
-    fn factor(self, wish: Wish, document: &Document) -> f32 {
+    fn factor(self, query: &Query, wish: Wish, document: &Document) -> f32 {
+        let reads = wish.kind.is_some_and(VerbKind::is_harmless);
         match self {
-            Agreement::Same => {
-                1.0 + AGREEING + if has_same_number(wish, document) { SAME_NUMBER } else { 0.0 }
-            }
+            Agreement::Same if !has_same_number(wish, document) => 1.0 + AGREEING,
+            Agreement::Same if has_object(query, document) => 1.0 + AGREEING + SAME_NUMBER_OF_OBJECT,
+            Agreement::Same => 1.0 + AGREEING + SAME_NUMBER,
+            Agreement::Against if reads && document.promise.kind == Some(VerbKind::Delete) => 1.0 - DELETES,
             Agreement::Against if wish.is_open => 1.0 - ACTS,
+            Agreement::Against if reads => 1.0 - READS,
             Agreement::Against => 1.0 - OPPOSITE,
             Agreement::Open => 1.0,
         }

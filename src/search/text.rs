@@ -133,12 +133,13 @@ impl FieldReading<'_> {
 
     fn name(&mut self, name: &str) {
         each_word(name, |word| {
-            let is_verb = self.promise.take(word.text);
+            let is_verb = word.kind == WordKind::Word && self.promise.take(word.text);
             self.lengths[Field::Name as usize] += length(word.kind);
             let term = self.dictionary.enter(&word);
             self.count(Field::Name, term);
             self.verb = if is_verb { Some(term) } else { self.verb };
         });
+        self.promise.end();
         each_wide_run(name, |run, _| {
             if let Some((promised, verb)) = promised_in_chinese(run).filter(|_| self.promise.kind.is_none()) {
                 self.promise.take_chinese(promised.kind, promised.lists);

@@ -56,7 +56,8 @@ estimate determine evaluate verify validate test plot transcribe recognize detec
 const CREATING: &str = "create add insert generate build register provision new append";
 const CHANGING: &str = "update modify edit change set rename patch alter configure enable disable adjust resize replace \
 upgrade move lock unlock";
-const DELETING: &str = "delete remove drop erase purge destroy clear uninstall wipe unregister";
+const DELETING: &str =
+    "delete remove drop erase purge destroy clear uninstall wipe unregister empty prune discard trash kill";
 /// Verbs of no such kind that are nouns or mean little: a name with one promises nothing by it.
 const OTHER: &str = "send play order buy make write run execute start stop restart open close share post publish upload export import \
 book reserve draw cancel notify remind invite call pay transfer use perform provide save store format compress encrypt deploy \
