@@ -13,8 +13,8 @@ use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
 use super::verbs::VerbKind;
 use super::weights::{
-    ACTS, AGREEING, DELETES, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, READS,
-    REVERSED, SAME_NUMBER, SAME_NUMBER_OF_OBJECT, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
+    ACTS, AGREEING, DELETES, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, REVERSED,
+    SAME_NUMBER, SAME_NUMBER_OF_OBJECT, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -204,7 +204,6 @@ impl Agreement {
             Agreement::Same => 1.0 + AGREEING + SAME_NUMBER,
             Agreement::Against if reads && document.promise.kind == Some(VerbKind::Delete) => 1.0 - DELETES,
             Agreement::Against if wish.is_open => 1.0 - ACTS,
-            Agreement::Against if reads => 1.0 - READS,
             Agreement::Against => 1.0 - OPPOSITE,
             Agreement::Open => 1.0,
         }

@@ -96,8 +96,7 @@ pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;
 pub const SAME_NUMBER_OF_OBJECT: f32 = 0.12;
 pub const OPPOSITE: f32 = 0.25;
-/// It acts, or deletes, and the query reads.
-pub const READS: f32 = 0.25;
+/// It deletes, and the query reads.
 pub const DELETES: f32 = 0.7;
 /// It acts, and the query is a question or has no verb.
 pub const ACTS: f32 = 0.2;

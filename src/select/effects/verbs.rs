@@ -40,25 +40,27 @@ pub const TRAILING: &[&str] = &[
     "archive", "backup", "block", "burn", "clean", "clone", "close", "commit", "control", "copy", "credit",
     "debit", "drop", "dump", "empty", "fire", "import", "kickoff", "launch", "lock", "mark", "merge", "mint",
     "mount", "move", "open", "patch", "pop", "press", "print", "provision", "punch", "push", "register",
-    "release", "request", "reset", "resume", "ring", "rollback", "rollout", "run", "set", "shutoff", "stake",
-    "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown", "toggle", "trash",
-    "trigger", "turn", "update", "upgrade", "upload",
+    "release", "request", "reset", "resume", "ring", "rollback", "rollout", "run", "set", "shift", "shutoff",
+    "splice", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown",
+    "toggle", "trash", "trigger", "trim", "turn", "update", "upgrade", "upload",
 ];
 
 /// Those of [`TRAILING`] that a reading verb hardly ever has as its object in the singular: `fetch_push` and `get_lock` do
 /// something, `get_commit` and `list_locks` do not.
 #[rustfmt::skip]
 pub const SELDOM_NOUNS: &[&str] = &[
-    "burn", "clean", "close", "drop", "dump", "kickoff", "lock", "mark", "mint", "mount", "move", "open", "pop",
-    "press", "print", "provision", "punch", "push", "reset", "resume", "ring", "rollback", "rollout", "shell",
-    "shutoff", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown",
-    "toggle", "trash", "turn",
+    "burn", "clean", "close", "drop", "dump", "kickoff", "lock", "mark", "mint", "mount", "move", "open",
+    "pop", "press", "print", "provision", "punch", "push", "reset", "resume", "ring", "rollback", "rollout",
+    "shell", "shutoff", "splice", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown",
+    "takeover", "teardown", "toggle", "trash", "trim", "turn",
 ];
 
-/// Reading verbs that are also nouns: `search_push` may push a search.
+/// Reading verbs that are also nouns: `search_push` may push a search, and `list_set` sets an item of a list, for one lists
+/// several things.
 #[rustfmt::skip]
 pub const READING_OR_NOUN: &[&str] = &[
-    "average", "calc", "count", "diff", "estimate", "preview", "query", "search", "show", "sum", "view",
+    "average", "calc", "count", "diff", "estimate", "list", "preview", "query", "search", "show", "sum",
+    "view",
 ];
 
 /// Interpreters and command lines that are also subjects (`git_log`, `search_python_docs`): a tool runs anything only when
