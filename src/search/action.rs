@@ -168,10 +168,12 @@ impl Promise {
             _ => None,
         };
         let is_noun = |form: &str| acts(form).is_some_and(|sure| sure != Sureness::Always);
+        // "updates" at the start is a verb, "orders" hardly ever.
+        let may_be = |form: &str, kind| !is_noun(form) || is_first && kind != VerbKind::Act;
         let found = match known(word).filter(|(kind, _)| *kind != VerbKind::Act || !is_noun(word)) {
             Some(found) => Some((found, is_noun(word) && !is_first)),
             None => other_forms_of_verb(word)
-                .find_map(|form| known(&form).filter(|_| !is_noun(&form)))
+                .find_map(|form| known(&form).filter(|(kind, _)| may_be(&form, *kind)))
                 .map(|found| (found, true)),
         };
         if let Some(((kind, lists), is_doubtful)) = found {
@@ -241,7 +243,7 @@ mod tests {
             ("order_status", None),
             ("order_list", Some(VerbKind::Read)),
             ("slack_post_message", Some(VerbKind::Act)),
-            ("empty_bucket", Some(VerbKind::Act)),
+            ("empty_bucket", Some(VerbKind::Delete)),
             ("find_empty_buckets", Some(VerbKind::Read)),
             ("compare_orders", Some(VerbKind::Examine)),
             ("deploy_rules_get", Some(VerbKind::Read)),
@@ -282,7 +284,7 @@ mod tests {
             ("refund the order", Some(VerbKind::Act), false),
             ("turn off lights", Some(VerbKind::Act), false),
             ("is the deploy done", Some(VerbKind::Read), true),
-            ("order status", None, false),
+            ("message history", None, false),
             ("verify the order", Some(VerbKind::Examine), false),
             ("my dog has eaten the homework that i wanted to print", None, false),
         ] {
