@@ -4,6 +4,9 @@
 
 use super::verbs::VerbKind;
 use crate::text::ACTING_WIDE;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 const READING: &[&str] = &[
     "查询",
@@ -109,8 +112,8 @@ enum Found {
     Noun,
 }
 
-/// The longest word of the tables that the text begins with, and its length.
-fn word_at(text: &str) -> Option<(Found, usize)> {
+/// The words of the tables by their first character, the longest first.
+static WORDS: LazyLock<HashMap<char, Vec<(&'static str, Found)>, RandomState>> = LazyLock::new(|| {
     let verb = |kind, lists| Found::Verb { kind, lists };
     let tables = [
         (NOUNS, Found::Noun),
@@ -122,15 +125,19 @@ fn word_at(text: &str) -> Option<(Found, usize)> {
         (ACTING_WIDE, verb(VerbKind::Act, false)),
         (ASKING, Found::Asking),
     ];
-    let mut longest = None;
-    for (words, found) in tables {
-        for word in words.iter().filter(|word| text.starts_with(**word)) {
-            if longest.is_none_or(|(_, len)| word.len() > len) {
-                longest = Some((found, word.len()));
-            }
-        }
+    let mut words: HashMap<char, Vec<_>, _> = HashMap::default();
+    for (word, found) in tables.iter().flat_map(|(words, found)| words.iter().map(|word| (*word, *found))) {
+        word.chars().next().into_iter().for_each(|c| words.entry(c).or_default().push((word, found)));
     }
-    longest
+    // A stable sort: of the same word, the first table counts.
+    words.values_mut().for_each(|words| words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len())));
+    words
+});
+
+/// The longest word of the tables that the text begins with, and its length.
+fn word_at(text: &str) -> Option<(Found, usize)> {
+    let known = WORDS.get(&text.chars().next()?)?;
+    known.iter().find(|(word, _)| text.starts_with(word)).map(|(word, found)| (*found, word.len()))
 }
 
 /// What a text asks for. A verb counts unless it is negated (不要删除) or says which things are meant (已删除的); the first one does,
@@ -187,4 +194,47 @@ pub fn promised_in_chinese(name: &str) -> Option<(ChineseWish, &str)> {
         at += len;
     }
     promised
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_asks_for_what_its_verb_does() {
+        let (read, delete, act) = (VerbKind::Read, VerbKind::Delete, VerbKind::Act);
+        for (text, kind, lists, is_open) in [
+            ("看看我的订单", Some(read), false, false),
+            ("有哪些订单", Some(read), true, false),
+            ("我的订单在哪", Some(read), false, true),
+            ("最近的订单", Some(read), false, true),
+            ("查看已删除的订单", Some(read), false, false),
+            ("列出订单不要删除", Some(read), true, false),
+            ("怎么删除订单", Some(delete), false, false),
+            ("查一下怎么取消订单", Some(act), false, false),
+            ("把订单取消", Some(act), false, false),
+            ("看板", None, false, false),
+            ("订单", None, false, false),
+        ] {
+            let found = asked_in_chinese(text);
+            assert_eq!(found.map(|found| found.kind), kind, "{text}");
+            assert_eq!(
+                found.map_or((false, false), |found| (found.lists, found.is_open)),
+                (lists, is_open),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_promises_what_its_verb_does() {
+        for (name, verb) in [
+            ("查询订单", Some("查询")),
+            ("订单删除", Some("删除")),
+            ("查询并删除订单", Some("删除")),
+            ("天气", None),
+        ] {
+            assert_eq!(promised_in_chinese(name).map(|(_, verb)| verb), verb, "{name}");
+        }
+    }
 }

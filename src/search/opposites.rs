@@ -1,23 +1,30 @@
 //! Words that mean the opposite of each other: who wants the lights off does not want them on.
 
-use super::verbs::acts;
+use crate::text::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 const PAIRS: &str = "on off, open close, start stop, enable disable, activate deactivate, increase decrease, raise lower, \
 connect disconnect, encrypt decrypt, upload download, import export, attach detach, pause resume, arm disarm, accept decline, accept reject, \
 approve reject, allow deny, grant revoke, show hide, expand collapse, login logout, push pull, buy sell, mount umount, engage disengage, \
 compress decompress, promote demote, upgrade downgrade, freeze thaw, begin end, join leave";
 
-/// The opposites of a word: those of the table, and with `un` in front.
-pub fn opposites(word: &str) -> impl Iterator<Item = String> {
-    let pairs = PAIRS.split(',').filter_map(|pair| pair.trim().split_once(' '));
-    let paired = pairs.filter_map(move |(a, b)| match word {
-        _ if word == a => Some(b.to_owned()),
-        _ if word == b => Some(a.to_owned()),
-        _ => None,
-    });
-    let undone = Some(format!("un{word}")).filter(|other| acts(other).is_some());
-    let done = word.strip_prefix("un").filter(|_| acts(word).is_some()).map(str::to_owned);
-    paired.chain(undone).chain(done)
+/// Those of the table, and verbs with and without `un` in front.
+static OPPOSITES: LazyLock<HashMap<&'static str, Vec<&'static str>, RandomState>> = LazyLock::new(|| {
+    let paired = PAIRS.split(',').filter_map(|pair| pair.trim().split_once(' '));
+    let acting = ACTING.iter().chain(ACTING_OR_NOUN).chain(ACTING_WHEN_LEADING);
+    let undone = acting.filter_map(|verb| Some((verb.strip_prefix("un")?, *verb)));
+    let mut opposites: HashMap<_, Vec<_>, _> = HashMap::default();
+    for (one, other) in paired.chain(undone) {
+        opposites.entry(one).or_default().push(other);
+        opposites.entry(other).or_default().push(one);
+    }
+    opposites
+});
+
+pub fn opposites(word: &str) -> &'static [&'static str] {
+    OPPOSITES.get(word).map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]
@@ -33,11 +40,11 @@ mod tests {
             ("subscribe", "unsubscribe"),
             ("start", "stop"),
         ] {
-            assert!(opposites(one).any(|word| word == other), "{one}");
-            assert!(opposites(other).any(|word| word == one), "{other}");
+            assert!(opposites(one).contains(&other), "{one}");
+            assert!(opposites(other).contains(&one), "{other}");
         }
         for word in ["weather", "it", "der", "til"] {
-            assert_eq!(opposites(word).count(), 0, "{word}");
+            assert!(opposites(word).is_empty(), "{word}");
         }
     }
 }

@@ -271,7 +271,7 @@ impl QueryReading<'_> {
         if is_negated {
             self.opposed.extend(unless.map(|term| Opposed { term, unless: None }));
         } else {
-            let others = opposites(text).filter_map(|other| dictionary.find(&other, WordKind::Word));
+            let others = opposites(text).iter().filter_map(|other| dictionary.find(other, WordKind::Word));
             self.opposed.extend(others.map(|term| Opposed { term, unless }));
         }
     }
