@@ -189,7 +189,8 @@ impl Promise {
 
     fn take_verb(&mut self, kind: VerbKind, lists: bool, is_doubtful: bool) -> bool {
         self.gives_several |= lists;
-        let deletes_what_it_reads = kind == VerbKind::Delete && self.kind == Some(VerbKind::Read);
+        let deletes_what_it_reads =
+            kind == VerbKind::Delete && !is_doubtful && self.kind == Some(VerbKind::Read);
         let names_what_acts = kind == VerbKind::Read && self.kind == Some(VerbKind::Act);
         let is_verb = self.kind.is_none()
             || self.is_doubtful && !is_doubtful
