@@ -28,9 +28,10 @@ static FORMS: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     forms
 });
 
-/// The other forms of a stem.
+/// The other forms of a stem. The stemmer leaves the plural of short words as it is: `dbs`.
 pub fn other_forms(stem: &str) -> &'static [String] {
-    FORMS.get(stem).map_or(&[], Vec::as_slice)
+    let forms = FORMS.get(stem).or_else(|| FORMS.get(stem.strip_suffix('s')?));
+    forms.map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod tests {
     #[test]
     fn both_forms_lead_to_each_other() {
         assert_eq!(other_forms("db"), ["databas"]);
+        assert_eq!(other_forms("dbs"), ["databas"]);
         assert!(other_forms("databas").contains(&"db".to_owned()));
         assert_eq!(other_forms("auth").len(), 2);
         assert!(other_forms("weather").is_empty());

@@ -3,8 +3,10 @@
 //! A sentence is split before a joining word when a verb follows it. Each clause has an action, and an object: the words right
 //! behind its verb.
 
-use super::action::{ClauseVerb, VerbKind, asked, asked_in_chinese, is_plural, is_polite, is_verb};
+use super::action::{ClauseVerb, asked, negated};
+use super::chinese_verbs::{ChineseWish, asked_in_chinese};
 use super::stop::is_stop;
+use super::verbs::{VerbKind, is_common_verb, is_plural, is_polite};
 use super::words::{WordKind, each_wide_run, each_word};
 
 /// One word of the query.
@@ -16,6 +18,8 @@ pub struct QueryWord {
     pub clause: u32,
     pub quoted: bool,
     pub place: Place,
+    /// The verb of its clause.
+    pub is_head: bool,
 }
 
 /// Where a word of a clause stands.
@@ -26,18 +30,36 @@ pub enum Place {
     Verb,
     /// Part of the object, which comes right behind the verb.
     Object,
+    /// A verb that is not to be done.
+    Negated,
+    /// "on" or "off" that belongs to a verb, or stands for one: "lights off".
+    Particle,
 }
 
 /// What a clause asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    pub action: Option<VerbKind>,
+    pub kind: Option<VerbKind>,
     /// Whether its object is several things, if it has one.
     pub several: Option<bool>,
     /// It has a verb of its own.
     pub is_own: bool,
     /// Tools that act may answer it as well.
     pub is_open: bool,
+}
+
+impl Wish {
+    /// The first verb of a Chinese sentence counts, unless a later part of it acts: then both are asked for.
+    fn add_chinese(&mut self, asked: ChineseWish) {
+        match self.kind {
+            None => {
+                (self.kind, self.is_open) = (Some(asked.kind), asked.is_open);
+                self.several = asked.lists.then_some(true);
+            }
+            Some(kind) if kind.is_harmless() && !asked.kind.is_harmless() => self.kind = Some(VerbKind::Act),
+            Some(_) => {}
+        }
+    }
 }
 
 pub struct Clauses {
@@ -75,6 +97,7 @@ pub fn clauses(text: &str) -> Clauses {
             clause: word.sentence,
             quoted: word.quoted,
             place: Place::Anywhere,
+            is_head: false,
         });
     });
     let sentences = split(&mut words);
@@ -85,8 +108,8 @@ pub fn clauses(text: &str) -> Clauses {
     let mut clauses = Clauses { words, wishes, sentences };
     each_wide_run(text, |run, sentence| {
         let clause = clauses.of_sentence(sentence) as usize;
-        if let Some(wish) = clauses.wishes.get_mut(clause).filter(|wish| wish.action.is_none()) {
-            wish.action = asked_in_chinese(run);
+        if let Some((wish, asked)) = clauses.wishes.get_mut(clause).zip(asked_in_chinese(run)) {
+            wish.add_chinese(asked);
         }
     });
     clauses
@@ -134,16 +157,32 @@ fn joins(words: &[QueryWord]) -> bool {
     }
     let mut rest =
         words[1..].iter().take_while(|word| word.clause == sentence).map(|word| word.text.as_str());
-    rest.find(|word| !is_polite(word) && !JOINING.contains(word)).is_some_and(is_verb)
+    rest.find(|word| !is_polite(word) && !JOINING.contains(word)).is_some_and(is_common_verb)
 }
 
 fn read_clause(words: &mut [QueryWord]) -> Wish {
-    let Some(ClauseVerb { action, verb, is_open }) = asked(words.iter().map(|word| word.text.as_str()))
-    else {
-        return Wish::default();
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let (asked, negated) = (asked(&texts), negated(&texts).collect::<Vec<usize>>());
+    negated.into_iter().for_each(|at| words[at].place = Place::Negated);
+    let last = words.iter().rposition(|word| word.kind == WordKind::Word);
+    let head = asked.and_then(|asked| asked.verb);
+    for at in 0..words.len() {
+        let is_particle = ["on", "off"].contains(&words[at].text.as_str());
+        if is_particle && (last == Some(at) || head.is_some_and(|head| head + 1 == at)) {
+            words[at].place = Place::Particle;
+        }
+    }
+    let Some(ClauseVerb { kind, verb, is_open }) = asked else { return Wish::default() };
+    let Some(verb) = verb else {
+        let last = words.iter().rfind(|word| !is_stop(&word.text) && word.kind == WordKind::Word);
+        let several = last.filter(|word| is_plural(&word.text)).map(|_| true);
+        return Wish { kind: Some(kind), several, is_own: false, is_open };
     };
     let (mut left, mut several) = (OBJECT_WORDS, None);
-    if action.is_some_and(|action| action != VerbKind::Read) {
+    words[verb].is_head = true;
+    if matches!(kind, VerbKind::Create | VerbKind::Change | VerbKind::Delete)
+        && is_common_verb(&words[verb].text)
+    {
         words[verb].place = Place::Verb;
     }
     for word in &mut words[verb + 1..] {
@@ -151,13 +190,17 @@ fn read_clause(words: &mut [QueryWord]) -> Wish {
         if several.is_some() && ends || left == 0 {
             break;
         }
-        if !is_stop(&word.text) && !word.quoted && word.kind != WordKind::Whole {
+        if !is_stop(&word.text)
+            && !word.quoted
+            && word.kind != WordKind::Whole
+            && word.place != Place::Negated
+        {
             word.place = Place::Object;
             several = Some(is_plural(&word.text));
             left -= 1;
         }
     }
-    Wish { action, several, is_own: true, is_open }
+    Wish { kind: Some(kind), several, is_own: true, is_open }
 }
 
 #[cfg(test)]
@@ -166,7 +209,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn wishes(text: &str) -> Vec<(Option<VerbKind>, Option<bool>)> {
-        clauses(text).wishes.iter().map(|wish| (wish.action, wish.several)).collect()
+        clauses(text).wishes.iter().map(|wish| (wish.kind, wish.several)).collect()
     }
 
     fn objects(text: &str) -> Vec<String> {
@@ -182,7 +225,7 @@ mod tests {
         assert_eq!(wishes("I would like to delete the file"), [(Some(VerbKind::Delete), Some(false))]);
         assert_eq!(wishes("set up a server"), [(Some(VerbKind::Create), Some(false))]);
         assert_eq!(wishes("What is the weather?"), [(read, Some(false))]);
-        assert_eq!(wishes("the weather in Rome"), [(None, None)]);
+        assert_eq!(wishes("the weather in Rome"), [(read, None)]);
         assert_eq!(wishes("删除这个文件"), [(Some(VerbKind::Delete), None)]);
     }
 

@@ -1,16 +1,19 @@
 //! A query as weighted terms of the index.
 
 use super::abbreviations::other_forms;
-use super::action::VerbKind;
+use super::action::is_determiner;
 use super::bilingual::bilingual;
+use super::chinese_verbs::asked_in_chinese;
 use super::clauses::{Place, Wish, clauses};
 use super::dictionary::Term;
 use super::index::Index;
+use super::opposites::opposites;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
+use super::verbs::{VerbKind, is_sure_verb};
 use super::weights::{
-    ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, OBJECT, QUOTED, SAME_KIND,
-    STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE, WORDS_OF_PAIR,
+    ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NEGATED, NUMBER, OBJECT, QUOTED,
+    SAME_KIND, STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE, WORDS_OF_PAIR,
 };
 use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_wide_run, each_word, start_of};
@@ -35,12 +38,25 @@ pub struct Query {
     pub wishes: Vec<Wish>,
     /// The number of words in each of them, without grammar and quotations.
     pub lengths: Vec<u32>,
+    /// The verbs of its clauses, and those that are surely to be done.
+    pub verbs: Vec<Term>,
+    /// What its Chinese words may mean, where these ask to act.
+    pub translated_verbs: Vec<Term>,
+    /// Words of names that do something else: the opposite of a word of the query, unless the tool has that word too; and
+    /// what is not to be done.
+    pub opposed: Vec<Opposed>,
     /// What the query is about, and each clause of several.
     pub directions: Vec<Direction>,
     /// The share of its words that have a vector. A few English words do not say what a Chinese sentence is about.
     pub with_vectors: f32,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
+}
+
+#[derive(Clone, Copy)]
+pub struct Opposed {
+    pub term: Term,
+    pub unless: Option<Term>,
 }
 
 #[derive(Clone, Copy)]
@@ -71,6 +87,9 @@ impl Query {
             asked: Vec::new(),
             other_forms: Vec::new(),
             unknown: Vec::new(),
+            verbs: Vec::new(),
+            translated_verbs: Vec::new(),
+            opposed: Vec::new(),
             sums: Vec::new(),
             without_vectors: 0.0,
             previous: None,
@@ -79,28 +98,39 @@ impl Query {
         let text = start_of(text, BYTES);
         let clauses = clauses(text);
         let only_stops = clauses.words.iter().all(|word| is_stop(&word.text));
+        let mut before = "";
         for word in &clauses.words {
-            let stop = is_stop(&word.text) && !only_stops;
+            let stop = is_stop(&word.text) && !only_stops && word.place != Place::Particle;
             let mut weight = if stop { STOP } else { 1.0 };
             weight *= if word.quoted { QUOTED } else { 1.0 };
             weight *= if word.kind == WordKind::Number { NUMBER } else { 1.0 };
             weight *= match word.place {
                 Place::Object => OBJECT,
                 Place::Verb => VERB,
-                Place::Anywhere => 1.0,
+                Place::Negated => NEGATED,
+                Place::Anywhere | Place::Particle => 1.0,
             };
             let is_content = !stop
                 && !word.quoted
+                && word.place != Place::Negated
                 && matches!(word.kind, WordKind::Word | WordKind::Number | WordKind::Pair);
-            let before = reading.mentioned.len();
+            let known = reading.mentioned.len();
             reading.word(&word.text, word.kind, weight, word.clause);
             if is_content {
-                reading.ask(before, word.clause);
+                reading.ask(known, word.clause);
             }
             reading.joined(&word.text, word.kind, word.position, word.clause);
             if !stop {
                 reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
             }
+            if !word.quoted {
+                reading.oppose(&word.text, word.place == Place::Negated);
+                let is_noun = word.place == Place::Negated || is_determiner(before);
+                if word.is_head || !is_noun && is_sure_verb(&word.text) {
+                    reading.verbs.extend(index.dictionary.find(&word.text, WordKind::Word));
+                }
+            }
+            before = &word.text;
             if !stop && !word.quoted {
                 reading.short_and_long(&word.text, word.kind, weight, word.clause);
                 reading.synonyms(&word.text, word.kind, weight, word.clause);
@@ -109,7 +139,7 @@ impl Query {
         }
         each_wide_run(text, |run, sentence| reading.add_english(run, clauses.of_sentence(sentence)));
         for (clause, wish) in clauses.wishes.iter().enumerate() {
-            reading.same_kind(wish.action, clause as u32);
+            reading.same_kind(wish.kind, clause as u32);
         }
         let weight = if reading.words() < LONG_QUERY { CAPABILITY } else { CAPABILITY_OF_LONG };
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
@@ -140,6 +170,11 @@ struct QueryReading<'i> {
     other_forms: Vec<Term>,
     /// The clauses of such words that no tool has.
     unknown: Vec<u32>,
+    /// Words that are surely verbs.
+    verbs: Vec<Term>,
+    translated_verbs: Vec<Term>,
+    /// The opposites of words, and verbs that are not to be done.
+    opposed: Vec<Opposed>,
     /// What each clause is about.
     sums: Vec<VectorSum>,
     /// The number of words without a vector.
@@ -229,9 +264,21 @@ impl QueryReading<'_> {
         self.previous = Some((text.to_owned(), position));
     }
 
+    /// Remembers what the query does not ask for.
+    fn oppose(&mut self, text: &str, is_negated: bool) {
+        let dictionary = &self.index.dictionary;
+        let unless = dictionary.find(text, WordKind::Word);
+        if is_negated {
+            self.opposed.extend(unless.map(|term| Opposed { term, unless: None }));
+        } else {
+            let others = opposites(text).iter().filter_map(|other| dictionary.find(other, WordKind::Word));
+            self.opposed.extend(others.map(|term| Opposed { term, unless }));
+        }
+    }
+
     /// Other verbs for the same: who deletes also removes.
-    fn same_kind(&mut self, action: Option<VerbKind>, sentence: u32) {
-        for other in action.into_iter().flat_map(VerbKind::verbs) {
+    fn same_kind(&mut self, kind: Option<VerbKind>, sentence: u32) {
+        for other in kind.into_iter().flat_map(VerbKind::verbs) {
             if let Some(term) = self.index.dictionary.find(other, WordKind::Word) {
                 self.add_term(term, SAME_KIND, sentence);
             }
@@ -262,10 +309,12 @@ impl QueryReading<'_> {
     /// What the Chinese words of a query are called in English.
     fn add_english(&mut self, run: &str, sentence: u32) {
         let Some(bilingual) = bilingual() else { return };
+        let acts = asked_in_chinese(run).is_none_or(|asked| !asked.kind.is_harmless());
         for word in bilingual.split(run) {
             for english in word.english().filter(|english| !is_stop(english)) {
                 if let Some(term) = self.index.dictionary.find(english, WordKind::Word) {
                     self.add_term(term, TRANSLATION, sentence);
+                    self.translated_verbs.extend(acts.then_some(term));
                 }
             }
         }
@@ -310,6 +359,8 @@ impl QueryReading<'_> {
         asked.dedup();
         mentioned.sort_unstable();
         mentioned.dedup();
+        let mut opposed = self.opposed;
+        opposed.retain(|other| other.unless.is_none() || mentioned.binary_search(&other.term).is_err());
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
@@ -346,6 +397,9 @@ impl QueryReading<'_> {
             sentences: sentences as usize,
             wishes: asked_for,
             lengths,
+            verbs: self.verbs,
+            translated_verbs: self.translated_verbs,
+            opposed,
             directions,
             with_vectors,
             filter,

@@ -7,14 +7,14 @@
 //! all words and the query's words have vectors, what query and tool are about is compared. Last, each wish of the query gets
 //! a place near the top.
 
-use super::action::VerbKind;
 use super::clauses::Wish;
 use super::dictionary::Term;
 use super::index::{Document, Index};
 use super::query::{Query, WantedWord};
+use super::verbs::VerbKind;
 use super::weights::{
-    AGREEING, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, SAME_NUMBER, SATURATION,
-    SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
+    ACTS, AGREEING, DELETES, LEAD_COVERED, LIKENESS, NAME_COVERED, NAMED, OPPOSITE, QUERY_COVERED, REVERSED,
+    SAME_NUMBER, SAME_NUMBER_OF_OBJECT, SATURATION, SENTENCE, SHORTEST_CLAUSE, WORDS_FOUND,
 };
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -124,17 +124,15 @@ fn rerank(index: &Index, query: &Query, found: &mut [Finalist]) {
             continue;
         };
         let wish = wish(query, &by_sentence[at * query.sentences..][..query.sentences]);
-        let agrees = wish.action.zip(document.promise.action).map(|(asked, done)| asked == done);
-        let covered = covered(index, query, document, document.verb.filter(|_| agrees == Some(true)));
+        let kinds = Agreement::of(query, wish, document);
+        let covered = covered(index, query, document, kinds);
         let named = if is_named(query, document) { NAMED } else { 0.0 };
         let score = one.score + top * (SENTENCE * share + NAME_COVERED * covered + named);
-        let agreement = match agrees {
-            Some(true) => 1.0 + AGREEING + if has_same_number(wish, document) { SAME_NUMBER } else { 0.0 },
-            Some(false) if !wish.is_open => 1.0 - OPPOSITE,
-            Some(false) | None => 1.0,
-        };
+        let agreement = kinds.factor(query, wish, document)
+            * if is_reversed(query, document) { 1.0 - REVERSED } else { 1.0 };
         one.score = score * (1.0 + QUERY_COVERED * matched / all) * agreement;
-        let words = word_bonus(index, words_found(query, asked_of(at)), document, said[at]);
+        let said = said[at] + said_verb(index, query, document, kinds);
+        let words = word_bonus(index, words_found(query, asked_of(at)), document, said);
         let bonus = words + LIKENESS * open * query.with_vectors * likeness(query, document);
         bonuses.push(agreement.min(1.0) * bonus);
     }
@@ -160,15 +158,75 @@ fn word_bonus(index: &Index, found: f32, document: &Document, said: f32) -> f32 
     WORDS_FOUND * found + LEAD_COVERED * covered
 }
 
+/// The rarity of the verb of a name, where the first sentence has it and the query has another one of its kind.
+fn said_verb(index: &Index, query: &Query, document: &Document, kinds: Agreement) -> f32 {
+    let place = document.verb.filter(|_| kinds == Agreement::Same).and_then(|verb| {
+        document.name_terms().position(|term| term == verb).filter(|at| document.is_lead(*at))
+    });
+    let is_new = |verb: &Term| query.find(*verb).is_none_or(|wanted| !wanted.is_asked);
+    document.verb.filter(|_| place.is_some()).filter(is_new).map_or(0.0, |verb| index.rarity(verb))
+}
+
 /// How well the subject of a tool fits the query, or its best clause.
 fn likeness(query: &Query, document: &Document) -> f32 {
     let Some(direction) = &document.direction else { return 0.0 };
     query.directions.iter().map(|asked| asked.likeness(direction)).fold(0.0, f32::max)
 }
 
+/// How what a tool promises compares with what a clause asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Agreement {
+    Same,
+    Against,
+    Open,
+}
+
+impl Agreement {
+    fn of(query: &Query, wish: Wish, document: &Document) -> Self {
+        let Some((asked, done)) = wish.kind.zip(document.promise.kind) else { return Agreement::Open };
+        let has_verb = |verbs: &[Term]| document.verb.is_some_and(|verb| verbs.contains(&verb));
+        let is_asked = || has_verb(&query.verbs);
+        match () {
+            () if asked == done && (asked != VerbKind::Act || is_asked()) => Agreement::Same,
+            () if !asked.is_against(done) || is_asked() || has_verb(&query.translated_verbs) => {
+                Agreement::Open
+            }
+            () if document.promise.is_doubtful && !has_object(query, document) => Agreement::Open,
+            () => Agreement::Against,
+        }
+    }
+
+    fn factor(self, query: &Query, wish: Wish, document: &Document) -> f32 {
+        let reads = wish.kind.is_some_and(VerbKind::is_harmless);
+        match self {
+            Agreement::Same if !has_same_number(wish, document) => 1.0 + AGREEING,
+            Agreement::Same if has_object(query, document) => 1.0 + AGREEING + SAME_NUMBER_OF_OBJECT,
+            Agreement::Same => 1.0 + AGREEING + SAME_NUMBER,
+            Agreement::Against if reads && document.promise.kind == Some(VerbKind::Delete) => 1.0 - DELETES,
+            Agreement::Against if wish.is_open => 1.0 - ACTS,
+            Agreement::Against => 1.0 - OPPOSITE,
+            Agreement::Open => 1.0,
+        }
+    }
+}
+
+/// Whether a name has a word of the query besides its verb.
+fn has_object(query: &Query, document: &Document) -> bool {
+    document.name_terms().any(|term| document.verb != Some(term) && query.find(term).is_some())
+}
+
+/// Whether a name has the opposite of a word of the query, or a verb that is not to be done.
+fn is_reversed(query: &Query, document: &Document) -> bool {
+    let has = |wanted: Term| document.terms.iter().any(|term| term.number() == wanted);
+    query
+        .opposed
+        .iter()
+        .any(|other| document.name_terms().any(|term| term == other.term) && !other.unless.is_some_and(has))
+}
+
 /// Whether a query for several things meets a tool that lists, or one for a single thing a tool that gets it.
 fn has_same_number(wish: Wish, document: &Document) -> bool {
-    wish.action == Some(VerbKind::Read) && wish.several == Some(document.promise.gives_several)
+    wish.kind == Some(VerbKind::Read) && wish.several == Some(document.promise.gives_several)
 }
 
 /// A query of several wishes gets a tool for each: the best one for each wish is among the first two or three times as many
@@ -219,6 +277,13 @@ struct Parts {
     said: Vec<f32>,
 }
 
+/// Whether a tool does something else than the clause of a word asks for. Its verb is then not what the word means: "show the
+/// deleted orders", "is the bucket empty".
+fn is_against(query: &Query, wanted: &WantedWord, document: &Document) -> bool {
+    let wish = query.wishes[wanted.sentence as usize];
+    Agreement::of(query, wish, document) == Agreement::Against
+}
+
 fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
     let cells = found.len() * query.sentences;
     let (mut by_sentence, mut asked) = (vec![0.0; cells], vec![0.0; cells]);
@@ -227,6 +292,9 @@ fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
         let Some(document) = index.document(finalist.slot) else { continue };
         for (at, term) in document.terms.iter().enumerate() {
             let Some(wanted) = query.find(term.number()) else { continue };
+            if document.verb == Some(term.number()) && is_against(query, wanted, document) {
+                continue;
+            }
             let cell = one * query.sentences + wanted.sentence as usize;
             by_sentence[cell] += scale(wanted) * term.worth();
             matched[one] += wanted.weight;
@@ -240,15 +308,18 @@ fn parts(index: &Index, query: &Query, found: &[Finalist]) -> Parts {
 }
 
 /// The share of a name that the query mentions, weighted by rarity. The verb of the name is mentioned by any other one of
-/// its kind.
-fn covered(index: &Index, query: &Query, document: &Document, verb: Option<Term>) -> f32 {
+/// its kind, and by none of another kind.
+fn covered(index: &Index, query: &Query, document: &Document, agreement: Agreement) -> f32 {
     let (mut asked, mut all) = (0.0, 0.0);
     for term in document.name_terms() {
         let rarity = index.rarity(term);
         all += rarity;
-        if Some(term) == verb || query.mentioned.binary_search(&term).is_ok() {
-            asked += rarity;
-        }
+        let is_asked = match agreement {
+            Agreement::Same if document.verb == Some(term) => true,
+            Agreement::Against if document.verb == Some(term) => false,
+            _ => query.mentioned.binary_search(&term).is_ok(),
+        };
+        asked += if is_asked { rarity } else { 0.0 };
     }
     if all > 0.0 { asked / all } else { 0.0 }
 }

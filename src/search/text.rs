@@ -1,10 +1,11 @@
 //! Reads the searchable text of a tool, field by field.
 
 use super::action::Promise;
+use super::chinese_verbs::promised_in_chinese;
 use super::dictionary::{Dictionary, Term};
 use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
 use super::word_vectors::{Direction, VectorSum, word_vectors};
-use super::words::{WordKind, each_word, start_of};
+use super::words::{WordKind, each_wide_run, each_word, start_of};
 use crate::registry::Candidate;
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -132,11 +133,18 @@ impl FieldReading<'_> {
 
     fn name(&mut self, name: &str) {
         each_word(name, |word| {
-            let is_verb = self.promise.take(word.text);
+            let is_verb = word.kind == WordKind::Word && self.promise.take(word.text);
             self.lengths[Field::Name as usize] += length(word.kind);
             let term = self.dictionary.enter(&word);
             self.count(Field::Name, term);
             self.verb = if is_verb { Some(term) } else { self.verb };
+        });
+        self.promise.end();
+        each_wide_run(name, |run, _| {
+            if let Some((promised, verb)) = promised_in_chinese(run).filter(|_| self.promise.kind.is_none()) {
+                self.promise.take_chinese(promised.kind, promised.lists);
+                self.verb = self.dictionary.find(verb, WordKind::Pair);
+            }
         });
     }
 

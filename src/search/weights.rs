@@ -62,6 +62,8 @@ pub const OBJECT: f32 = 1.3;
 /// also removes.
 pub const VERB: f32 = 0.6;
 pub const SAME_KIND: f32 = 0.5;
+/// A verb that is not to be done.
+pub const NEGATED: f32 = 0.1;
 /// A word of the other language that a query word is translated to.
 pub const TRANSLATION: f32 = 0.6;
 /// A capability extracted from the query; and from one of `LONG_QUERY` words or more, in which each word says less.
@@ -88,7 +90,15 @@ pub const LIKENESS: f32 = 2.0;
 pub const WORDS_OF_CLAUSE: usize = 2;
 /// The words in one pair of characters of a script without spaces, which has no vector: pairs overlap.
 pub const WORDS_OF_PAIR: f32 = 0.5;
-/// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`); it does the opposite.
+/// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`), and to what its name
+/// and the query have in common; it does something else.
 pub const AGREEING: f32 = 0.05;
 pub const SAME_NUMBER: f32 = 0.06;
+pub const SAME_NUMBER_OF_OBJECT: f32 = 0.12;
 pub const OPPOSITE: f32 = 0.25;
+/// It deletes, and the query reads.
+pub const DELETES: f32 = 0.7;
+/// It acts, and the query is a question or has no verb.
+pub const ACTS: f32 = 0.2;
+/// Its name has the opposite of a word of the query.
+pub const REVERSED: f32 = 0.6;

@@ -1,10 +1,12 @@
 //! L0, reading text: the rules about words and scripts that several rooms share.
 
+mod acting;
 mod near;
 mod similar;
 mod stem;
 mod words;
 
+pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, ACTING_WIDE};
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};

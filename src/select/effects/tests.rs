@@ -73,6 +73,7 @@ const UNKNOWN: &str = "
     get_them_deleted find_them_sold get_order_shipped get_user_banned get_bill_paid get_mail_sent_to_bob get_fired get_paid
     get_car_repaired get_request_approved get_message_posted get_it_running count_down countDown count_down_from_ten
     read_aloud show_off get_off get_out get_rolled_back compute_instance_start compute_instance_stop compute_vm_reset
+    list_trim list_splice list_shift list_set stream_trim
     list_pop query_reset get_set fetch_sync view_toggle list_push find_swap show_print describe_drop lookup_lock
     retrieve_dump get_state_reset fetch_rollback query_rollback
     clock_in clock_out clock_punch time_off_request weather_control list_files_and_clean calculate_tax_and_file

@@ -1,5 +1,7 @@
-//! The word lists behind the name rules. To teach the hub a verb, add it to one of these lists, and names that contain it
-//! to the table in `tests.rs`.
+//! The word lists behind the name rules, with those of `text/acting.rs`. To teach the hub a verb, add it to one of them, and
+//! names that contain it to the table in `tests.rs`.
+
+pub use crate::text::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING};
 
 pub type Verb = &'static str;
 
@@ -11,50 +13,6 @@ pub const READING: &[&str] = &[
     "inspect", "is", "list", "lookup", "multiply", "parse", "peek", "predict", "preview", "query", "read",
     "recommend", "retrieve", "search", "show", "solve", "subtract", "suggest", "sum", "summarise", "summarize",
     "translate", "view",
-];
-
-/// Verbs that change something and are hardly ever anything else in a name.
-#[rustfmt::skip]
-pub const ACTING: &[&str] = &[
-    "abort", "accept", "ack", "acknowledge", "acquire", "activate", "actuate", "add", "adjust", "allocate",
-    "alter", "amend", "annul", "anonymise", "anonymize", "append", "apply", "appoint", "approve", "assign",
-    "attach", "authorise", "authorize", "ban", "bet", "bind", "blacklist", "borrow", "buy", "bypass", "cancel",
-    "checkin", "cherrypick", "chgrp", "chmod", "chown", "cleanup", "clear", "click", "configure", "confirm",
-    "confiscate", "consume", "cordon", "create", "ddos", "deactivate", "deauthorize", "decline", "decommission",
-    "decrease", "decrement", "defer", "deflate", "defragment", "delegate", "delete", "delist", "deliver",
-    "demolish", "demote", "deny", "deploy", "deprecate", "deprovision", "dequeue", "derail", "deregister",
-    "destroy", "detach", "detonate", "dial", "disable", "disarm", "disassociate", "disband", "discard",
-    "disconnect", "disengage", "dismantle", "dismiss", "dispatch", "dispense", "displace", "dispose", "disrupt",
-    "dissolve", "distribute", "divert", "donate", "downgrade", "downvote", "drag", "edit", "eject", "elevate",
-    "emit", "enable", "encrypt", "endorse", "enforce", "enlist", "enqueue", "enroll", "erase", "escalate",
-    "evacuate", "evict", "exec", "execute", "expel", "expire", "expunge", "fill", "finalise", "finalize",
-    "finetune", "flush", "follow", "forfeit", "forget", "freeze", "fulfill", "gamble", "give", "hack", "halt",
-    "hibernate", "hide", "hijack", "hire", "ignite", "impersonate", "impose", "imprison", "increase", "increment",
-    "infect", "inflate", "inform", "ingest", "initialise", "initialize", "initiate", "inject", "insert", "install",
-    "interrupt", "intervene", "invest", "invite", "invoke", "kick", "kill", "lend", "liquidate", "login", "logout",
-    "make", "manipulate", "migrate", "mkdir", "modify", "mount", "mutate", "mute", "neutralize", "nominate",
-    "notify", "nuke", "nullify", "obliterate", "offboard", "offload", "onboard", "oust", "outsource", "override",
-    "overrule", "overturn", "overwrite", "paste", "pause", "pay", "penalize", "persist", "poison", "postpone",
-    "preorder", "promote", "prune", "publish", "punish", "purge", "put", "quarantine", "quit", "raise",
-    "reactivate", "reassign", "rebase", "rebook", "reboot", "rebuild", "recalibrate", "recharge", "reclaim",
-    "recompile", "reconfigure", "reconnect", "recreate", "redeem", "redeploy", "redistribute", "reduce", "refill",
-    "reformat", "reimage", "reimburse", "reindex", "reinitialize", "reinstall", "reinstate", "reject", "relabel",
-    "relaunch", "relinquish", "relocate", "remap", "remind", "remit", "remove", "rename", "renegotiate", "renew",
-    "renounce", "reopen", "reorder", "repartition", "repay", "replace", "replenish", "replicate", "repossess",
-    "repost", "reprint", "reprioritize", "reprogram", "requeue", "reschedule", "rescind", "resend", "resize",
-    "resolve", "respawn", "respond", "restart", "restock", "restore", "resubmit", "resurrect", "retire", "retract",
-    "retweet", "revert", "revoke", "rewrite", "rid", "rm", "rmdir", "rob", "rotate", "sabotage", "save",
-    "scramble", "seize", "sell", "send", "settle", "shred", "shut", "shutdown", "signup", "silence", "snatch",
-    "snooze", "spawn", "spend", "squash", "steal", "submit", "subscribe", "sudo", "surrender", "suspend",
-    "symlink", "taint", "tamper", "terminate", "throttle", "throw", "topup", "torch", "transact", "transmit",
-    "truncate", "umount", "unallocate", "unapprove", "unarchive", "unassign", "unban", "unbind", "unblacklist",
-    "unblock", "unbook", "uncancel", "uncordon", "undelete", "undeploy", "undo", "undock", "unenroll",
-    "unfavorite", "unflag", "unfollow", "unfreeze", "unfriend", "unhide", "uninstall", "uninvite", "unlike",
-    "unlink", "unload", "unlock", "unmark", "unmerge", "unmount", "unmute", "unpair", "unpin", "unplug",
-    "unpublish", "unregister", "unreserve", "unschedule", "unsend", "unset", "unshare", "unsnooze", "unstage",
-    "unstake", "unstar", "unstash", "unsubscribe", "unsync", "untag", "untrash", "untrust", "unvote", "unwatch",
-    "unwhitelist", "unzip", "upsert", "upvote", "vacuum", "vandalize", "vaporize", "veto", "wager", "whitelist",
-    "wipe", "withdraw", "write", "zap", "zeroize",
 ];
 
 /// Verbs that change something in German, Spanish, French, Italian, Portuguese, Dutch, Polish, Turkish, Russian and
@@ -75,34 +33,6 @@ pub const ACTING_FOREIGN: &[&str] = &[
     "обновить", "оплатить", "отправить", "перевести", "продать", "создать", "удалить",
 ];
 
-/// Verbs that are also nouns (`get_order`), and shells and interpreters, which run anything. After a reading verb they are
-/// nouns, unless a joining word makes them the second verb (`get_and_post`).
-#[rustfmt::skip]
-pub const ACTING_OR_NOUN: &[&str] = &[
-    "airdrop", "archive", "bash", "bid", "bribe", "broadcast", "burn", "charge", "checkout", "clone", "cmd",
-    "commit", "copy", "credit", "debit", "deposit", "drain", "drop", "dump", "duplicate", "email", "eval",
-    "exploit", "fax", "forward", "import", "interpreter", "invoice", "kickoff", "kubectl", "launch", "lock",
-    "mail", "merge", "message", "mint", "move", "order", "patch", "pop", "post", "powershell", "print",
-    "provision", "purchase", "push", "pwsh", "refund", "repl", "reply", "reroute", "reset", "rollback", "rsvp",
-    "run", "schedule", "sh", "share", "shell", "shutoff", "sms", "spam", "ssh", "stake", "stash", "subprocess",
-    "swap", "sync", "takedown", "takeover", "teardown", "toggle", "trade", "transfer", "trash", "trigger", "tweet",
-    "update", "upgrade", "upload", "vote", "wire", "zsh",
-];
-
-/// Nouns and adjectives that are verbs only where a verb is expected: at the start, or after a joining word. `book_table`
-/// acts, `weather_report` does not.
-#[rustfmt::skip]
-pub const ACTING_WHEN_LEADING: &[&str] = &[
-    "alert", "backup", "bill", "block", "book", "boot", "bump", "call", "change", "claim", "close", "command",
-    "comment", "console", "crash", "cut", "dim", "discharge", "empty", "extend", "finish", "fire", "fix", "flash",
-    "flip", "fork", "format", "fund", "grant", "halve", "hang", "issue", "join", "label", "leave", "lift", "log",
-    "lower", "mark", "nudge", "offer", "open", "pin", "place", "play", "plug", "press", "pull", "record",
-    "recycle", "register", "release", "reload", "rent", "repair", "report", "request", "reserve", "resume",
-    "retry", "return", "ring", "rollout", "scale", "scrap", "set", "ship", "sign", "skip", "slow", "snap", "spin",
-    "spray", "stamp", "start", "steer", "stop", "store", "strike", "strip", "swipe", "switch", "tag", "take",
-    "terminal", "tune", "turn", "unset", "void", "wake", "warn",
-];
-
 /// Words that are a verb at the end of a name too (`time_set`, `search_toggle`), unless a verb that is nothing else leads
 /// (`get_commit`). They do not accuse a tool, but a name that ends in one is not evidence of a harmless tool.
 #[rustfmt::skip]
@@ -110,25 +40,27 @@ pub const TRAILING: &[&str] = &[
     "archive", "backup", "block", "burn", "clean", "clone", "close", "commit", "control", "copy", "credit",
     "debit", "drop", "dump", "empty", "fire", "import", "kickoff", "launch", "lock", "mark", "merge", "mint",
     "mount", "move", "open", "patch", "pop", "press", "print", "provision", "punch", "push", "register",
-    "release", "request", "reset", "resume", "ring", "rollback", "rollout", "run", "set", "shutoff", "stake",
-    "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown", "toggle", "trash",
-    "trigger", "turn", "update", "upgrade", "upload",
+    "release", "request", "reset", "resume", "ring", "rollback", "rollout", "run", "set", "shift", "shutoff",
+    "splice", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown",
+    "toggle", "trash", "trigger", "trim", "turn", "update", "upgrade", "upload",
 ];
 
 /// Those of [`TRAILING`] that a reading verb hardly ever has as its object in the singular: `fetch_push` and `get_lock` do
 /// something, `get_commit` and `list_locks` do not.
 #[rustfmt::skip]
 pub const SELDOM_NOUNS: &[&str] = &[
-    "burn", "clean", "close", "drop", "dump", "kickoff", "lock", "mark", "mint", "mount", "move", "open", "pop",
-    "press", "print", "provision", "punch", "push", "reset", "resume", "ring", "rollback", "rollout", "shell",
-    "shutoff", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown", "takeover", "teardown",
-    "toggle", "trash", "turn",
+    "burn", "clean", "close", "drop", "dump", "kickoff", "lock", "mark", "mint", "mount", "move", "open",
+    "pop", "press", "print", "provision", "punch", "push", "reset", "resume", "ring", "rollback", "rollout",
+    "shell", "shutoff", "splice", "stake", "start", "stash", "stop", "swap", "switch", "sync", "takedown",
+    "takeover", "teardown", "toggle", "trash", "trim", "turn",
 ];
 
-/// Reading verbs that are also nouns: `search_push` may push a search.
+/// Reading verbs that are also nouns: `search_push` may push a search, and `list_set` sets an item of a list, for one lists
+/// several things.
 #[rustfmt::skip]
 pub const READING_OR_NOUN: &[&str] = &[
-    "average", "calc", "count", "diff", "estimate", "preview", "query", "search", "show", "sum", "view",
+    "average", "calc", "count", "diff", "estimate", "list", "preview", "query", "search", "show", "sum",
+    "view",
 ];
 
 /// Interpreters and command lines that are also subjects (`git_log`, `search_python_docs`): a tool runs anything only when

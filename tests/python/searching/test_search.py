@@ -449,3 +449,118 @@ def test_other_threads_go_on_while_the_dictionary_is_read(tmp_path: Path) -> Non
     data = Path(toolhub.__file__).parent / "data" / "zh_en.txt.gz"
     command = [sys.executable, "-c", SLOW_DICTIONARY, str(tmp_path / "pipe"), str(data)]
     subprocess.run(command, check=True, timeout=50)
+
+
+EVERYDAY = (
+    "delete_orders",
+    "create_order",
+    "update_order",
+    "cancel_order",
+    "refund_order",
+    "list_orders",
+    "get_order",
+)
+
+
+def everyday(describe: dict[str, str] | None = None) -> ToolHub:
+    hub = ToolHub()
+    for name in EVERYDAY:
+        add(hub, name, (describe or {}).get(name, "Orders of a customer."))
+    return hub
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "show the deleted orders",
+        "list orders that were cancelled",
+        "read orders but do not delete anything",
+        "show the orders, don't cancel them",
+        "take a look at my orders",
+        "can you pull up the orders",
+        "open the orders",
+        "print the orders",
+        "preview the orders",
+        "verify the orders",
+        "count the orders",
+        "how many orders are there",
+        "are there any refunded orders",
+        "where are my orders",
+        "latest orders",
+        "the orders please",
+        "看看我的订单",
+        "看一下订单",
+        "有哪些订单",
+        "多少订单",
+        "检查订单",
+        "统计订单",
+        "查一下订单",
+        "我的订单在哪",
+        "给我看订单",
+        "最近的订单",
+        "有没有订单",
+        "列出订单，不要删除",
+    ],
+)
+def test_a_query_that_reads_finds_a_tool_that_reads(query: str) -> None:
+    assert first(everyday(), query) in ("list_orders", "get_order")
+    chinese = dict(
+        zip(
+            EVERYDAY,
+            ("删除订单", "创建订单", "更新订单", "取消订单", "订单退款", "列出订单", "查询订单状态"),
+            strict=True,
+        )
+    )
+    assert first(everyday(chinese), query) in ("list_orders", "get_order")
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("delete the orders", "delete_orders"),
+        ("get rid of the orders", "delete_orders"),
+        ("how do I delete orders", "delete_orders"),
+        ("show me how to cancel an order", "cancel_order"),
+        ("please refund my order", "refund_order"),
+        ("删除订单", "delete_orders"),
+        ("怎么取消订单", "cancel_order"),
+        ("把订单取消", "cancel_order"),
+    ],
+)
+def test_a_query_that_acts_finds_the_tool_that_does_it(query: str, name: str) -> None:
+    assert first(everyday(), query) == name
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("lights off", "turn_off"),
+        ("lights on", "turn_on"),
+        ("switch the lights off", "turn_off"),
+        ("unlock the door", "unlock_door"),
+        ("lock the door", "lock_door"),
+        ("merge cells", "merge_cells"),
+        ("unmerge cells", "unmerge_cells"),
+        ("close the blinds", "close_cover"),
+    ],
+)
+def test_opposites_are_told_apart(query: str, name: str) -> None:
+    hub = ToolHub()
+    add(hub, "turn_on", "Turn on a light, switch or device.")
+    add(hub, "turn_off", "Turn off a device.")
+    for verb in ("lock", "unlock"):
+        add(hub, f"{verb}_door", "A door.")
+    for verb in ("merge", "unmerge"):
+        add(hub, f"{verb}_cells", "Cells of a sheet.")
+    for verb in ("open", "close"):
+        add(hub, f"{verb}_cover", "Blinds or garage door.")
+    assert first(hub, query) == name
+
+
+def test_a_plural_prefers_tools_that_list() -> None:
+    hub = ToolHub()
+    add(hub, "list_dashboards", "List Grafana dashboards.")
+    add(hub, "get_dashboard", "Get a dashboard.")
+    add(hub, "delete_dashboard", "Delete a dashboard.")
+    assert first(hub, "show dashboards") == "list_dashboards"
+    assert first(hub, "show the dashboard") == "get_dashboard"
