@@ -106,24 +106,24 @@ pub struct ChineseWish {
 
 /// One word of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum WideRole {
     Verb { kind: VerbKind, lists: bool },
     Asking,
     Noun,
 }
 
 /// The words of the tables by their first character, the longest first.
-static WORDS: LazyLock<HashMap<char, Vec<(&'static str, Found)>, RandomState>> = LazyLock::new(|| {
-    let verb = |kind, lists| Found::Verb { kind, lists };
+static WORDS: LazyLock<HashMap<char, Vec<(&'static str, WideRole)>, RandomState>> = LazyLock::new(|| {
+    let verb = |kind, lists| WideRole::Verb { kind, lists };
     let tables = [
-        (NOUNS, Found::Noun),
+        (NOUNS, WideRole::Noun),
         (LISTING, verb(VerbKind::Read, true)),
         (READING, verb(VerbKind::Read, false)),
         (CREATING, verb(VerbKind::Create, false)),
         (CHANGING, verb(VerbKind::Change, false)),
         (DELETING, verb(VerbKind::Delete, false)),
         (ACTING_WIDE, verb(VerbKind::Act, false)),
-        (ASKING, Found::Asking),
+        (ASKING, WideRole::Asking),
     ];
     let mut words: HashMap<char, Vec<_>, _> = HashMap::default();
     for (word, found) in tables.iter().flat_map(|(words, found)| words.iter().map(|word| (*word, *found))) {
@@ -135,7 +135,7 @@ static WORDS: LazyLock<HashMap<char, Vec<(&'static str, Found)>, RandomState>> =
 });
 
 /// The longest word of the tables that the text begins with, and its length.
-fn word_at(text: &str) -> Option<(Found, usize)> {
+fn word_at(text: &str) -> Option<(WideRole, usize)> {
     let known = WORDS.get(&text.chars().next()?)?;
     known.iter().find(|(word, _)| text.starts_with(word)).map(|(word, found)| (*found, word.len()))
 }
@@ -152,9 +152,9 @@ pub fn asked_in_chinese(text: &str) -> Option<ChineseWish> {
         };
         at += len;
         match found {
-            Found::Noun => {}
-            Found::Asking => asks = true,
-            Found::Verb { kind, lists } => {
+            WideRole::Noun => {}
+            WideRole::Asking => asks = true,
+            WideRole::Verb { kind, lists } => {
                 let ends = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
                 let is_done =
                     ends(DONE_BEFORE) || DONE_BEHIND.iter().any(|word| text[at..].starts_with(word));
@@ -185,7 +185,7 @@ pub fn promised_in_chinese(name: &str) -> Option<(ChineseWish, &str)> {
             at += next.len_utf8();
             continue;
         };
-        if let Found::Verb { kind, lists } = found {
+        if let WideRole::Verb { kind, lists } = found {
             let reads = |known: (ChineseWish, &str)| known.0.kind.is_harmless();
             if promised.is_none_or(|known| kind == VerbKind::Delete && reads(known)) {
                 promised = Some((ChineseWish { kind, lists, is_open: false }, &name[at..at + len]));

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::opposites::opposites;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
-use super::verbs::{VerbKind, is_sure_verb};
+use super::verbs::{VerbKind, is_participle, is_sure_verb};
 use super::weights::{
     ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NEGATED, NUMBER, OBJECT, QUOTED,
     SAME_KIND, STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE, WORDS_OF_PAIR,
@@ -120,7 +120,8 @@ impl Query {
                 reading.ask(known, word.clause);
             }
             reading.joined(&word.text, word.kind, word.position, word.clause);
-            if !stop {
+            let reads = clauses.wishes[word.clause as usize].kind.is_some_and(VerbKind::is_harmless);
+            if !stop && word.place != Place::Negated && !(reads && is_participle(&word.text)) {
                 reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
             }
             if !word.quoted {

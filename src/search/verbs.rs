@@ -163,6 +163,13 @@ pub fn is_sure_verb(word: &str) -> bool {
     is_sure(word) || word.ends_with("ing") && other_forms_of_verb(word).any(|form| is_sure(&form))
 }
 
+/// Whether a word says what was done to a thing: "deleted", "cancelled".
+pub fn is_participle(word: &str) -> bool {
+    let Some(base) = word.strip_suffix("ed") else { return false };
+    let once = base.char_indices().next_back().map_or("", |(last, _)| &base[..last]);
+    acts(base).is_some() || acts(&word[..word.len() - 1]).is_some() || acts(once).is_some()
+}
+
 /// Whether a noun means several things.
 pub fn is_plural(word: &str) -> bool {
     word.len() > 3 && word.ends_with('s') && !["ss", "us", "is", "as"].iter().any(|end| word.ends_with(end))

@@ -559,8 +559,8 @@ def test_opposites_are_told_apart(query: str, name: str) -> None:
 
 def test_a_plural_prefers_tools_that_list() -> None:
     hub = ToolHub()
-    add(hub, "list_dashboards", "List Grafana dashboards.")
-    add(hub, "get_dashboard", "Get a dashboard.")
+    add(hub, "list_dashboards", "Dashboards of Grafana.")
+    add(hub, "get_dashboard", "A dashboard of Grafana.")
     add(hub, "delete_dashboard", "Delete a dashboard.")
     assert first(hub, "show dashboards") == "list_dashboards"
     assert first(hub, "show the dashboard") == "get_dashboard"
