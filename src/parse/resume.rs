@@ -14,6 +14,7 @@ use super::schemas::ToolSchemas;
 const MOST_DAMAGED: usize = 24;
 
 /// An element of a list of calls.
+#[derive(Clone, Copy)]
 pub(super) enum ListedCall<'a> {
     Sound(&'a str),
     Damaged(&'a str),

@@ -233,19 +233,25 @@ fn one_by_one(
     cx: &ReadContext,
 ) -> Vec<Draft> {
     let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
-    let listed = resume::listed(text, body.notation, body.shape, &*cx.tools);
-    let drafts: Vec<Draft> = listed
-        .into_iter()
-        .flat_map(|call| match call {
-            ListedCall::Sound(text) => drafts(text, MissingClosers::NONE, body, repairs, cx),
-            ListedCall::Damaged(text) => damaged(text, body, repairs, cx),
-            ListedCall::Rest(text) => match lenient::read(text, body.notation, MissingClosers::NONE) {
-                Err(why) => vec![Draft::failed("", format!("The call cannot be read: {why}."))],
-                Ok(_) => vec![Draft::failed("", NO_END)],
-            },
-        })
-        .collect();
-    if count(&drafts) > count(&found) { drafts } else { found }
+    let mut read: Vec<Draft> = Vec::new();
+    for call in resume::listed(text, body.notation, body.shape, &*cx.tools) {
+        let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
+        // What is no object is the rest of the call before it, which must not run without its arguments.
+        if !part.starts_with('{') {
+            read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
+        }
+        match call {
+            ListedCall::Sound(text) => read.extend(drafts(text, MissingClosers::NONE, body, repairs, cx)),
+            ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
+            ListedCall::Rest(text) => {
+                let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
+                let error =
+                    why.map_or_else(|| NO_END.to_owned(), |why| format!("The call cannot be read: {why}."));
+                read.push(Draft::failed("", error));
+            }
+        }
+    }
+    if count(&read) > count(&found) { read } else { found }
 }
 
 fn drafts(

@@ -97,6 +97,14 @@ def test_the_call_in_the_next_fence_is_found(damaged: str) -> None:
         assert made(text, asked) == [PING]
 
 
+@pytest.mark.parametrize(
+    "format", [format for format in LISTS if format != "llama3_json"]
+)  # which writes no list
+def test_a_call_does_not_run_without_the_arguments_behind_its_bracket(format: str) -> None:
+    text = LISTS[format] % '{"name": "list_files"}, "arguments": {"dir": "/tmp"}}'
+    assert "list_files" not in [name for name, _ in made(text, format)]
+
+
 def test_a_cut_call_behind_a_damaged_one_is_not_made() -> None:
     damaged = '{"name": "list_files", "arguments": {"all": }}'
     cut = '{"name": "delete_rows", "arguments": {"table": "users"}'
