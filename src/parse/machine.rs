@@ -55,7 +55,8 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
 async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
     for read in openings.first() {
         match read(cx, Opening { start: from, after: from }).await {
-            ReadOutcome::No => {}
+            // Only a marker begins a message.
+            ReadOutcome::No | ReadOutcome::Message(_) => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
                 cx.input.drop_to(to);
