@@ -112,8 +112,10 @@ enum WideRole {
     Noun,
 }
 
+type WideWords = HashMap<char, Vec<(&'static str, WideRole)>, RandomState>;
+
 /// The words of the tables by their first character, the longest first.
-static WORDS: LazyLock<HashMap<char, Vec<(&'static str, WideRole)>, RandomState>> = LazyLock::new(|| {
+static WORDS: LazyLock<WideWords> = LazyLock::new(|| {
     let verb = |kind, lists| WideRole::Verb { kind, lists };
     let tables = [
         (NOUNS, WideRole::Noun),

@@ -166,10 +166,10 @@ fn read_clause(words: &mut [QueryWord]) -> Wish {
     negated.into_iter().for_each(|at| words[at].place = Place::Negated);
     let last = words.iter().rposition(|word| word.kind == WordKind::Word);
     let head = asked.and_then(|asked| asked.verb);
-    for at in 0..words.len() {
-        let is_particle = ["on", "off"].contains(&words[at].text.as_str());
+    for (at, word) in words.iter_mut().enumerate() {
+        let is_particle = ["on", "off"].contains(&word.text.as_str());
         if is_particle && (last == Some(at) || head.is_some_and(|head| head + 1 == at)) {
-            words[at].place = Place::Particle;
+            word.place = Place::Particle;
         }
     }
     let Some(ClauseVerb { kind, verb, is_open }) = asked else { return Wish::default() };

@@ -122,7 +122,8 @@ mod tests {
         let only = json!({"const": {"k": 1}});
         let some = json!({"enum": ["a", {"b": [1]}]});
         let all = [Vendor::OpenAiStrict, Vendor::Gemini];
-        let cases: [(&[&Value], &str, [Option<Value>; 2]); 12] = [
+        type Case<'a> = (&'a [&'a Value], &'a str, [Option<Value>; 2]);
+        let cases: [Case<'_>; 12] = [
             (&[&any], "2.5", [None, Some(json!(2.5))]),
             (&[&any], "{\"a\": [1]}", [Some(json!({"a": [1]})), Some(json!({"a": [1]}))]),
             (&[&any], "[1]", [Some(json!([1])), Some(json!([1]))]),
