@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http, serve_stdio};
 use toolhub::hub::{Hub, HubOptions};
-use toolhub::model::{Arguments, Source, ToolOutput, ToolSpec};
+use toolhub::model::{Arguments, Effects, Evidence, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
 use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
@@ -165,6 +165,7 @@ fn sum_spec() -> ToolSpec {
         description: Arc::from("Adds two numbers."),
         parameters: Arc::new(parameters),
         annotations: json!({"readOnlyHint": true, "x-own": 1}).as_object().cloned().unwrap(),
+        effects: Effects::harmless(Evidence::Annotation("readOnlyHint: true")),
         ..ToolSpec::named("sum")
     }
 }
