@@ -212,6 +212,10 @@ fn floods_are_read_in_time_that_grows_with_their_length() {
         "[TOOL_CALLS]a{\"x\": \"",
         "<|channel|>",
         "Action: a\n",
+        "{\"a\": {\"id\": ",
+        "`<function=a>` ",
+        "word <function=a> b ",
+        "`<tool_call>{\"a",
     ] {
         let parsed = auto(&piece.repeat(million / piece.len()));
         assert!(parsed.calls.iter().all(|call| call.error.is_some()), "{piece}");

@@ -22,7 +22,9 @@ pub async fn read(
     if may_be_call(cx, opening.start).await && is_nested(cx, opening.start) {
         return match cx.extent(opening.start, Notation::Json, stop.as_slice()).await {
             ValueExtent::Closed(end) => ReadOutcome::Text(end),
-            _ => ReadOutcome::No,
+            // The inside may be rescanned, a limited number of times.
+            _ if cx.take_rescan() => ReadOutcome::No,
+            _ => ReadOutcome::Text(cx.input.end_so_far()),
         };
     }
     match value(cx, opening.start, stop, format).await {
