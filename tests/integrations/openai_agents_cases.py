@@ -85,17 +85,19 @@ async def test_an_agent_calls_the_tools_of_a_hub() -> None:
         (tools["list.items"].name, "{}"),
         ("broken", ""),
         ("price", '{"pieces": 2}'),
-        ("price", "{'item': 'pen', 'pieces': 2"),
+        ("price", "{'item': 'pen', 'pieces': 2}"),
+        ("price", '{"item": "pen", "pieces": 2'),
         ("price", "pen"),
     )
     outcome = await run(model, list(tools.values()))
     assert outcome.final_output == "done"
-    price, items, broken, refused, repaired, unread = model.outputs
+    price, items, broken, refused, repaired, cut, unread = model.outputs
     assert price == "6.0"
     assert json.loads(items) == ["pen", "paper"]
     assert "the shelf is empty" in broken
     assert "item" in refused
-    assert repaired == "3.0", "the hub reads arguments that were cut"
+    assert repaired == "3.0", "the hub reads arguments in Python notation"
+    assert cut != "3.0", "more arguments may have been meant"
     assert unread == "The arguments must be an object, but are a text."
 
 

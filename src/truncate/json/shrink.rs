@@ -242,12 +242,17 @@ impl<'t> Writer<'t> {
 
     /// The first of these children that can have their share within `room`, in the order of the text.
     fn first_within(&self, frame: &Frame, children: impl Iterator<Item = usize>, room: usize) -> Vec<usize> {
-        let (mut used, mut kept) = (0, Vec::new());
+        let (mut used, mut kept, mut lacks_link) = (0, Vec::new(), false);
         for child in children {
             let size = usize::from(!kept.is_empty()) + self.key_size(frame, child) + self.share(frame, child);
             if self.is_link(frame, child) && (size > room / 2 || self.names_whole(frame, &kept) + size > room)
             {
+                lacks_link = true;
                 continue;
+            }
+            // Where there is no room for a link, there is none for an identifier, which tells less.
+            if lacks_link && !kept.is_empty() && self.telling(frame, child) == Some(Telling::Identifier) {
+                break;
             }
             used += size;
             if used > room {
@@ -263,10 +268,7 @@ impl<'t> Writer<'t> {
     fn names_whole(&self, frame: &Frame, kept: &[usize]) -> usize {
         const LONGEST: usize = 80;
         let size = |child: &usize| wants(self.tape.node(self.value_of(frame, *child)));
-        let is_name = |child: &&usize| {
-            let value = self.value_of(frame, **child);
-            telling(self.tape.raw(**child), self.tape.raw(value), self.tape.node(value)) == Telling::Name
-        };
+        let is_name = |child: &&usize| self.telling(frame, **child) == Some(Telling::Name);
         let name = kept.iter().filter(is_name).map(size).max().unwrap_or(0).min(LONGEST);
         let level = name.max(frame.level);
         let room = |child: &usize| {
@@ -331,6 +333,12 @@ impl<'t> Writer<'t> {
     fn share(&self, frame: &Frame, child: usize) -> usize {
         let size = wants(self.tape.node(self.value_of(frame, child)));
         if self.is_link(frame, child) { size } else { size.min(frame.level) }
+    }
+
+    /// How much a member tells; `None` for an element of an array.
+    fn telling(&self, frame: &Frame, child: usize) -> Option<Telling> {
+        let is_member = frame.shape == NodeShape::Object;
+        is_member.then(|| telling(self.tape.raw(child), self.tape.raw(child + 1), self.tape.node(child + 1)))
     }
 
     /// True for a member that is a link.

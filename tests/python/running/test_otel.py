@@ -79,7 +79,7 @@ async def test_a_failure_is_an_error(traced: Traced, name: str, kind: str) -> No
     assert attributes(span)["error.type"] == kind
 
 
-async def test_a_span_carries_no_value_of_an_argument(traced: Traced) -> None:
+async def test_a_span_carries_no_value_of_an_argument_and_no_message(traced: Traced) -> None:
     @traced.hub.tool
     async def login(user: str, password: str, tries: int) -> None:
         raise ValueError(f"{user} cannot sign in with {password}")
@@ -87,8 +87,8 @@ async def test_a_span_carries_no_value_of_an_argument(traced: Traced) -> None:
     await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": 1})
     await traced.hub.execute("login", {"user": "grace hopper", "password": "hunter2", "tries": "many times"})
     exported = "".join(span.to_json() for span in traced.finished())
-    assert "cannot sign in" in exported
-    assert not any(value in exported for value in ("grace", "hunter2", "many times"))
+    assert "execute_tool login" in exported
+    assert not any(value in exported for value in ("grace", "hunter2", "many times", "cannot sign in"))
 
 
 async def test_a_cancelled_call_ends_its_span(traced: Traced) -> None:
