@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -21,6 +22,10 @@ settings.register_profile("toolhub", deadline=None, print_blob=True, derandomize
 settings.load_profile("toolhub")
 # The files of whoever runs the tests are not theirs.
 os.environ["TOOLHUB_CONFIG"] = os.environ["TOOLHUB_STORE"] = ""
+# A shell without job control starts what is in the background with these signals ignored, and programs inherit that.
+for number, handler in (("SIGINT", signal.default_int_handler), ("SIGQUIT", signal.SIG_DFL)):
+    if hasattr(signal, number) and signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, number), handler)
 
 
 @pytest.fixture
