@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Decision", "EffectState", "LedgerRow", "PendingApproval", "ResumedRun"]
 
-EffectState = Literal["started", "done", "failed", "unknown"]
-"""What is known about an effect. `unknown`: it may have happened."""
+EffectState = Literal["started", "not_sent", "done", "failed", "unknown"]
+"""What is known about an effect. `not_sent`: nothing was sent. `unknown`: it may have happened."""
 
 Decision = Literal["done", "failed", "again"]
 """What somebody who has looked says about an effect."""
@@ -37,6 +37,8 @@ class LedgerRow:
     """The digest of the canonical arguments, which are not kept themselves."""
     state: EffectState
     error: str | None
+    repeatable: bool
+    """It failed in a way that proves that nothing happened: its run makes the call again."""
     started_at: float
     """Seconds since 1970."""
     ended_at: float | None

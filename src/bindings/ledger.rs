@@ -46,8 +46,8 @@ pub fn ledger_rows<'py>(
     hub.get().check_process()?;
     let parsed = state.map(|name| {
         EffectState::parse(name).ok_or_else(|| {
-            let text = format!("state must be 'started', 'done', 'failed' or 'unknown', got {name:?}");
-            PyValueError::new_err(text)
+            let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
+            PyValueError::new_err(format!("state must be {names}, got {name:?}"))
         })
     });
     let filter =

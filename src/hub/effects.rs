@@ -6,7 +6,7 @@ use crate::kill_point::kill_point;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{
-    EffectEnd, EffectState, Ledger, NOT_SENT, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
+    EffectEnd, EffectState, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
 use crate::tool::Tool;
 use parking_lot::Mutex;
@@ -164,10 +164,10 @@ impl EndedRows {
         let EndedRows { recorder, ends } = self;
         let call = recorder.record.lock().take().map(|CallRecord { call, ticket, .. }| {
             let is_unknown = ends.iter().any(|end| end.state == EffectState::Unknown);
-            let was_sent = ends.iter().any(|end| !is_not_sent(end));
+            let may_have_acted = ends.iter().any(|end| !end.is_harmless());
             // A success is one, whatever the candidates did that it stopped. What failed without effects is made again; what
             // may have happened is asked about.
-            let kept = if has_succeeded || (was_sent && !is_unknown) { result() } else { None };
+            let kept = if has_succeeded || (may_have_acted && !is_unknown) { result() } else { None };
             if kept.is_some() {
                 ticket.consume();
             }
@@ -186,14 +186,14 @@ fn without_secrets(mut kept: Value) -> Value {
     kept
 }
 
-fn is_not_sent(end: &EffectEnd) -> bool {
-    end.state == EffectState::Failed && end.error.as_deref().is_some_and(|why| why.starts_with(NOT_SENT))
-}
-
 impl Drop for EffectRecorder {
     fn drop(&mut self) {
-        let unknown =
-            |(_, id)| EffectEnd { id, state: EffectState::Unknown, error: Some("it was given up".into()) };
+        let unknown = |(_, id)| EffectEnd {
+            id,
+            state: EffectState::Unknown,
+            error: Some("it was given up".into()),
+            repeatable: false,
+        };
         self.ledger.finish(self.take_rows().into_iter().map(unknown).collect(), None);
     }
 }

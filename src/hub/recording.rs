@@ -8,7 +8,7 @@ use crate::error::{HubError, Outcome};
 use crate::execute::{BeforeSend, Fate};
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
-use crate::store::ledger::{EffectEnd, EffectState, Ledger, NOT_SENT};
+use crate::store::ledger::{EffectEnd, EffectState, Ledger};
 use crate::store::real_place;
 use serde_json::json;
 use std::sync::Arc;
@@ -168,13 +168,15 @@ impl PlannedRun {
     }
 
     fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
-        let not_sent = |why: &str| (EffectState::Failed, Some(format!("{NOT_SENT}: {why}")));
+        let not_sent = |why: &str| (EffectState::NotSent, Some(why.to_owned()));
+        let failed = |why: &str| (EffectState::Failed, Some(why.to_owned()));
         let unknown = |why: &str| (EffectState::Unknown, Some(why.to_owned()));
-        let (state, error) = match (self.run.fate(slot), error) {
+        let nothing_happened = error.is_some_and(HubError::proves_nothing_happened);
+        let (state, text) = match (self.run.fate(slot), error) {
             (Fate::Succeeded, _) => (EffectState::Done, None),
-            (Fate::Failed, Some(error)) if error.proves_nothing_happened() => not_sent(&error.message),
-            (Fate::Failed, Some(error)) if error.outcome == Outcome::Failed => {
-                (EffectState::Failed, Some(error.message.to_string()))
+            (Fate::Failed, Some(error)) if nothing_happened && !has_answer(error) => not_sent(&error.message),
+            (Fate::Failed, Some(error)) if nothing_happened || error.outcome == Outcome::Failed => {
+                failed(&error.message)
             }
             (Fate::Failed, error) => unknown(error.map_or("it failed", |error| &error.message)),
             (Fate::NotTried | Fate::Rejected, _) => not_sent("it was not started"),
@@ -185,9 +187,14 @@ impl PlannedRun {
             (Fate::Stopped | Fate::Running, _) => unknown("it was cancelled"),
         };
         // People read the ledger; what was sent is known by its digest.
-        let error = error.map(|text| scrubbed_text(&text).into_owned());
-        EffectEnd { id, state, error }
+        let error = text.map(|text| scrubbed_text(&text).into_owned());
+        EffectEnd { id, state, error, repeatable: state == EffectState::Failed && nothing_happened }
     }
+}
+
+/// Whether a server has refused the request, which it can only have done with what was sent.
+fn has_answer(error: &HubError) -> bool {
+    error.status.is_some() || error.code.is_some()
 }
 
 impl Hub {

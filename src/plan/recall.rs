@@ -1,6 +1,7 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
 use super::state::{CallPlan, RecallState};
+use crate::canonical::digest_of;
 use crate::error::HubError;
 use crate::hub::{CallRecord, Hub, PlannedRun, held_back, not_recalled};
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
@@ -13,6 +14,8 @@ pub struct RecallRequest {
     pub run: Arc<str>,
     principal: String,
     tool: String,
+    /// The server that the call names.
+    server: Option<String>,
     definition: String,
 }
 
@@ -30,17 +33,24 @@ impl RecallRequest {
         arguments: String,
         done: impl FnOnce(Result<RunMemory, String>) + Send + 'static,
     ) -> OccurrenceTicket {
-        let ticket = self.ledger.occurrence(&self.principal, &self.run, &self.tool, &arguments);
+        let key = self.key(&arguments);
+        let ticket = self.ledger.occurrence(&self.principal, &self.run, &key);
         let wanted = RunCall {
             principal: self.principal.clone(),
             run: self.run.to_string(),
-            tool: self.tool.clone(),
-            arguments,
+            key,
             occurrence: ticket.number,
+            tool: self.tool.clone(),
             definition: self.definition.clone(),
         };
         self.ledger.recall(wanted, Box::new(done));
         ticket
+    }
+
+    /// What makes two calls of the run the same. To be replaced by the key of `CallIdentity`: the ledger only compares it.
+    fn key(&self, arguments: &str) -> String {
+        // Calls that name different servers are different calls, whatever is known of their tools.
+        digest_of(&[self.server.as_deref().unwrap_or_default(), &self.tool, arguments])
     }
 }
 
@@ -53,21 +63,13 @@ impl CallPlan {
                 ledger: hub.ledger_of(planned),
                 run,
                 principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
-                tool: self.called_tool(),
+                tool: self.request.target.name().to_string(),
+                server: self.request.options.server.as_deref().map(str::to_owned),
                 definition: known_definition(hub, planned),
             }))),
             RecallState::Over(result) => Ok(Some(RecallStep::Replay(result.clone()))),
             RecallState::Refused(error) => Err(error.clone()),
             RecallState::Record(_) => Ok(None),
-        }
-    }
-
-    /// What the call asks for: calls that name different servers are different calls, whatever is known of their tools.
-    fn called_tool(&self) -> String {
-        let name = self.request.target.name();
-        match &self.request.options.server {
-            Some(server) => format!("{server}\n{name}"),
-            None => name.to_string(),
         }
     }
 

@@ -67,11 +67,23 @@ pub const STEPS: &[&str] = &[
      CREATE INDEX approvals_digest ON approvals (digest, state);",
     // 4: the number of rows that a run has begun, which is noted beside the file too.
     "ALTER TABLE runs ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;",
+    // 5: what is repeated is a column, and a call of a run has one key.
+    "ALTER TABLE ledger ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE run_calls RENAME TO run_calls_4;
+     CREATE TABLE run_calls (
+        principal TEXT NOT NULL, run TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, tool TEXT NOT NULL,
+        definition TEXT NOT NULL, call TEXT NOT NULL, state TEXT NOT NULL, result TEXT, changed_at INTEGER NOT NULL,
+        PRIMARY KEY (principal, run, key, occurrence)
+     ) WITHOUT ROWID;
+     INSERT INTO run_calls SELECT principal, run, tool || char(10) || arguments, occurrence, tool, definition, call, state,
+        result, changed_at FROM run_calls_4;
+     DROP TABLE run_calls_4;
+     CREATE INDEX run_calls_calls ON run_calls (call);",
 ];
 
 #[cfg(test)]
 const TABLES: [&str; 9] =
-    ["lists", "uses", "results", "pins", "candidates", "ledger", "run_calls", "runs", "approvals"];
+    ["lists", "uses", "results", "pins", "candidates", "ledger", "runs", "approvals", "run_calls"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SchemaState {

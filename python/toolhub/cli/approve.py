@@ -24,7 +24,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     if command == "ledger":
         parser.add_argument("--run", dest="of_run", metavar="RUN", help="only rows of this run")
         parser.add_argument(
-            "--state", choices=("started", "done", "failed", "unknown"), help="only these rows"
+            "--state", choices=("started", "not_sent", "done", "failed", "unknown"), help="only these rows"
         )
     add_store_argument(parser)
 
@@ -66,7 +66,7 @@ def _ledger(given: "argparse.Namespace") -> int:
     def line(row: "Any") -> str:
         run = "" if row.run is None else f" run={row.run}"
         why = "" if row.error is None else f" ({row.error})"
-        return f"{row.id} {row.state:7}{run} {row.server or row.source}/{row.tool} {row.arguments[:19]}{why}"
+        return f"{row.id} {row.state:8}{run} {row.server or row.source}/{row.tool} {row.arguments[:19]}{why}"
 
     rows = _with_store(given, lambda hub: hub.ledger(given.of_run, state=given.state))
     return _put(given, rows, line)

@@ -23,7 +23,7 @@ pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
-pub use runs::{NOT_SENT, RunCall, RunClaim, RunMemory, Settlement};
+pub use runs::{RunCall, RunClaim, RunMemory, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
@@ -47,7 +47,7 @@ type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
 pub struct Ledger {
     queue: Arc<LedgerQueue>,
-    occurrences: Arc<Occurrences>,
+    occurrences: Occurrences,
     /// The runs that are noted beside the file.
     marks: Option<Arc<RunMarks>>,
     begun: AtomicUsize,
@@ -61,7 +61,7 @@ impl Ledger {
         Arc::new(Ledger {
             marks: path.as_deref().map(RunMarks::beside).map(Arc::new),
             queue: LedgerQueue::new(path),
-            occurrences: Arc::default(),
+            occurrences: Occurrences::default(),
             begun: AtomicUsize::new(0),
             process: std::process::id(),
         })
@@ -107,8 +107,8 @@ impl Ledger {
     }
 
     /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
-    pub fn occurrence(&self, principal: &str, run: &str, tool: &str, arguments: &str) -> OccurrenceTicket {
-        Occurrences::take(&self.occurrences, (principal, run), (tool, arguments))
+    pub fn occurrence(&self, principal: &str, run: &str, key: &str) -> OccurrenceTicket {
+        self.occurrences.take(principal, run, key)
     }
 
     /// What the run knows of this call.

@@ -12,20 +12,28 @@ use std::path::Path;
 pub enum EffectState {
     /// Under way, in a process that lives.
     Started,
+    /// Nothing was sent.
+    NotSent,
     Done,
-    /// The tool answered that it failed, or nothing was sent.
+    /// The tool, its server or the hub says that it failed.
     Failed,
     /// It may have happened.
     Unknown,
 }
 
 impl EffectState {
-    pub const ALL: [EffectState; 4] =
-        [EffectState::Started, EffectState::Done, EffectState::Failed, EffectState::Unknown];
+    pub const ALL: [EffectState; 5] = [
+        EffectState::Started,
+        EffectState::NotSent,
+        EffectState::Done,
+        EffectState::Failed,
+        EffectState::Unknown,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             EffectState::Started => "started",
+            EffectState::NotSent => "not_sent",
             EffectState::Done => "done",
             EffectState::Failed => "failed",
             EffectState::Unknown => "unknown",
@@ -56,8 +64,21 @@ pub struct NewEffect {
 pub struct EffectEnd {
     pub id: String,
     pub state: EffectState,
-    /// The error, or `not_sent` with its kind when nothing left the process.
+    /// Why it did not succeed, for people.
     pub error: Option<String>,
+    /// It failed in a way that proves that nothing happened.
+    pub repeatable: bool,
+}
+
+impl EffectEnd {
+    /// Whether nothing has happened, so that a run makes the call again.
+    pub fn is_harmless(&self) -> bool {
+        is_harmless(self.state, self.repeatable)
+    }
+}
+
+pub fn is_harmless(state: EffectState, repeatable: bool) -> bool {
+    state == EffectState::NotSent || (state == EffectState::Failed && repeatable)
 }
 
 /// A row as it is shown.
@@ -74,6 +95,8 @@ pub struct LedgerRow {
     pub arguments: String,
     pub state: EffectState,
     pub error: Option<String>,
+    /// It failed in a way that proves that nothing happened: its run makes the call again.
+    pub repeatable: bool,
     /// Seconds since 1970.
     pub started_at: f64,
     pub ended_at: Option<f64>,
@@ -115,8 +138,10 @@ pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite
 
 pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("UPDATE ledger SET state = ?2, error = ?3, ended_at = ?4 WHERE id = ?1")?
-        .execute(params![ended.id, ended.state.name(), ended.error, now()])
+        .prepare_cached(
+            "UPDATE ledger SET state = ?2, error = ?3, repeatable = ?4, ended_at = ?5 WHERE id = ?1",
+        )?
+        .execute(params![ended.id, ended.state.name(), ended.error, ended.repeatable, now()])
         .map(drop)
 }
 
@@ -150,7 +175,7 @@ pub fn list(connection: &Connection, filter: &LedgerFilter) -> rusqlite::Result<
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let sql = format!(
         "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
-                l.started_at, l.ended_at, c.result
+                l.started_at, l.ended_at, c.result, l.repeatable
          FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
          WHERE {conditions} ORDER BY l.started_at DESC, l.id DESC LIMIT {limit}"
     );
@@ -179,6 +204,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
         // A word that this version does not know says nothing about the effect.
         state: EffectState::parse(&state).unwrap_or(EffectState::Unknown),
         error: row.get(10)?,
+        repeatable: row.get(14)?,
         started_at: seconds(row.get(11)?),
         ended_at: row.get::<_, Option<i64>>(12)?.map(seconds),
         result: result.and_then(|text| serde_json::from_str(&text).ok()),
@@ -189,8 +215,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
 pub fn prune(connection: &Connection, most: usize) -> rusqlite::Result<()> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     connection.execute(
-        "DELETE FROM ledger WHERE state IN ('done', 'failed') AND started_at <= coalesce(
-            (SELECT started_at FROM ledger WHERE state IN ('done', 'failed') ORDER BY started_at DESC LIMIT 1 OFFSET ?1), -1)
+        "DELETE FROM ledger WHERE state IN ('done', 'failed', 'not_sent') AND started_at <= coalesce(
+            (SELECT started_at FROM ledger WHERE state IN ('done', 'failed', 'not_sent') ORDER BY started_at DESC LIMIT 1 OFFSET ?1), -1)
             AND call NOT IN (SELECT call FROM run_calls WHERE changed_at > ?2)",
         params![most, now() - RUN_KEPT],
     )?;

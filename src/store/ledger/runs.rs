@@ -1,5 +1,5 @@
-//! Runs: a sequence of calls that can be started again. A call of a run is known by its tool, its arguments and how often the
-//! same call came before; what it gave is kept, and given again.
+//! Runs: a sequence of calls that can be started again. A call of a run is known by its key and by how often the same key came
+//! before; what it gave is kept, and given again.
 
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
@@ -14,10 +14,12 @@ use std::path::Path;
 pub struct RunCall {
     pub principal: String,
     pub run: String,
-    pub tool: String,
-    /// The digest of the arguments.
-    pub arguments: String,
+    /// What makes two calls the same.
+    pub key: String,
+    /// How many calls with this key came before it.
     pub occurrence: u32,
+    /// The tool's name, for people.
+    pub tool: String,
     /// The hash of the definitions that it would run with; empty if it is not known.
     pub definition: String,
 }
@@ -55,9 +57,6 @@ pub struct RunPlace<'a> {
     pub path: Option<&'a Path>,
     pub marks: Option<&'a RunMarks>,
 }
-
-/// The start of the error of a row of which nothing left the process.
-pub const NOT_SENT: &str = "not_sent";
 
 pub fn claim(
     connection: &Connection,
@@ -118,26 +117,26 @@ pub fn recall(
         RunClaim::Taken => return Ok(RunMemory::Taken),
         RunClaim::Lost(noted) => return Ok(RunMemory::Lost(noted)),
     }
-    let key = params![wanted.principal, wanted.run, wanted.tool, wanted.arguments, wanted.occurrence];
+    let key = params![wanted.principal, wanted.run, wanted.key, wanted.occurrence];
     let known: Option<(String, String, Option<String>)> = connection
         .prepare_cached(
             "SELECT call, definition, result FROM run_calls
-             WHERE principal = ?1 AND run = ?2 AND tool = ?3 AND arguments = ?4 AND occurrence = ?5",
+             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
         )?
         .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     let Some((call, definition, result)) = known else {
         connection
             .prepare_cached(
-                "INSERT INTO run_calls (principal, run, tool, arguments, occurrence, definition, call, state, changed_at)
+                "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, changed_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started', ?8)",
             )?
             .execute(params![
                 wanted.principal,
                 wanted.run,
-                wanted.tool,
-                wanted.arguments,
+                wanted.key,
                 wanted.occurrence,
+                wanted.tool,
                 wanted.definition,
                 call,
                 now()
@@ -145,11 +144,7 @@ pub fn recall(
         return Ok(RunMemory::New(call.to_owned()));
     };
     let attempts = attempts(connection, &call)?;
-    let open = attempts.iter().find(|(_, state, error)| {
-        let is_settled =
-            *state == EffectState::Failed && error.as_deref().is_some_and(|why| why.starts_with(NOT_SENT));
-        !is_settled
-    });
+    let open = attempts.iter().find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
     // A definition that was not known then, or is not known now, says nothing about a change.
     let are_known = !definition.is_empty() && !wanted.definition.is_empty();
     let is_changed = are_known && definition != wanted.definition;
@@ -171,11 +166,12 @@ fn mark_changed(connection: &Connection, call: &str) -> rusqlite::Result<()> {
     connection.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [call]).map(drop)
 }
 
-type KnownAttempt = (String, EffectState, Option<String>);
+/// The id of its row, its state, and whether it is repeatable.
+type KnownAttempt = (String, EffectState, bool);
 
 fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
     connection
-        .prepare_cached("SELECT id, state, error FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
+        .prepare_cached("SELECT id, state, repeatable FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
         .query_map([call], |row| {
             let state: String = row.get(1)?;
             Ok((row.get(0)?, EffectState::parse(&state).unwrap_or(EffectState::Unknown), row.get(2)?))
@@ -235,18 +231,21 @@ pub fn settle(
     if !is_open || principal.is_some_and(|principal| principal != owner) {
         return Ok(false);
     }
-    let (state, error, result) = match decision {
+    let (state, error, kept) = match decision {
         Settlement::Done => (EffectState::Done, None, Some(json!({"success": true, "result": value}))),
         Settlement::Failed => {
             let error = "It was settled as failed.";
             (EffectState::Failed, Some(error.to_owned()), Some(json!({"success": false, "error": error})))
         }
-        Settlement::Again => (EffectState::Failed, Some(format!("{NOT_SENT}: it shall run again")), None),
+        Settlement::Again => {
+            (EffectState::Failed, Some("It was settled: the run makes the call again.".to_owned()), None)
+        }
     };
-    rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error })?;
+    let repeatable = decision == Settlement::Again;
+    rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
     if is_over {
         // Another candidate has answered the call.
         return Ok(true);
     }
-    keep(connection, &call, result.map(|result| result.to_string()).as_deref()).map(|()| true)
+    keep(connection, &call, kept.map(|result| result.to_string()).as_deref()).map(|()| true)
 }
