@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from toolhub import ToolHub
+from toolhub.ledger import LedgerRow
 
-SERVER = '''
+SERVER = """
 import json, sys
 ANSWERS = {
     "text": {"result": {"content": [{"type": "text", "text": "not_sent: no funds"}], "isError": True}},
@@ -33,10 +34,12 @@ for line in sys.stdin:
         answer(message["id"], **ANSWERS[sys.argv[1]])
     else:
         answer(message["id"], error={"code": -32601, "message": "no"})
-'''
+"""
 
 
-@pytest.mark.parametrize("text", ["declined", "not_sent to the second bank", "not_sent: no funds", "not_sent"])
+@pytest.mark.parametrize(
+    "text", ["declined", "not_sent to the second bank", "not_sent: no funds", "not_sent"]
+)
 def test_the_text_of_a_tool_does_not_repeat_its_effect(tmp_path: Path, text: str) -> None:
     paid: list[int] = []
 
@@ -48,30 +51,32 @@ def test_the_text_of_a_tool_does_not_repeat_its_effect(tmp_path: Path, text: str
         with ToolHub(store=tmp_path / "store.db") as hub:
             hub.register(pay, effects=True)
             assert not hub.call("pay", {"amount": 5}, run="monday").success
+            assert paid == [5]
             assert [(row.state, row.repeatable) for row in hub.ledger("monday")] == [("failed", False)]
-    assert paid == [5]
 
 
-def paid_by_server(tmp_path: Path, answer: str, lives: int) -> list[tuple[str, bool]]:
-    """The rows of a run that was started `lives` times."""
+def paid_by_server(tmp_path: Path, answer: str, lives: int, effects: int) -> list[LedgerRow]:
+    """The rows of a run that was started `lives` times, and in which the server was called `effects` times."""
     script, log = tmp_path / "bank.py", tmp_path / "log"
     script.write_text(SERVER)
     server = {"command": sys.executable, "args": [str(script), answer, str(log)]}
-    rows: list[tuple[str, bool]] = []
+    rows: list[LedgerRow] = []
     for _ in range(lives):
         with ToolHub({"mcpServers": {"bank": server}}, store=tmp_path / "store.db") as hub:
             assert not hub.call("pay", {"amount": 5}, run="monday").success
-            rows = [(row.state, row.repeatable) for row in hub.ledger("monday")]
-    assert log.read_text().count("paid") == len(rows)
+            rows = hub.ledger("monday")
+    assert log.read_text().count("paid") == len(rows) == effects
     return rows
 
 
 def test_the_text_of_a_server_does_not_repeat_its_effect(tmp_path: Path) -> None:
-    assert paid_by_server(tmp_path, "text", 3) == [("failed", False)]
+    (row,) = paid_by_server(tmp_path, "text", 3, effects=1)
+    assert (row.state, row.repeatable) == ("failed", False)
 
 
 def test_a_refusal_proves_that_nothing_happened_although_it_was_sent(tmp_path: Path) -> None:
-    assert paid_by_server(tmp_path, "refused", 2) == [("failed", True)] * 2
+    for row in paid_by_server(tmp_path, "refused", 2, effects=2):
+        assert (row.state, row.repeatable) == ("failed", True)
 
 
 def test_what_was_not_sent_is_made_again(tmp_path: Path) -> None:
