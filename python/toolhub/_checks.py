@@ -98,14 +98,30 @@ def check_text(what: str, value: Any) -> None:
 
 
 def check_path(what: str, value: Any, hint: str = "") -> None:
-    """Raise unless `value` is a path.
+    """Raise unless `value` is a path. An empty one would be the working directory.
 
     >>> check_path("folder", None)
     Traceback (most recent call last):
     TypeError: folder must be a path, got NoneType
+    >>> check_path("folder", "")
+    Traceback (most recent call last):
+    ValueError: folder must be a path, got an empty text; '.' is the working directory
     """
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{what} must be a path, got {type(value).__name__}{hint if callable(value) else ''}")
+    if not os.fspath(cast("str | os.PathLike[str]", value)):
+        raise ValueError(f"{what} must be a path, got an empty text; '.' is the working directory")
+
+
+def check_switch(what: str, value: Any) -> None:
+    """Raise unless `value` is True or False: what permits something must not be truthy by accident.
+
+    >>> check_switch("allow_scripts", "false")
+    Traceback (most recent call last):
+    TypeError: allow_scripts must be True or False, got str
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} must be True or False, got {type(value).__name__}")
 
 
 def check_callable(what: str, value: Any) -> None:

@@ -150,8 +150,11 @@ def open_hub(
         loads += [(hub.load_mcp, path) for path in (config_files(given) if files is None else files)]
         for load, path in loads:
             # What modules print when they are imported is no result.
-            with redirect_stdout(sys.stderr):
-                report: LoadReport = load(path)
+            try:
+                with redirect_stdout(sys.stderr):
+                    report: LoadReport = load(path)
+            except ValueError as error:
+                raise Failure(error, USAGE) from None
             take_report(problems, path, report.loaded, report.errors, report.warnings)
         yield hub, problems
 

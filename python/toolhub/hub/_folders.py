@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
-from .._checks import check_path
+from .._checks import check_path, check_switch
 from ..servers import LoadReport
 from ._registration import Registration
 from ._state import HubState
@@ -29,6 +29,7 @@ class FolderLoader:
         """Load one folder; see `ToolHub.load_tools` and `ToolHub.load_skills`."""
         self._state.require_open()
         check_path(f"the folder of {source}", path, "; register functions with hub.register")
+        check_switch("watch", watch)
         from pathlib import Path
 
         from ..loading.folders import Folders, reloading

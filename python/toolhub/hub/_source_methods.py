@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _background
+from .._checks import check_switch
 from .._user_functions import in_thread
 from ..servers import LoadReport
 from ._folders import FolderLoader
@@ -51,6 +52,8 @@ class SourceMethods:
         in it; with `{"file": path}` it returns one of the files. Nothing is run unless you pass `allow_scripts`: then the
         tool `run_skill_script` can run the scripts of these skills. The latest call for a folder decides.
         """
+        for what, given in (("python", python), ("allow_scripts", allow_scripts)):
+            check_switch(what, given)
         report = self._folders.load("skills", folder, watch, python)
         self._skills.permit_scripts(folder, allow_scripts)
         return report

@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from .._checks import check_switch
+
 
 class NetworkBlockedError(OSError):
     """A connection was refused because the network is blocked."""
@@ -37,6 +39,7 @@ def block_network(*, allow_loopback: bool = False) -> Generator[None]:
     toolhub.testing.network.NetworkBlockedError: The network is blocked: a connection to 192.0.2.1:80 was refused.
     """
     global _hook_is_there
+    check_switch("allow_loopback", allow_loopback)
     if not _hook_is_there:
         _hook_is_there = True
         sys.addaudithook(_audit)
