@@ -21,7 +21,7 @@
 //! |---|---|---|
 //! | L0 words | [`aside`], [`canonical`], [`error`], [`invisible`], [`kind`], [`model`], [`net`], [`pattern`], [`secret`], [`sse`], [`stack`], [`sync`], [`text`] | nothing of ours; [`kind`] uses [`text`], [`secret`] uses [`text`] and [`invisible`] |
 //! | L1 contracts | [`tool`], [`limit`], [`workers`] | L0 |
-//! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`], [`offers`] | L0, L1, and what the table in `tests/architecture.rs` says |
+//! | L2 stages | [`schema`], [`stats`], [`store`], [`registry`], [`identity`], [`tape`], [`parse`], [`route`], [`search`], [`select`], [`truncate`], [`merge`], [`synthesize`], [`prompt`], [`offers`] | L0, L1, and what the table in `tests/architecture.rs` says |
 //! | L3 | [`execute`] | the contract, limits, statistics, candidates |
 //! | L4 | [`hub`], [`plan`] | everything above |
 //! | L5 the edge | [`sources`], [`llm`] | the contract, L0; [`sources`] also uses [`schema`] |
@@ -49,7 +49,8 @@
 //! | [`tool`] | the contract of a tool |
 //! | [`stats`], [`store`] | what has worked; what is kept across restarts |
 //! | [`merge`], [`synthesize`], [`truncate`] | several answers to one; long text to short |
-//! | [`canonical`], [`tape`] | equal values in one form; calls that are recorded and replayed |
+//! | [`canonical`], [`identity`] | equal values in one form; what makes two calls the same |
+//! | [`tape`] | calls that are recorded and replayed |
 //! | [`inspector`] | recorded calls as a page with a timeline |
 //! | [`search`], [`prompt`], [`llm`] | tools that fit a query; tools as a model reads them; a chat client |
 //! | [`model`], [`error`], [`pattern`] | plain data; kinds of errors; patterns of tool names |
@@ -80,6 +81,7 @@ pub mod limit;
 pub mod tool;
 pub mod workers;
 
+pub mod identity;
 pub mod inspector;
 pub mod merge;
 pub mod offers;

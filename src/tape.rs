@@ -25,7 +25,6 @@
 mod chance;
 mod clock;
 mod deck;
-mod difference;
 mod hub_numbers;
 mod hub_tape;
 mod lanes;
@@ -38,7 +37,6 @@ mod sharing;
 
 pub use clock::{read_timestamp, timestamp};
 pub use deck::{Deck, Tape, TapeStart};
-pub use difference::{first_difference, first_difference_in};
 pub use hub_numbers::number_hub;
 pub use hub_tape::{HubTape, SharedCall};
 pub use line::{CallOnTape, LineKind, OuterCall, TapedAnswer, VERSION};

@@ -53,6 +53,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tape", &["canonical", "model", "error", "secret"]),
     ("inspector", &["canonical", "error", "model", "sync", "tape", "tool", "wording"]),
     ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
+    ("identity", &["canonical", "model", "registry"]),
     ("parse", &["model", "error"]),
     ("route", &["model", "error", "text"]),
     ("search", &["model", "error", "registry", "text"]),

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from . import _user_functions
@@ -33,6 +33,10 @@ class Approval:
     """The MCP servers that may be called."""
     description: str
     """What the tool says of itself; empty when it is not listed yet."""
+    meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What is passed on to the server beside the arguments."""
+    programs: tuple[str, ...] = ()
+    """The program or the address of each server that may be called: `bank: python bank.py`."""
 
 
 Approver = Callable[[Approval], Any] | Literal["ask"]

@@ -200,5 +200,5 @@ pub fn scrub<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 #[pyfunction]
 pub fn first_difference(recorded: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let read = |value: &Bound<'_, PyAny>| json::from_python(value).map_err(PyValueError::new_err);
-    Ok(tape::first_difference(&read(recorded)?, &read(given)?))
+    Ok(crate::canonical::first_difference(&read(recorded)?, &read(given)?))
 }

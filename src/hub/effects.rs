@@ -2,6 +2,7 @@
 
 use super::replay_memory::TapeSlot;
 use crate::error::{ErrorKind, HubError, clip};
+use crate::identity::{ToolDefinition, definition_change};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
@@ -43,8 +44,8 @@ impl LedgerMode {
     }
 }
 
-/// A tool and the hash of its definition.
-type HashedDefinition = (Weak<dyn Tool>, Arc<str>);
+/// A tool and its definition.
+type KnownDefinition = (Weak<dyn Tool>, Arc<ToolDefinition>);
 
 /// The ledger of a hub, made when it is first needed.
 #[derive(Default)]
@@ -52,12 +53,12 @@ pub struct HubLedger {
     pub(super) ledger: OnceLock<Arc<Ledger>>,
     /// The file of the store, whether it can be used or not.
     pub(super) path: OnceLock<PathBuf>,
-    /// The hash of a definition, by the address of its tool.
-    pub(super) definitions: Mutex<HashMap<usize, HashedDefinition>>,
+    /// Definitions, by the address of the tool.
+    pub(super) definitions: Mutex<HashMap<usize, KnownDefinition>>,
     pub(super) taped: TapeSlot,
 }
 
-/// The most definitions whose hash is remembered.
+/// The most definitions that are remembered.
 pub(super) const MOST_DEFINITIONS: usize = 10_000;
 
 /// A call of a run, while it is made.
@@ -218,10 +219,16 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
             "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
              then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
         )),
-        RunMemory::Changed(row) => paused(format!(
-            "Tool '{tool}' was not called: in run '{run}' it was called with another definition of the tool (row {row}). Use \
-             another run, or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
-        )),
+        RunMemory::Changed { row, before, now } => {
+            let change = definition_change(before, now);
+            let settle = row.as_ref().map_or_else(String::new, |row| {
+                format!(", or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'")
+            });
+            paused(format!(
+                "Tool '{tool}' was not called: in run '{run}' it was called with another definition of the tool ({change}). \
+                 Use another run{settle}."
+            ))
+        }
         RunMemory::Taken => {
             let text = format!("Tool '{tool}' was not called: {}", run_is_taken(&run));
             Some(HubError::new(ErrorKind::NotAllowed, text))

@@ -3,14 +3,13 @@
 use super::Hub;
 use super::effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded};
 use super::planned::PlannedRun;
-use crate::canonical::{digest_of, json_digest};
 use crate::error::{HubError, Outcome};
 use crate::execute::{BeforeSend, Fate};
+use crate::identity::{Definition, ToolDefinition};
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{EffectEnd, EffectState, Ledger};
 use crate::store::real_place;
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -79,52 +78,26 @@ impl Hub {
         planned.recorder = Some(self.new_recorder(self.ledger_of(planned), principal, Some(record)));
     }
 
-    /// The hash of what a model and a caller see of a tool.
-    pub fn definition_hash(&self, candidate: &Candidate) -> Arc<str> {
+    /// What these candidates are.
+    pub fn definition(&self, candidates: &[Arc<Candidate>]) -> Definition {
+        Definition::new(candidates.iter().map(|one| self.tool_definition(one)).collect())
+    }
+
+    /// What a candidate is. It is made once for each tool.
+    pub fn tool_definition(&self, candidate: &Candidate) -> Arc<ToolDefinition> {
         let key = Arc::as_ptr(&candidate.tool).cast::<()>() as usize;
         let mut known = self.recording.definitions.lock();
-        if let Some((tool, hash)) = known.get(&key)
+        if let Some((tool, definition)) = known.get(&key)
             && tool.upgrade().is_some_and(|tool| Arc::ptr_eq(&tool, &candidate.tool))
         {
-            return hash.clone();
+            return definition.clone();
         }
         if known.len() >= MOST_DEFINITIONS {
             known.clear();
         }
-        let spec = candidate.spec();
-        let definition = json!({
-            "name": &*spec.name,
-            "description": &*spec.description,
-            "parameters": &*spec.parameters,
-            "annotations": &spec.annotations,
-            "version": spec.version.as_deref(),
-            "source": candidate.source.name(),
-            "server": candidate.server.as_deref(),
-            "extras": candidate.tool.definition_extras(),
-        });
-        let hash: Arc<str> = Arc::from(json_digest(&definition));
-        known.insert(key, (Arc::downgrade(&candidate.tool), hash.clone()));
-        hash
-    }
-
-    /// The hash of who runs these candidates, whatever their order.
-    pub fn providers_hash(&self, candidates: &[Arc<Candidate>]) -> String {
-        let mut hashes: Vec<String> =
-            candidates.iter().map(|one| json_digest(&one.tool.provider())).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        digest_of(&hashes.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-
-    /// The hash of several definitions, whatever their order.
-    pub fn definitions_hash(&self, candidates: &[Arc<Candidate>]) -> String {
-        let mut hashes: Vec<Arc<str>> = candidates.iter().map(|one| self.definition_hash(one)).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        match hashes.as_slice() {
-            [only] => only.to_string(),
-            many => digest_of(&many.iter().map(|hash| &**hash).collect::<Vec<_>>()),
-        }
+        let definition = Arc::new(ToolDefinition::of(candidate));
+        known.insert(key, (Arc::downgrade(&candidate.tool), definition.clone()));
+        definition
     }
 }
 
@@ -138,11 +111,11 @@ impl Hub {
     ) -> Option<BeforeSend> {
         let recorder = plan.recorder.clone().filter(|_| plan.needs_row(slot))?;
         let candidate = plan.candidates[slot].clone();
-        let (definition, arguments) = (self.definition_hash(&candidate), arguments.clone());
+        let (definition, arguments) = (self.tool_definition(&candidate), arguments.clone());
         Some(Arc::new(move || {
             let (written, is_written) = oneshot::channel();
             let notify = Box::new(move |result| drop(written.send(result)));
-            recorder.write((slot, &candidate), &definition, arguments.to_string(), notify);
+            recorder.write((slot, &candidate), &definition.digest, arguments.to_string(), notify);
             let name = candidate.spec().name.clone();
             Box::pin(
                 async move { is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, "it is closed"))) },

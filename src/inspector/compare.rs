@@ -4,8 +4,7 @@
 //! candidate, whose arguments differ.
 
 use super::events::{LineView, RunFile};
-use crate::canonical::digest;
-use crate::tape::first_difference_in;
+use crate::canonical::{digest, first_difference_in};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -3,12 +3,12 @@
 use super::{
     ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
     ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, closed,
-    is_unchanged, not_approved, question, synthesis_prompt,
+    not_approved, question, synthesis_prompt,
 };
 use crate::aside;
-use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
+use crate::identity::is_same_tool;
 use crate::kind::ToolKind;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput};
 use crate::registry::Candidate;
@@ -156,8 +156,7 @@ async fn prepare(
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
             PlanStep::Recall(request) => {
                 let (answer, answered) = oneshot::channel();
-                let ticket =
-                    request.ask(arguments_digest(args.as_value()), move |memory| drop(answer.send(memory)));
+                let ticket = request.ask(move |memory| drop(answer.send(memory)));
                 let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
                 plan.recalled(memory, ticket);
             }
@@ -258,7 +257,7 @@ async fn answered(
 /// What each candidate of a run gets; one that was not asked about must not start.
 fn for_run(approved: &Approved, planned: &PlannedRun) -> Vec<Result<Arc<Arguments>, HubError>> {
     let of = |now: &Arc<Candidate>| {
-        let asked = approved.iter().find(|(asked, _)| is_unchanged(asked, now));
+        let asked = approved.iter().find(|(asked, _)| is_same_tool(asked, now));
         asked.map_or_else(|| Err(changed_meanwhile(&planned.what)), |(_, answer)| answer.clone())
     };
     planned.candidates.iter().map(of).collect()

@@ -1,10 +1,11 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
-use super::request::CallTarget;
+use super::permissions::Permissions;
 use super::servers::ServerSet;
 use super::state::CallPlan;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
+use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +41,12 @@ impl CallPlan {
             CallTarget::Name(name) | CallTarget::Routed { name, .. } => Some(name.clone()),
         };
         Some(LookUpRequest { name, options: self.options.clone(), patience: self.patience(hub, now) })
+    }
+
+    /// Whether what the call does has to be bound to a definition, which a server has not given before it has listed its tools.
+    pub(super) fn must_be_defined(&self) -> bool {
+        let permissions = self.request.permissions.as_ref();
+        self.options.run.is_some() || permissions.is_some_and(Permissions::needs_approval)
     }
 
     fn patience(&self, hub: &Hub, now: Instant) -> Duration {

@@ -20,6 +20,7 @@
 //! | [`permissions`] | what an agent may call, and the question that asks for an approval |
 //! | [`state`] | a call under way: what is known and decided so far |
 //! | [`permit`] | which providers of a tool may be called |
+//! | [`question`] | what binds an approval in the store, and what a person reads |
 //! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
 //! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
@@ -30,6 +31,7 @@ mod drive;
 mod lookup;
 mod permissions;
 mod permit;
+mod question;
 mod recall;
 mod request;
 mod result_cache;
@@ -38,11 +40,12 @@ mod share;
 mod state;
 mod synthesis;
 
+pub use crate::identity::CallTarget;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
-pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, is_unchanged, not_approved};
+pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, not_approved};
 pub use recall::RecallRequest;
-pub use request::{CallRequest, CallTarget, SharingRequest, TimeAllowed};
+pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
@@ -112,6 +115,12 @@ impl CallPlan {
                 _ => return Err(self.missed(hub, miss)),
             },
         };
+        if self.must_be_defined()
+            && !planned.candidates.iter().all(|one| one.tool.is_defined())
+            && let Some(look_up) = self.look_up(hub, servers, now)
+        {
+            return Ok(PlanStep::LookUp(look_up));
+        }
         self.keep_tape(&planned)?;
         match self.recall(hub, &planned)? {
             Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
@@ -123,7 +132,7 @@ impl CallPlan {
             return Ok(PlanStep::Approve(approval));
         }
         let tape = planned.tape.as_ref().map(|one| &one.tape);
-        if let Some(shareable) = self.shareable(hub, tape) {
+        if let Some(shareable) = self.shareable(hub, &planned.candidates, tape) {
             return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.

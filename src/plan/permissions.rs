@@ -2,7 +2,6 @@
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::pattern::PatternList;
-use crate::registry::Candidate;
 use crate::select::Candidates;
 use std::sync::Arc;
 
@@ -36,22 +35,6 @@ pub struct ApprovalRequest {
     /// The candidates, in the order in which they would be tried. Each checks and coerces the arguments for itself; every
     /// form that comes of it is a question of its own, and a candidate runs with exactly what was shown.
     pub candidates: Candidates,
-}
-
-/// Whether an approval for one candidate holds for another: it is the same tool, not replaced in between.
-pub fn is_unchanged(asked: &Candidate, now: &Candidate) -> bool {
-    // A server's tool is a new object each time it is published; what it says of itself is what was approved.
-    let is_relisted = || {
-        let (one, other) = (asked.spec(), now.spec());
-        asked.tool.identity().is_none()
-            && now.tool.identity().is_none()
-            && one.name == other.name
-            && one.description == other.description
-            && one.parameters == other.parameters
-            && one.annotations == other.annotations
-    };
-    let is_beside = asked.source == now.source && asked.server == now.server;
-    is_beside && (Arc::ptr_eq(&asked.tool, &now.tool) || is_relisted())
 }
 
 /// The error of a candidate that nobody was asked about: it was registered or replaced in the meantime.

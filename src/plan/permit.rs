@@ -1,10 +1,10 @@
 //! Which providers of a tool a call may use, and which calls need an approval.
 
 use super::permissions::{ApprovalRequest, not_approved};
-use super::request::CallTarget;
 use super::state::{CallPlan, RouteState};
 use crate::error::HubError;
 use crate::hub::Hub;
+use crate::identity::CallTarget;
 use crate::model::{CallOptions, Source};
 use crate::route::RouteRule;
 use crate::select::Candidates;

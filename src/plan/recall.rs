@@ -1,9 +1,9 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
 use super::state::{CallPlan, RecallState};
-use crate::canonical::digest_of;
-use crate::error::HubError;
+use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{CallRecord, Hub, PlannedRun, held_back, not_recalled};
+use crate::identity::CallIdentity;
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
 use std::sync::Arc;
@@ -14,9 +14,7 @@ pub struct RecallRequest {
     pub run: Arc<str>,
     principal: String,
     tool: String,
-    /// The server that the call names.
-    server: Option<String>,
-    definition: String,
+    identity: CallIdentity,
 }
 
 /// What a call of a run does before it is made.
@@ -27,30 +25,20 @@ pub(super) enum RecallStep {
 }
 
 impl RecallRequest {
-    /// Asks; `done` is called on another thread. `arguments` is the digest of those of the call.
-    pub fn ask(
-        &self,
-        arguments: String,
-        done: impl FnOnce(Result<RunMemory, String>) + Send + 'static,
-    ) -> OccurrenceTicket {
-        let key = self.key(&arguments);
-        let ticket = self.ledger.occurrence(&self.principal, &self.run, &key);
+    /// Asks; `done` is called on another thread.
+    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, String>) + Send + 'static) -> OccurrenceTicket {
+        let key = self.identity.key.digest();
+        let ticket = self.ledger.occurrence(&self.principal, &self.run, key);
         let wanted = RunCall {
             principal: self.principal.clone(),
             run: self.run.to_string(),
-            key,
+            key: key.to_string(),
             occurrence: ticket.number,
             tool: self.tool.clone(),
-            definition: self.definition.clone(),
+            definition: self.identity.definition.text(),
         };
         self.ledger.recall(wanted, Box::new(done));
         ticket
-    }
-
-    /// What makes two calls of the run the same. To be replaced by the key of `CallIdentity`: the ledger only compares it.
-    fn key(&self, arguments: &str) -> String {
-        // Calls that name different servers are different calls, whatever is known of their tools.
-        digest_of(&[self.server.as_deref().unwrap_or_default(), &self.tool, arguments])
     }
 }
 
@@ -59,14 +47,21 @@ impl CallPlan {
     pub(super) fn recall(&self, hub: &Hub, planned: &PlannedRun) -> Result<Option<RecallStep>, HubError> {
         let Some(run) = self.options.run.clone() else { return Ok(None) };
         match &self.recall {
-            RecallState::Open => Ok(Some(RecallStep::Ask(RecallRequest {
-                ledger: hub.ledger_of(planned),
-                run,
-                principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
-                tool: self.request.target.name().to_string(),
-                server: self.request.options.server.as_deref().map(str::to_owned),
-                definition: known_definition(hub, planned),
-            }))),
+            RecallState::Open => {
+                let tool = self.request.target.name();
+                let identity = match self.identity(hub, &planned.candidates) {
+                    Some(Ok(identity)) => identity,
+                    Some(Err(reason)) => return Err(not_json(tool, &run, &reason)),
+                    None => return Err(not_json(tool, &run, "they were not given")),
+                };
+                Ok(Some(RecallStep::Ask(RecallRequest {
+                    ledger: hub.ledger_of(planned),
+                    run,
+                    principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
+                    tool: tool.to_string(),
+                    identity,
+                })))
+            }
             RecallState::Over(result) => Ok(Some(RecallStep::Replay(result.clone()))),
             RecallState::Refused(error) => Err(error.clone()),
             RecallState::Record(_) => Ok(None),
@@ -98,10 +93,12 @@ impl CallPlan {
     }
 }
 
-/// The hash of the definitions of a call; empty if a server has not listed one of its tools.
-fn known_definition(hub: &Hub, planned: &PlannedRun) -> String {
-    match planned.candidates.iter().all(|one| one.tool.is_defined()) {
-        true => hub.definitions_hash(&planned.candidates),
-        false => String::new(),
-    }
+/// The error of a call that a run could not recognise later.
+fn not_json(tool: &str, run: &str, reason: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {reason}.",
+        clip(tool),
+        clip(run)
+    );
+    HubError::new(ErrorKind::InvalidArguments, text)
 }

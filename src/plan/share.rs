@@ -6,10 +6,12 @@
 //! In a replay the tape says what a call shares, because answers come at another time than when they were recorded. What its
 //! calls came to is kept for that until the next real call, or another replay.
 
-use super::request::{CallTarget, TimeAllowed};
+use super::request::TimeAllowed;
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
+use crate::canonical::canonical;
 use crate::hub::Hub;
+use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use crate::registry::Candidate;
 use crate::tape::{HubTape, SharedCall, Sharing};
@@ -18,15 +20,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What makes two calls the same call. How long they may take is not part of it.
+/// Which calls share a result: those that are the same call, and whose result is made in the same way. How long they may take
+/// is not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShareKey {
-    what: Arc<str>,
-    by_capability: bool,
-    /// When the candidates last changed: a tool that was replaced must not answer from the cache.
+    /// The digest of key and definition.
+    identity: Arc<str>,
+    /// When the candidates last changed: a function that was replaced by another one of the same definition must not answer
+    /// from the cache.
     candidates: u64,
-    arguments: Arc<str>,
-    meta: Option<Arc<str>>,
+    /// Strategy, preference, permissions and the like.
     options: CallOptions,
     validate: bool,
     coerce: bool,
@@ -57,18 +60,23 @@ pub struct Shareable {
 
 impl CallPlan {
     /// How this call may be shared; `None` if it was not requested, or a candidate may have effects.
-    pub(super) fn shareable(&self, hub: &Hub, tape: Option<&HubTape>) -> Option<Shareable> {
+    pub(super) fn shareable(
+        &self,
+        hub: &Hub,
+        planned: &[Arc<Candidate>],
+        tape: Option<&HubTape>,
+    ) -> Option<Shareable> {
         let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
         let what = self.request.target.name().clone();
         let by_capability = matches!(self.request.target, CallTarget::Capability(_));
         let (candidates, time) = harmless_candidates(hub, &what, by_capability, &self.options)?;
-        let taped = tape.map(|tape| tape.sharing(&what, &sharing.arguments));
+        // Arguments that are not JSON cannot be compared.
+        let identity = self.identity(hub, planned)?.ok()?;
+        let arguments = identity.key.parts().get("arguments").map(canonical).unwrap_or_default();
+        let taped = tape.map(|tape| tape.sharing(&what, &arguments));
         let key = ShareKey {
+            identity: identity.digest(),
             candidates,
-            what,
-            by_capability,
-            arguments: sharing.arguments.clone(),
-            meta: sharing.meta.clone(),
             options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
             validate: sharing.validate,
             coerce: sharing.coerce,

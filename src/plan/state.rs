@@ -1,10 +1,12 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
 use super::permissions::Verdict;
-use super::request::{CallRequest, CallTarget, TimeAllowed};
+use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{CallRecord, PlannedRun, ReplayMemory, between_tapes, late};
+use crate::hub::{CallRecord, Hub, PlannedRun, ReplayMemory, between_tapes, late};
+use crate::identity::{CallIdentity, CallKey, CallTarget};
 use crate::model::CallOptions;
+use crate::registry::Candidate;
 use crate::route::RouteRule;
 use serde_json::Value;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub struct CallPlan {
     pub(super) request: CallRequest,
     /// What the call asks for, narrowed by route and permissions.
     pub(super) options: CallOptions,
+    /// By what the call is found, if somebody has to; the reason if what it sends is not JSON.
+    pub(super) key: Option<Result<Arc<CallKey>, String>>,
     pub(super) begun: Instant,
     pub(super) route: RouteState,
     /// The servers that could not be asked; `Some` once they were.
@@ -65,13 +69,17 @@ pub(super) enum RecallState {
 }
 
 impl CallPlan {
-    pub fn new(request: CallRequest, now: Instant) -> Self {
+    pub fn new(mut request: CallRequest, now: Instant) -> Self {
+        let key = request.content.take().map(|content| {
+            content.map(|content| Arc::new(CallKey::new(&request.target, &request.options, content)))
+        });
         let route = match request.target {
             CallTarget::Routed { .. } => RouteState::Open,
             CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
         };
         CallPlan {
             options: request.options.clone(),
+            key,
             recall: RecallState::default(),
             replay: None,
             // What a run has recorded is its own.
@@ -84,6 +92,14 @@ impl CallPlan {
             is_forbidden: false,
             tape_number: None,
         }
+    }
+
+    /// What makes another call the same call, if it runs with these candidates. `None` if nobody has to recognise it; the
+    /// reason if what it sends is not JSON.
+    pub fn identity(&self, hub: &Hub, candidates: &[Arc<Candidate>]) -> Option<Result<CallIdentity, String>> {
+        let identity =
+            |key: &Arc<CallKey>| CallIdentity { key: key.clone(), definition: hub.definition(candidates) };
+        Some(self.key.as_ref()?.as_ref().map(identity).map_err(String::clone))
     }
 
     /// What the call knows and learns if a tape answers it.

@@ -3,8 +3,8 @@
 //! Equal calls get their recordings in this order, those of their own hub first. Whether calls with other arguments have an order too depends on the
 //! cassette: see [`is_sequential`].
 
-use super::difference::{count_differences, first_difference};
 use super::reading::Recording;
+use crate::canonical::{count_differences, first_difference};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;

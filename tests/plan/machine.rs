@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::time::Instant;
+use toolhub::identity::CallContent;
 use toolhub::plan::{CallPlan, PlanStep, ServerSet};
 use toolhub::registry::Candidate;
 
@@ -64,11 +65,12 @@ proptest! {
         }
         let allowed: &[&str] = if scene.is_allowed { &["t"] } else { &["u"] };
         let sharing = SharingRequest {
-            cache_ttl: Some(secs(1)), single_flight: true, arguments: "".into(), meta: None, validate: true, coerce: true,
+            cache_ttl: Some(secs(1)), single_flight: true, validate: true, coerce: true,
         };
         let request = CallRequest {
             permissions: Some(ask(allowed, scene.asks)),
             sharing: Some(sharing).filter(|_| scene.shares),
+            content: Some(Ok(CallContent::default())),
             ..routed("t", scene.source)
         };
         let now = Instant::now();

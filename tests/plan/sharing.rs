@@ -1,18 +1,15 @@
 //! The cache and single flight.
 
 use super::*;
+use toolhub::identity::CallContent;
 use toolhub::model::Strategy;
 
 fn shared(request: CallRequest, cache_ttl: Option<u64>, single_flight: bool, arguments: &str) -> CallRequest {
-    let sharing = SharingRequest {
-        cache_ttl: cache_ttl.map(secs),
-        single_flight,
-        arguments: arguments.into(),
-        meta: None,
-        validate: true,
-        coerce: true,
-    };
-    CallRequest { sharing: Some(sharing), ..request }
+    let sharing =
+        SharingRequest { cache_ttl: cache_ttl.map(secs), single_flight, validate: true, coerce: true };
+    let content =
+        CallContent { arguments: serde_json::from_str(arguments).unwrap(), ..CallContent::default() };
+    CallRequest { sharing: Some(sharing), content: Some(Ok(content)), ..request }
 }
 
 fn reads(name: &str) -> Double {
@@ -43,7 +40,9 @@ async fn calls_that_differ_are_not_shared() {
         request
     };
     let mut tenant = shared(named("t"), Some(60), true, "{}");
-    tenant.sharing.as_mut().unwrap().meta = Some(r#"{"tenant":1}"#.into());
+    if let Some(Ok(content)) = &mut tenant.content {
+        content.meta.insert("tenant".to_owned(), json!(1));
+    }
     let requests = [
         shared(named("t"), Some(60), true, "{}"),
         shared(named("t"), Some(60), true, r#"{"n":1}"#),

@@ -8,6 +8,7 @@ use super::verdict::{failed_question, verdict};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::copying;
 use crate::bindings::imported::Imported;
+use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::releasing::LargeCopy;
 use crate::error::HubError;
@@ -15,6 +16,7 @@ use crate::plan::{ApprovalRequest, Verdict};
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 const EARLY: Duration = Duration::from_millis(2);
@@ -100,12 +102,14 @@ impl CallDriver {
         static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
         static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let Some(permissions) = &self.callbacks.permissions else { return Ok(Next::Plan) };
-        let (args, servers, name, description) = {
+        let (args, servers, request, meta) = {
             let state = self.state.lock();
             let Some(asked) = &state.approvals else { return Ok(Next::Plan) };
             let args = asked.forms[asked.at].args.bound(py);
-            (args, asked.servers(), asked.request.name.clone(), asked.request.description.clone())
+            let meta = state.extras.as_ref().map(|extras| extras.meta.clone()).unwrap_or_default();
+            (args, asked.servers(), asked.request.clone(), Value::Object(meta))
         };
+        let programs = self.hub.get().core().definition(&request.candidates).programs();
         let Ok((shown, is_large)) = copying::copy_of_size(&args) else {
             return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
         };
@@ -114,7 +118,10 @@ impl CallDriver {
         }
         let servers = PyTuple::new(py, servers.iter().map(|id| &**id))?;
         let call_id = self.callbacks.call_id.as_deref();
-        let approval = APPROVAL.get(py)?.call1((&*name, shown, call_id, servers, &*description))?;
+        let (meta, programs) = (json::to_python(py, &meta)?, PyTuple::new(py, programs)?);
+        let (name, description) = (&*request.name, &*request.description);
+        let approval =
+            APPROVAL.get(py)?.call1((name, shown, call_id, servers, description, meta, programs))?;
         // A timer of the loop may be early by the resolution of its clock; the deadline must have passed then.
         let left = self.plan.lock().time_left(Instant::now()).map(|left| (left + EARLY).as_secs_f64());
         let question = permissions.bind(py).call_method1(intern!(py, "ask"), (approval, left))?;

@@ -6,7 +6,8 @@ use crate::bindings::json;
 use crate::bindings::releasing::{LargeCopy, LargeJson, is_large, release, without_gil_if};
 use crate::error::HubError;
 use crate::hub::PlannedRun;
-use crate::plan::{ApprovalRequest, changed_meanwhile, is_unchanged, not_approved};
+use crate::identity::is_same_tool;
+use crate::plan::{ApprovalRequest, changed_meanwhile, not_approved};
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -90,7 +91,7 @@ impl Approvals {
     /// What each candidate of a run gets: the approved arguments, or the reason why it must not start.
     pub fn for_run(&self, py: Python<'_>, planned: &PlannedRun) -> SlotArguments {
         let of = |now: &Arc<Candidate>| {
-            let is_it = |asked: &Arc<Candidate>| is_unchanged(asked, now);
+            let is_it = |asked: &Arc<Candidate>| is_same_tool(asked, now);
             if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
                 return match &form.refusal {
                     None => {

@@ -1,6 +1,6 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
 
-use super::share_key::share_key;
+use super::content::{content, is_plain};
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::call_scope;
@@ -9,10 +9,12 @@ use crate::bindings::hub::PyHub;
 use crate::bindings::once::intern;
 use crate::bindings::options::PyCallOptions;
 use crate::bindings::patterns::PyPatternList;
+use crate::bindings::releasing::{is_large, without_gil_if};
 use crate::bindings::tool_from_python::as_json;
 use crate::bindings::unicode::as_text;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
+use crate::identity::CallContent;
 use crate::plan::{
     CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
 };
@@ -72,25 +74,30 @@ impl Surroundings {
         Ok(Some(Box::new(Extras { progress, meta, watch, passed_on, principal })))
     }
 
+    /// What is sent, if somebody has to recognise the call.
+    fn content(
+        &self,
+        args: &Bound<'_, PyAny>,
+        options: &PyCallOptions,
+        permissions: Option<&Permissions>,
+    ) -> Option<Result<CallContent, String>> {
+        let is_wanted = options.may_share()
+            || options.options.run.is_some()
+            || permissions.is_some_and(|one| one.asks_later);
+        is_wanted.then(|| content(args, self.meta.as_ref(), self.passed_on.as_ref()))
+    }
+
     /// `None` when sharing was not requested, or the arguments cannot be compared.
     fn sharing(&self, args: &Bound<'_, PyAny>, options: &PyCallOptions) -> Option<SharingRequest> {
-        if !options.may_share() {
-            return None;
-        }
         let py = args.py();
-        let mut arguments = share_key(args)?;
-        if let Some(passed_on) = &self.passed_on {
-            arguments.push_str(&share_key(passed_on.bind(py))?);
-        }
-        let meta = match &self.meta {
-            Some(meta) => Some(share_key(meta.bind(py))?),
-            None => None,
-        };
-        Some(SharingRequest {
+        let is_plain_part = |part: Option<&Bound<'_, PyAny>>| part.is_none_or(is_plain);
+        let is_plain = options.may_share()
+            && is_plain(args)
+            && is_plain_part(self.passed_on.as_ref().map(|one| one.bind(py).as_any()))
+            && is_plain_part(self.meta.as_ref().map(|one| one.bind(py)));
+        is_plain.then_some(SharingRequest {
             cache_ttl: options.cache_ttl,
             single_flight: options.single_flight,
-            arguments: arguments.into(),
-            meta: meta.map(Arc::from),
             validate: options.checks.validate,
             coerce: options.checks.coerce,
         })
@@ -244,14 +251,18 @@ fn planned_call<'py>(
     // Calls inside a served call share results with those of its caller only.
     let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
     request.options.principal = principal.map(|principal| principal.id.clone());
+    let allowed = permissions.as_ref().map(python_permissions).transpose()?;
     let request = CallRequest {
+        content: around.content(&args, options.get(), allowed.as_ref()),
         sharing: around.sharing(&args, options.get()),
-        permissions: permissions.as_ref().map(python_permissions).transpose()?,
+        permissions: allowed,
         ..request
     };
     let callbacks =
         CallCallbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
-    let plan = CallPlan::new(request, Instant::now());
+    let large =
+        request.content.as_ref().is_some_and(|one| one.as_ref().is_ok_and(|one| is_large(&one.arguments)));
+    let plan = without_gil_if(py, large, || CallPlan::new(request, Instant::now()));
     let driver =
         CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);
     Ok(new_awaitable(py, driver)?.into_any())

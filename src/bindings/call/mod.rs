@@ -8,13 +8,13 @@
 
 mod approval;
 mod approvals;
+mod content;
 pub mod entry;
 pub mod flight;
 mod long_fit;
 mod recall;
 pub mod request;
 pub mod run;
-mod share_key;
 mod state;
 mod steps;
 mod stored_approval;

@@ -6,8 +6,7 @@ use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::result::{refused, succeeded};
-use crate::canonical::arguments_digest;
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError};
 use crate::plan::RecallRequest;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -17,19 +16,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl CallDriver {
-    /// Asks the ledger. Arguments that are no JSON cannot be recognised later, so their call is refused.
     pub(super) fn recall<'py>(slf: &Bound<'py, Self>, request: &RecallRequest) -> PyResult<Next<'py>> {
         let (py, this) = (slf.py(), slf.get());
-        let arguments = match json::from_python(this.args.bind(py)) {
-            Ok(value) => arguments_digest(&value),
-            Err(reason) => {
-                let name = this.plan.lock().request().target.name().clone();
-                let error = not_json(&name, &request.run, &reason);
-                return this.refuse(py, &error).map(Next::Finish);
-            }
-        };
         let (answer, answered) = oneshot::channel();
-        let ticket = request.ask(arguments, move |memory| drop(answer.send(memory)));
+        let ticket = request.ask(move |memory| drop(answer.send(memory)));
         let recalled = Arc::new(Mutex::new(None));
         let filled = recalled.clone();
         let ask = async move {
@@ -58,13 +48,4 @@ impl CallDriver {
         meta.set_item(intern!(py, "replayed"), true)?;
         Ok(result)
     }
-}
-
-fn not_json(tool: &str, run: &str, reason: &str) -> HubError {
-    let text = format!(
-        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are no JSON: {reason}.",
-        clip(tool),
-        clip(run)
-    );
-    HubError::new(ErrorKind::InvalidArguments, text)
 }

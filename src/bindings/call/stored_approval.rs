@@ -1,23 +1,21 @@
 //! `approve="ask"`: the question is kept in the store, and the call ends as paused until somebody has answered it. The answer
-//! is bound to what was shown: tool, definition, arguments, run and caller; and to the program or the address of the server.
+//! is bound to what was shown: see `plan/question.rs`.
 
 use super::state::{Awaiting, CallDriver, StoredAnswer};
 use super::steps::Next;
 use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
-use crate::canonical::{arguments_digest, digest_of};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::invisible::{error_line, visible_json};
+use crate::invisible::error_line;
 use crate::plan::Verdict;
-use crate::secret::scrubbed;
 use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-/// Characters of a question that are shown. The digest is of all of them.
+/// Characters of a reason that are shown.
 const LONGEST: usize = 20_000;
 
 impl CallDriver {
@@ -44,53 +42,17 @@ impl CallDriver {
 
     fn question(&self, py: Python<'_>) -> PyResult<Result<ApprovalQuestion, HubError>> {
         let hub = self.hub.get().core();
-        let (run, principal) = {
-            let plan = self.plan.lock();
-            (plan.options().run.clone(), plan.options().principal.clone().unwrap_or_default())
-        };
-        let (forms, tool, servers) = {
+        let (forms, request) = {
             let state = self.state.lock();
             let Some(asked) = &state.approvals else {
                 return Ok(Err(HubError::new(ErrorKind::NotAllowed, "There is nothing to approve.")));
             };
             let open = asked.forms.iter().filter(|form| form.refusal.is_none());
-            let forms: Vec<_> = open.map(|form| (form.args.bound(py), form.candidates.clone())).collect();
-            (forms, asked.request.name.clone(), asked.request.servers.clone())
+            let forms: Vec<_> = open.map(|form| form.args.bound(py)).collect();
+            (forms, asked.request.clone())
         };
-        let mut parts =
-            vec![tool.to_string(), run.as_deref().unwrap_or_default().to_owned(), principal.to_string()];
-        parts.push(if run.is_some() { "run" } else { "no run" }.to_owned());
-        let mut shown = Vec::new();
-        for (args, candidates) in &forms {
-            let value = match json::from_python(args) {
-                Ok(value) => value,
-                Err(reason) => {
-                    let text = format!(
-                        "Tool '{}' was not called: an approval is bound to arguments, and these are no JSON: {reason}.",
-                        clip(&tool)
-                    );
-                    return Ok(Err(HubError::new(ErrorKind::InvalidArguments, text)));
-                }
-            };
-            parts.push(hub.definitions_hash(candidates));
-            parts.push(hub.providers_hash(candidates));
-            parts.push(arguments_digest(&value));
-            // It is kept until somebody decides, in the store; the digest binds the answer to the real values.
-            shown.push(visible_json(&scrubbed(value).to_string()));
-        }
-        let place = match servers.is_empty() {
-            true => String::new(),
-            false => format!(" on {}", servers.iter().map(|id| &**id).collect::<Vec<_>>().join(", ")),
-        };
-        let lasts = hub.options.approval_lifetime.as_micros();
-        Ok(Ok(ApprovalQuestion {
-            digest: digest_of(&parts.iter().map(String::as_str).collect::<Vec<_>>()),
-            principal: principal.to_string(),
-            run: run.map(|run| run.to_string()),
-            tool: tool.to_string(),
-            shown: cut(&format!("{}{place} {}", clip(&tool), shown.join(" or "))),
-            lasts: i64::try_from(lasts).unwrap_or(i64::MAX),
-        }))
+        let forms = forms.iter().map(json::from_python).collect();
+        Ok(self.plan.lock().stored_question(hub, &request, forms))
     }
 
     pub(super) fn stored_approval_ended<'py>(
@@ -128,14 +90,4 @@ fn waiting(tool: &str, id: &str) -> HubError {
         clip(tool)
     );
     HubError::new(ErrorKind::Paused, text)
-}
-
-/// As much of a question as is shown, and how much is not.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => {
-            format!("{}… and {} characters that are not shown", &text[..end], text[end..].chars().count())
-        }
-        None => text.to_owned(),
-    }
 }

@@ -35,7 +35,7 @@ impl Execution {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let given = this.state.lock().args.clone_ref(py);
         let arguments = argument_digest(given.bind(py));
-        let definition = this.hub.get().core().definition_hash(&start.candidate);
+        let definition = this.hub.get().core().tool_definition(&start.candidate);
         let Address { mailbox, key } = Self::address(slf, slot)?;
         {
             let mut state = this.state.lock();
@@ -49,7 +49,7 @@ impl Execution {
             mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
         };
         kill_point();
-        recorder.write((slot, &start.candidate), &definition, arguments, Box::new(written));
+        recorder.write((slot, &start.candidate), &definition.digest, arguments, Box::new(written));
         Ok(())
     }
 }

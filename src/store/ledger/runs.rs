@@ -20,7 +20,7 @@ pub struct RunCall {
     pub occurrence: u32,
     /// The tool's name, for people.
     pub tool: String,
-    /// The hash of the definitions that it would run with; empty if it is not known.
+    /// What it would run with; the ledger only compares it.
     pub definition: String,
 }
 
@@ -33,8 +33,9 @@ pub enum RunMemory {
     Over(Value),
     /// An earlier attempt may have happened: the id of its row.
     Unknown(String),
-    /// It is over, with another definition of the tool: the id of its row.
-    Changed(String),
+    /// It is over, with another definition of the tool: the row that somebody may decide about, if there is one, and both
+    /// definitions.
+    Changed { row: Option<String>, before: String, now: String },
     /// Another hub has the run.
     Taken,
     /// The store that had the run is gone, or further than this one: where its runs are noted.
@@ -145,26 +146,26 @@ pub fn recall(
     };
     let attempts = attempts(connection, &call)?;
     let open = attempts.iter().find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
-    // A definition that was not known then, or is not known now, says nothing about a change.
-    let are_known = !definition.is_empty() && !wanted.definition.is_empty();
-    let is_changed = are_known && definition != wanted.definition;
+    let is_changed = definition != SETTLED && definition != wanted.definition;
     Ok(match (result.and_then(|text| serde_json::from_str(&text).ok()), open) {
-        (Some(_), Some((row, ..))) if is_changed => {
-            mark_changed(connection, &call)?;
-            RunMemory::Changed(row.clone())
+        (Some(_), open) if is_changed => {
+            connection.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [&call])?;
+            let row = open.map(|(row, ..)| row.clone());
+            RunMemory::Changed { row, before: definition, now: wanted.definition.clone() }
         }
-        // A read is done again with the tool as it is now.
-        (Some(_), None) if is_changed => RunMemory::New(call),
         (Some(result), _) => RunMemory::Over(result),
         (None, Some((row, ..))) => RunMemory::Unknown(row.clone()),
-        (None, None) => RunMemory::New(call),
+        (None, None) => {
+            // It is made with the tool as it is now.
+            let define = "UPDATE run_calls SET definition = ?2 WHERE call = ?1";
+            connection.execute(define, [&call, &wanted.definition])?;
+            RunMemory::New(call)
+        }
     })
 }
 
-/// Somebody may decide about a call that is over, because its tool is another one now.
-fn mark_changed(connection: &Connection, call: &str) -> rusqlite::Result<()> {
-    connection.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [call]).map(drop)
-}
+/// The definition of a call that somebody has decided about: the decision counts with any definition.
+const SETTLED: &str = "";
 
 /// The id of its row, its state, and whether it is repeatable.
 type KnownAttempt = (String, EffectState, bool);
@@ -247,5 +248,6 @@ pub fn settle(
         // Another candidate has answered the call.
         return Ok(true);
     }
+    connection.execute("UPDATE run_calls SET definition = ?2 WHERE call = ?1", [&call, SETTLED])?;
     keep(connection, &call, kept.map(|result| result.to_string()).as_deref()).map(|()| true)
 }

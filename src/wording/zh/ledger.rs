@@ -12,10 +12,16 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未再次调用工具 '{0}'：在运行 '{1}' 中，先前的一次尝试可能已经发生（记录 {2}）。请查明后以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
     ),
     (
-        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool (row {}). Use another run, \
+        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool ({~}). Use another run, \
          or call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
-        "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（记录 {2}）。请使用另一个运行，或以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
+        "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（{2}）。请使用另一个运行，或以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
     ),
+    (
+        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool ({~}). Use another run.",
+        "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（{2}）。请使用另一个运行。",
+    ),
+    ("then {}, now {}; it differs in {}", "当时为 {0}，现在为 {1}；不同之处：{2}"),
+    ("then {}, now {}", "当时为 {0}，现在为 {1}"),
     ("The run cannot be resumed: {~}.", "无法恢复运行：{0}。"),
     (
         "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub",
@@ -35,17 +41,21 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未调用工具 '{0}'：无法读取运行 '{1}' 已完成的内容（{2}）。",
     ),
     (
-        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are no JSON: {}.",
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
         "未调用工具 '{0}'：运行 '{1}' 的调用按参数识别，而这些参数不是 JSON：{2}。",
     ),
     (
-        "Tool '{}' was not called: an approval is bound to arguments, and these are no JSON: {}.",
+        "Tool '{}' was not called: an approval is bound to arguments, and these are not JSON: {}.",
         "未调用工具 '{0}'：批准与参数绑定，而这些参数不是 JSON：{1}。",
     ),
     (
         "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}') or `toolhub approve {}`, and \
          make the call again.",
         "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3}` 批准，然后再次调用。",
+    ),
+    (
+        "server '{}' has not listed it, and an approval is bound to what it lists",
+        "服务器 '{0}' 尚未列出它，而批准与其列出的定义绑定",
     ),
     ("No call waits for approval '{}'.", "没有调用在等待批准 '{0}'。"),
     ("its approval cannot be asked for ({~})", "无法请求批准（{0}）"),

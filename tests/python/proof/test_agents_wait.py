@@ -195,7 +195,7 @@ def test_a_row_that_is_unknown_pauses_the_agent_too(office: Office) -> None:
     began = asyncio.Event()
 
     async def given_up(hub: ToolHub) -> None:
-        sending = asyncio.ensure_future(hub.execute("send_slowly", run="r"))
+        sending = asyncio.ensure_future(hub.dispatch({"tool_name": "send_slowly", "arguments": {}}, run="r"))
         await began.wait()
         sending.cancel()
         await asyncio.wait({sending})

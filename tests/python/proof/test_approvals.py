@@ -87,7 +87,9 @@ def test_spellings_of_the_same_call_are_the_same(tmp_path: Path) -> None:
     done: list[Any] = []
     with opened(tmp_path / "store.db", done) as hub:
         hub.approve(asked(hub, {"to": "caf\u00e9", "copies": 1}, run="r").paused)
-        assert asked(hub, {"copies": 1.0, "to": "cafe\u0301"}, run="r").success
+        # Texts count byte by byte: on most disks these are two files.
+        assert asked(hub, {"copies": 1, "to": "cafe\u0301"}, run="r").kind == "paused"
+        assert asked(hub, {"copies": 1.0, "to": "caf\u00e9"}, run="r").success
         assert len(done) == 1
 
 
@@ -206,10 +208,10 @@ def test_what_is_shown_hides_nothing(tmp_path: Path, to: str, shown: str) -> Non
         assert hub.pending()[0].shown == f'send_mail {{"to":"{shown}"}}'
 
 
-def test_a_question_says_how_much_of_it_is_not_shown(tmp_path: Path) -> None:
+def test_a_question_is_kept_whole(tmp_path: Path) -> None:
     with opened(tmp_path / "store.db", []) as hub:
         asked(hub, {"to": "x" * 30_000})
-        assert hub.pending()[0].shown.endswith("… and 10019 characters that are not shown")
+        assert hub.pending()[0].shown == 'send_mail {"to":"%s"}' % ("x" * 30_000)
 
 
 def test_secrets_are_in_the_question_of_no_approval_and_bind_it_all_the_same(tmp_path: Path) -> None:

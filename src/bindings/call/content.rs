@@ -1,21 +1,34 @@
-//! What makes two calls from Python the same for sharing: arguments that are the same JSON, to the letter.
+//! What a call from Python sends, as JSON: by this it is recognised.
 
 use crate::bindings::json;
-use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::slices::{Entries, Slices};
-use crate::canonical::exact;
+use crate::identity::CallContent;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
+use serde_json::Value;
 
 /// Deeper values are not compared.
 const MAX_DEPTH: usize = 100;
 
-/// The exact form of a value. `None` for one that is not plain JSON: a tuple must not equal a list, nor the key `1` the key
-/// `"1"`, nor an object what it is converted to.
-pub fn share_key(value: &Bound<'_, PyAny>) -> Option<String> {
-    check_plain(value, 0, &mut Slices::new())?;
-    let plain = LargeJson::from(json::from_python(value).ok()?);
-    Some(without_gil_if(value.py(), is_large(&plain), || exact(&plain)))
+/// The error says which part is not JSON.
+pub fn content(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+) -> Result<CallContent, String> {
+    let py = args.py();
+    let passed_on = passed_on.map(|given| json::from_python(given.bind(py))).transpose()?;
+    let meta = match meta.map(|meta| json::from_python(meta.bind(py))).transpose()? {
+        Some(Value::Object(meta)) => meta,
+        _ => serde_json::Map::new(),
+    };
+    Ok(CallContent { arguments: json::from_python(args)?, meta, passed_on: passed_on.unwrap_or_default() })
+}
+
+/// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object
+/// from what it is converted to.
+pub fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    check_plain(value, 0, &mut Slices::new()).is_some()
 }
 
 fn check_plain(value: &Bound<'_, PyAny>, depth: usize, slices: &mut Slices) -> Option<()> {

@@ -1,6 +1,6 @@
 //! Where two JSON values differ, in words.
 
-use crate::canonical::canonical;
+use super::canonical;
 use serde_json::Value;
 
 /// In characters, of a value that is shown.
@@ -21,7 +21,7 @@ pub fn first_difference_in(name: &str, recorded: &Value, given: &Value) -> Optio
 }
 
 /// In how many places they differ, up to `most`.
-pub(super) fn count_differences(recorded: &Value, given: &Value, most: usize) -> usize {
+pub fn count_differences(recorded: &Value, given: &Value, most: usize) -> usize {
     let mut found = Vec::new();
     walk("args", Some(recorded), Some(given), most, &mut found);
     found.len()

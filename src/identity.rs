@@ -1,0 +1,329 @@
+//! L2, what makes two calls the same call. It is written here, and nowhere else.
+//!
+//! ```text
+//! CallIdentity ─┬─ key: principal, kind of target, tool, source and server asked for, arguments, meta
+//!               └─ definition: what each candidate says of itself, and the program that runs it
+//! ```
+//!
+//! Everyone finds by the key: the result cache, single flight, runs, approvals and cassettes. Whether what was found still
+//! counts is decided by the definition: with another one the cache and single flight miss, a run and an approval refuse, and
+//! a cassette answers with a notice.
+//!
+//! A server that has not listed a tool has not defined it. That is a definition of its own (`listed: false`), equal to no
+//! other one, so what was kept without a definition does not count for a tool that has one.
+
+use crate::canonical::{canonical, digest_of, json_digest};
+use crate::model::{CallOptions, Source};
+use crate::registry::Candidate;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Members of `meta` that are new for each request, and say nothing about what is asked for.
+const TRANSIENT: [&str; 4] = ["traceparent", "tracestate", "baggage", "progressToken"];
+/// The digits of a digest that a person reads.
+const DIGITS: usize = 12;
+
+/// Which tool is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CallTarget {
+    /// By name, as a program calls it.
+    Name(Arc<str>),
+    /// Every tool with this capability.
+    Capability(Arc<str>),
+    /// As a model asked: the name, and the `source` of its request.
+    Routed { name: Arc<str>, source: Option<Arc<str>> },
+}
+
+impl CallTarget {
+    /// The name of the tool, or the capability.
+    pub fn name(&self) -> &Arc<str> {
+        match self {
+            CallTarget::Name(name) | CallTarget::Capability(name) | CallTarget::Routed { name, .. } => name,
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            CallTarget::Name(_) => "name",
+            CallTarget::Capability(_) => "capability",
+            CallTarget::Routed { .. } => "routed",
+        }
+    }
+}
+
+/// What a caller sends with a call.
+#[derive(Clone, Debug, Default)]
+pub struct CallContent {
+    pub arguments: Value,
+    /// Passed on to the tool's server.
+    pub meta: Map<String, Value>,
+    /// Values of the caller for the tools that have parameters of these names; `Null` without any.
+    pub passed_on: Value,
+}
+
+/// By what a call is found.
+#[derive(Debug)]
+pub struct CallKey {
+    parts: Map<String, Value>,
+    digest: Arc<str>,
+}
+
+impl CallKey {
+    /// `options` are those that the caller gave, before a route or permissions narrow them.
+    pub fn new(target: &CallTarget, options: &CallOptions, content: CallContent) -> Self {
+        let CallContent { arguments, mut meta, passed_on } = content;
+        meta.retain(|name, _| !TRANSIENT.contains(&name.as_str()));
+        let source = match target {
+            CallTarget::Routed { source, .. } => source.as_deref(),
+            _ => options.source.map(Source::name),
+        };
+        let mut parts = Map::new();
+        let mut put = |name: &str, value: Value| drop(parts.insert(name.to_owned(), value));
+        put("principal", options.principal.as_deref().into());
+        put("target", target.kind().into());
+        put("tool", target.name().as_ref().into());
+        put("source", source.into());
+        put("server", options.server.as_deref().into());
+        put("arguments", if arguments.is_null() { json!({}) } else { arguments });
+        put("meta", Value::Object(meta));
+        if !passed_on.is_null() {
+            put("passed_on", passed_on);
+        }
+        CallKey::of(parts)
+    }
+
+    fn of(parts: Map<String, Value>) -> Self {
+        // A digest for each part, so that the parts need not be copied into one value.
+        let digests: Vec<_> = parts.iter().map(|(name, part)| [name.clone(), json_digest(part)]).collect();
+        let digests: Vec<_> = digests.iter().flatten().map(String::as_str).collect();
+        CallKey { digest: digest_of(&digests).into(), parts }
+    }
+
+    pub fn digest(&self) -> &Arc<str> {
+        &self.digest
+    }
+
+    pub fn parts(&self) -> &Map<String, Value> {
+        &self.parts
+    }
+}
+
+/// What one candidate is: what it says of itself, and who runs it.
+#[derive(Debug)]
+pub struct ToolDefinition {
+    /// Long members are digests. What people compare is there as it is.
+    members: Value,
+    pub digest: Arc<str>,
+}
+
+impl ToolDefinition {
+    pub fn of(candidate: &Candidate) -> Self {
+        let (spec, tool) = (candidate.spec(), &candidate.tool);
+        let members = json!({
+            "tool": &*spec.name,
+            "source": candidate.source.name(),
+            "server": candidate.server.as_deref(),
+            "program": tool.provider(),
+            "version": spec.version.as_deref(),
+            "listed": tool.is_defined(),
+            "description": json_digest(&json!(&*spec.description)),
+            "parameters": json_digest(&spec.parameters),
+            "annotations": json_digest(&json!(&spec.annotations)),
+            "extras": json_digest(&Value::Object(tool.definition_extras())),
+        });
+        let digest = json_digest(&members).into();
+        ToolDefinition { members, digest }
+    }
+}
+
+/// Whether both are the same tool, run by the same program.
+pub fn is_same_tool(one: &Candidate, other: &Candidate) -> bool {
+    // A tool of this process is its own program. A server's tool is a new object each time it is published.
+    let is_in_process = one.tool.identity().is_some() || other.tool.identity().is_some();
+    match is_in_process {
+        true => Arc::ptr_eq(&one.tool, &other.tool),
+        false => ToolDefinition::of(one).digest == ToolDefinition::of(other).digest,
+    }
+}
+
+/// What the candidates of a call are, whatever their order.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    tools: Vec<Arc<ToolDefinition>>,
+}
+
+impl Definition {
+    pub fn new(mut tools: Vec<Arc<ToolDefinition>>) -> Self {
+        tools.sort_by(|one, other| one.digest.cmp(&other.digest));
+        tools.dedup_by(|one, other| one.digest == other.digest);
+        Definition { tools }
+    }
+
+    pub fn digest(&self) -> String {
+        digest_of(&self.tools.iter().map(|tool| &*tool.digest).collect::<Vec<_>>())
+    }
+
+    /// What is kept of it: equal for equal definitions, and enough to say later what has changed.
+    pub fn text(&self) -> String {
+        canonical(&Value::Array(self.tools.iter().map(|tool| tool.members.clone()).collect()))
+    }
+
+    /// Who runs the candidates, for a person who decides: `bank: python bank.py`.
+    pub fn programs(&self) -> Vec<String> {
+        let named = self.tools.iter().filter_map(|tool| {
+            let program = program(&tool.members["program"])?;
+            Some(match tool.members["server"].as_str() {
+                Some(server) => format!("{server}: {program}"),
+                None => program,
+            })
+        });
+        let mut programs: Vec<String> = named.collect();
+        programs.sort_unstable();
+        programs.dedup();
+        programs
+    }
+}
+
+/// Both definitions, each as [`Definition::text`] has kept it, and what differs.
+pub fn definition_change(before: &str, now: &str) -> String {
+    let read = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
+    let (before, now) = (read(before), read(now));
+    let shown = |tools: &[Value]| match tools.is_empty() {
+        true => "unknown".to_owned(),
+        false => tools.iter().map(shown_tool).collect::<Vec<_>>().join(" and "),
+    };
+    let changed = match (before.as_slice(), now.as_slice()) {
+        ([Value::Object(one)], [Value::Object(other)]) => {
+            let differs = |name: &&String| one.get(*name) != other.get(*name);
+            let names: Vec<_> = other.keys().filter(differs).map(String::as_str).collect();
+            format!("; it differs in {}", names.join(", "))
+        }
+        _ => String::new(),
+    };
+    format!("then {}, now {}{changed}", shown(&before), shown(&now))
+}
+
+/// `mcps:bank (python bank.py, definition 3f2a9c41d0e2)`
+fn shown_tool(members: &Value) -> String {
+    let text = |name: &str| members[name].as_str().unwrap_or_default();
+    let place = match text("server") {
+        "" => text("source").to_owned(),
+        server => format!("{}:{server}", text("source")),
+    };
+    let digest = json_digest(members);
+    let known = match members["listed"].as_bool() {
+        Some(true) => format!("definition {}", &digest["sha256:".len()..][..DIGITS]),
+        _ => "not listed".to_owned(),
+    };
+    match program(&members["program"]) {
+        Some(program) => format!("{place} ({program}, {known})"),
+        None => format!("{place} ({known})"),
+    }
+}
+
+/// A program or an address, in words.
+fn program(provider: &Value) -> Option<String> {
+    let list = |name: &str| provider[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if let Some(url) = provider["url"].as_str() {
+        return Some(url.to_owned());
+    }
+    let mut text = provider["command"].as_str()?.to_owned();
+    for argument in list("args") {
+        text.push(' ');
+        text.push_str(argument);
+    }
+    if let Some(folder) = provider["cwd"].as_str() {
+        text.push_str(&format!(" in {folder}"));
+    }
+    let names = list("env").collect::<Vec<_>>().join(", ");
+    if !names.is_empty() {
+        text.push_str(&format!(" with {names}"));
+    }
+    Some(text)
+}
+
+/// A call as everyone recognises it.
+#[derive(Clone, Debug)]
+pub struct CallIdentity {
+    pub key: Arc<CallKey>,
+    pub definition: Definition,
+}
+
+impl CallIdentity {
+    /// One digest of both parts, for what is void with another definition.
+    pub fn digest(&self) -> Arc<str> {
+        digest_of(&[&self.key.digest, &self.definition.digest()]).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(target: &CallTarget, options: &CallOptions, arguments: Value, meta: Value) -> Arc<str> {
+        let Value::Object(meta) = meta else { panic!("meta is an object") };
+        let content = CallContent { arguments, meta, passed_on: Value::Null };
+        CallKey::new(target, options, content).digest
+    }
+
+    #[test]
+    fn each_part_of_a_key_tells_calls_apart() {
+        let name = |name: &str| CallTarget::Name(name.into());
+        let routed =
+            |source: Option<&str>| CallTarget::Routed { name: "pay".into(), source: source.map(Arc::from) };
+        let plain = CallOptions::default();
+        let at = |server: &str| CallOptions { server: Some(server.into()), ..CallOptions::default() };
+        let of =
+            |principal: &str| CallOptions { principal: Some(principal.into()), ..CallOptions::default() };
+        let from = |source| CallOptions { source: Some(source), ..CallOptions::default() };
+        let none = || json!({});
+        let keys = [
+            key(&name("pay"), &plain, none(), none()),
+            key(&name("pays"), &plain, none(), none()),
+            key(&CallTarget::Capability("pay".into()), &plain, none(), none()),
+            key(&routed(None), &plain, none(), none()),
+            key(&routed(Some("bank_a")), &plain, none(), none()),
+            key(&routed(Some("bank_b")), &plain, none(), none()),
+            key(&name("pay"), &at("bank_a"), none(), none()),
+            key(&name("pay"), &at("bank_b"), none(), none()),
+            key(&name("pay"), &from(Source::Mcps), none(), none()),
+            key(&name("pay"), &from(Source::Tools), none(), none()),
+            key(&name("pay"), &of("ann"), none(), none()),
+            key(&name("pay"), &plain, json!({"a": "caf\u{e9}"}), none()),
+            key(&name("pay"), &plain, json!({"a": "cafe\u{301}"}), none()),
+            key(&name("pay"), &plain, none(), json!({"tenant": 1})),
+            key(&name("pay"), &plain, none(), json!({"tenant": 2})),
+        ];
+        let distinct: std::collections::HashSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), keys.len());
+    }
+
+    #[test]
+    fn spellings_and_tokens_of_a_request_make_no_difference() {
+        let (target, options) = (CallTarget::Name("pay".into()), CallOptions::default());
+        let of = |arguments: &str, meta: Value| {
+            key(&target, &options, serde_json::from_str(arguments).unwrap(), meta)
+        };
+        let one = of(r#"{"a": 1, "b": [2]}"#, json!({"tenant": 1}));
+        assert_eq!(one, of(r#"{"b": [2.0], "a": 1e0}"#, json!({"tenant": 1.0})));
+        let tokens = json!({"tenant": 1, "progressToken": 7, "traceparent": "00-1", "tracestate": "x", "baggage": "y"});
+        assert_eq!(one, of(r#"{"a": 1, "b": [2]}"#, tokens));
+        assert_eq!(of("null", json!({})), of("{}", json!({})));
+    }
+
+    #[test]
+    fn a_change_names_both_programs_and_what_differs() {
+        let tool = |program: &str| {
+            let members = json!({
+                "tool": "pay", "source": "mcps", "server": "bank", "listed": true,
+                "program": {"command": "python", "args": [program], "cwd": null, "env": ["KEY"]},
+            });
+            json!([members]).to_string()
+        };
+        let text = definition_change(&tool("a.py"), &tool("b.py"));
+        assert!(text.starts_with("then mcps:bank (python a.py with KEY, definition "), "{text}");
+        assert!(text.contains("now mcps:bank (python b.py with KEY, definition "), "{text}");
+        assert!(text.ends_with("; it differs in program"), "{text}");
+        assert!(definition_change("", &tool("a.py")).starts_with("then unknown, now mcps:bank"));
+    }
+}
