@@ -345,9 +345,12 @@ class ToolHub(
     def close(self) -> None:
         """Release all tools, end all calls in flight and all servers. Closing twice is fine.
 
+        In a process that was forked after the hub was made it does nothing: everything belongs to the parent.
         Calls in flight, on any event loop or thread, are cancelled and get `cancel_grace` seconds to clean up; sync functions
         are abandoned. Each returns a failed result of kind `closed`. Calls made afterwards fail at once.
         """
+        if self._state.is_of_parent():
+            return
         self._release()
         ending = _core.end_calls(self._core, blocking=True)
         end_waits(self._core)
@@ -379,6 +382,8 @@ class ToolHub(
 
     async def aclose(self) -> None:
         """`close`, for async code."""
+        if self._state.is_of_parent():
+            return
         self._release()
         ending = _core.end_calls(self._core, blocking=False)
         await aend_waits(self._core)

@@ -1,5 +1,7 @@
 """Whether a hub is open: the one piece of state that all its parts share."""
 
+import os
+
 
 class HubState:
     """Open until the hub is closed. The parts hold this object instead of the hub, so no part keeps its hub alive.
@@ -11,10 +13,15 @@ class HubState:
     RuntimeError: The hub is closed; make a new ToolHub.
     """
 
-    __slots__ = ("closed",)
+    __slots__ = ("_process", "closed")
 
     def __init__(self) -> None:
         self.closed = False
+        self._process = os.getpid()
+
+    def is_of_parent(self) -> bool:
+        """Whether the hub was made before this process was forked: all that it holds belongs to the parent."""
+        return os.getpid() != self._process
 
     def require_open(self) -> None:
         """Raise `RuntimeError` if the hub is closed."""

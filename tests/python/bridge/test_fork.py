@@ -26,6 +26,7 @@ unix = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs f
         "in_a_tool",
         "while_busy",
         "grandchild",
+        "closing_in_the_child",
         "while_a_server_lists",
         "the_child_ends_as_a_program_does",
     ],

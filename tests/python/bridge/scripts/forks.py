@@ -191,6 +191,30 @@ def grandchild() -> bool:
     return os.waitpid(process, 0)[1] == 0 and works(hub)
 
 
+def closes(old: ToolHub) -> bool:
+    """Whether closing does nothing, in every way and as often as one likes."""
+    old.close()
+    asyncio.run(old.aclose())
+    with old:
+        pass
+    old.close()
+    return refuses(lambda: old.call("quick")) and works(new_hub())
+
+
+def closing_in_the_child() -> bool:
+    """What a forked child closes is not its own: calls, servers and the store of the parent go on."""
+    server = Path(__file__).with_name("chatty_server.py")
+    with tempfile.TemporaryDirectory() as folder, ToolHub(store=Path(folder) / "hub.db") as hub:
+        mark = Path(folder) / "mark"
+        mark.write_bytes(b"\0")
+        hub.register(quick)
+        hub.add_server("s", command=sys.executable, args=[str(server), str(mark)])
+        hub.call("flood").unwrap()
+        before = hub.servers()[0].pid
+        all_well = fork(hub, closes) and bool(hub.call("quick")) and bool(hub.call("flood"))
+        return all_well and before == hub.servers()[0].pid
+
+
 def the_child_ends_as_a_program_does() -> bool:
     """With all that runs at interpreter exit."""
     hub = new_hub()
