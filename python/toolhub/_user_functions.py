@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from . import _core
 from ._lazy import asyncio
+from ._tasks import unmissed
 
 _log = logging.getLogger("toolhub")
 
@@ -49,7 +50,7 @@ async def call(function: Callable[..., Any], *args: Any) -> Any:
 
 async def alone(awaitable: Awaitable[T]) -> T:
     """Await in a task of its own, so that the caller's cancellation ends the wait even if the function swallows it."""
-    task = asyncio.ensure_future(_caught(awaitable))
+    task = unmissed(asyncio.ensure_future(_caught(awaitable)))
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
@@ -112,7 +113,7 @@ async def until_closed(hub: object, question: Awaitable[T]) -> T:
     """Await an answer of the user's function, but only while the hub is open; afterwards `HubClosedError`."""
     wait = _Wait(hub)
     token = _inside.set((*_inside.get(), wait))
-    task = asyncio.ensure_future(question)
+    task = unmissed(asyncio.ensure_future(question))
     _inside.reset(token)
     _waits.add(wait)
     try:
@@ -191,6 +192,7 @@ class ProgressReports:
         self._waiting.append(report)
         if self._calls is None:
             self._calls = asyncio.ensure_future(self._call_all())
+            unmissed(self._calls)
             # asyncio itself holds tasks only weakly.
             _running.add(self._calls)
             self._calls.add_done_callback(_running.discard)

@@ -96,9 +96,11 @@ impl LoopBridge {
                 let made = ffi::PyObject_Vectorcall(class.as_ptr(), arguments.as_ptr(), 1, keywords.as_ptr());
                 Bound::from_owned_ptr_or_err(py, made)?
             };
+            never_missed(&task);
             return Ok((task, false));
         }
         let task = self.create_task.bind(py).call1((awaitable,))?;
+        never_missed(&task);
         let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
         Ok((task, over))
     }
@@ -109,7 +111,9 @@ impl LoopBridge {
         py: Python<'py>,
         awaitable: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.create_task.bind(py).call1((awaitable,))
+        let task = self.create_task.bind(py).call1((awaitable,))?;
+        never_missed(&task);
+        Ok(task)
     }
 
     fn has_no_task_factory(&self, py: Python<'_>) -> bool {
@@ -408,4 +412,11 @@ pub fn forget_loops() {
 #[pyfunction]
 pub fn current_bridge(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     current(py)
+}
+
+/// Lets asyncio drop a task of ours in silence. If a loop ends by an exception while calls are pending, nobody else knows of it,
+/// and "Task was destroyed but it is pending!" would tell a user of a task that is not theirs.
+fn never_missed(task: &Bound<'_, PyAny>) {
+    // A task of another kind may not have the switch, and then does not print either.
+    let _ = task.setattr(intern!(task.py(), "_log_destroy_pending"), false);
 }

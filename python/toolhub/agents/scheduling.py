@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from .._tasks import unmissed
 from .plans import Step, StepResult
 
 Results = dict[int | str, StepResult]
@@ -28,7 +29,7 @@ async def carry_out(
     """
     steps = list(plan)
     done: Results = {} if results is None else results
-    running: dict[asyncio.Task[StepResult], Step] = {}
+    running: dict[asyncio.Future[StepResult], Step] = {}
 
     def acts(step: Step) -> bool:
         return may_act is not None and may_act(step)
@@ -51,7 +52,7 @@ async def carry_out(
                 if started is not None:
                     started(step)
                 needed = _needed(step, steps, done)
-                running[asyncio.ensure_future(execute(step, needed))] = step
+                running[unmissed(asyncio.ensure_future(execute(step, needed)))] = step
 
     try:
         while True:

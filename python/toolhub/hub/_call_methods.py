@@ -11,6 +11,7 @@ from .._checks import check_callable, check_mapping, check_seconds, check_text, 
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._lazy import asyncio
+from .._tasks import unmissed
 from .._unknown_options import refuse_unknown
 from .._user_functions import ProgressReports
 from ..events import EXECUTE, RESULTS, Events, Watched
@@ -218,7 +219,7 @@ class CallMethods:
             try:
                 async with asyncio.TaskGroup() as workers:
                     for _ in range(min(concurrency, len(todo))):
-                        workers.create_task(work(queue))
+                        unmissed(workers.create_task(work(queue)))
             except BaseExceptionGroup as group:
                 # Only a programming error raises in there; it is raised as `execute` would raise it.
                 raise group.exceptions[0] from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
 from .._lazy import asyncio
+from .._tasks import unmissed
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import DispatchOptions, Reasoning, ResultFormat
@@ -164,7 +165,7 @@ async def _carry_out(
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(min(concurrency, len(group))):
-                    workers.create_task(work(queue))
+                    unmissed(workers.create_task(work(queue)))
         except BaseExceptionGroup as errors:
             # Only a programming error raises in there; it is raised as `dispatch` would raise it.
             raise errors.exceptions[0] from None
