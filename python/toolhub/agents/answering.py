@@ -9,7 +9,8 @@ from ..kit import check_text
 from .events import AgentAnswer, AgentEvent
 from .model import AgentModel
 from .profile import AgentProfile
-from .running import AgentRun, check_state, events_of
+from .running import AgentRun, events_of
+from .shapes import check_state
 from .view import AgentView
 
 
@@ -25,7 +26,8 @@ class AnsweringAgent(ABC):
 
     async def answer(self, question: str = "", *, state: Mapping[str, Any] | None = None) -> AgentAnswer:
         """Answer a question, or go on with the `state` of a paused run. A failure is an answer too; see `AgentAnswer`."""
-        return await self._work(self._begin(question, state), state)
+        saved = None if state is None else check_state(state, self._kind)
+        return await self._work(self._begin(question, saved), saved)
 
     def answer_sync(self, question: str = "", *, state: Mapping[str, Any] | None = None) -> AgentAnswer:
         """`answer`, blocking."""
@@ -35,8 +37,9 @@ class AnsweringAgent(ABC):
         self, question: str = "", *, state: Mapping[str, Any] | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
         """`answer`, with every event as it happens; the last one is `Answered` or `Paused`. Leaving the loop ends the run."""
-        run = self._begin(question, state)
-        events = events_of(run, self._work(run, state))
+        saved = None if state is None else check_state(state, self._kind)
+        run = self._begin(question, saved)
+        events = events_of(run, self._work(run, saved))
         try:
             async for event in events:
                 yield event
@@ -57,10 +60,12 @@ class AnsweringAgent(ABC):
         if self._run is not None:
             raise RuntimeError("This agent is answering a question; use another agent for a second one.")
         check_text("question", question)
-        given: Mapping[str, Any] = {} if state is None else check_state(state, self._kind)
+        given: Mapping[str, Any] = {} if state is None else state
         if given:
             question = given["question"]
             self.view.budget.restore(given["spent"])
+        elif not question.strip():
+            raise ValueError("the question is empty; ask something, or give the state of a paused run")
         self._run = AgentRun(self.profile.name, question, self.view, given.get("run"))
         self.view.start(given.get("seconds_left"))
         self._model.emit = self._run.emit

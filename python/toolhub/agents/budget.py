@@ -91,7 +91,7 @@ class Budget:
     def restore(self, spent: Mapping[str, Any]) -> None:
         """Go on from what a paused run had used. What this budget has counted itself is never forgotten."""
         for name, count in self._spent.items():
-            self._spent[name] = max(count, check_whole(name, spent.get(name, 0), 0))
+            self._spent[name] = max(count, check_whole(name, spent.get(name) or 0, 0))
         used: Mapping[str, int] = spent.get("uses") or {}
         for tool, count in used.items():
             self._used[tool] = max(self._used.get(tool, 0), check_whole(f"uses[{tool!r}]", count, 0))

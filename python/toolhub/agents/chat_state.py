@@ -61,14 +61,14 @@ class ChatState:
 
     def __init__(self, state: Mapping[str, Any] | None) -> None:
         kept = cast("Mapping[str, Any]", {} if state is None else state.get("talk") or {})
-        self.rounds: int = kept.get("rounds", 0)
-        self.empty: int = kept.get("empty", 0)
-        self.refused: int = kept.get("refused", 0)
-        self.repeats: int = kept.get("repeats", 0)
-        self.last: str = kept.get("last", "")
-        self.made = RepeatedCalls(kept.get("made", ()))
-        self.text: str = kept.get("text", "")
-        self.evidence: list[dict[str, Any]] = list(kept.get("evidence", ()))
+        self.rounds: int = kept.get("rounds") or 0
+        self.empty: int = kept.get("empty") or 0
+        self.refused: int = kept.get("refused") or 0
+        self.repeats: int = kept.get("repeats") or 0
+        self.last: str = kept.get("last") or ""
+        self.made = RepeatedCalls(kept.get("made") or ())
+        self.text: str = kept.get("text") or ""
+        self.evidence: list[dict[str, Any]] = list(kept.get("evidence") or ())
         self.held: dict[str, Any] | None = kept.get("held")
         """A message whose calls wait for a decision, with the results of those that do not."""
         self.stop: RunStop | None = None

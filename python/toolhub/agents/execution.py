@@ -15,6 +15,7 @@ from .model import AgentModel
 from .plans import NONE, Step, StepResult, shown
 from .profile import AgentProfile
 from .prompts import AgentPrompts
+from .shapes import STEP_RESULT, wrong
 from .view import AgentView, RunStop
 
 if TYPE_CHECKING:
@@ -65,8 +66,13 @@ class ExecutionAgent:
     ) -> StepResult:
         """Carry out one step; `results` are those of earlier steps. A failure is a result too."""
         step = Step.of(step)
+        known: list[StepResult] = []
+        for result in results:
+            if (problem := wrong(STEP_RESULT, result)) is not None:
+                raise TypeError(f"an earlier result cannot be read: {problem}")
+            known.append(result if isinstance(cast("object", result), StepResult) else StepResult(result))
         await self._view.ready()
-        attempt = _Attempt(self._view, self._model, self._prompts, self._profile, step, list(results))
+        attempt = _Attempt(self._view, self._model, self._prompts, self._profile, step, known)
         try:
             return await attempt.carry_out()
         except RunStop as stop:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..result import ToolResult
 from ._record import Record
+from .shapes import STEP_OPTIONS, wrong
 
 if TYPE_CHECKING:
     from ..display._html import Bundle
@@ -59,8 +60,12 @@ class Step(Record):
         for name in ("description", "tool_type"):
             if not isinstance(given.get(name, NONE), str):
                 raise TypeError(f"{name} of a step must be text, got {type(given[name]).__name__}")
+        if (problem := wrong(STEP_OPTIONS, given)) is not None:
+            raise TypeError(f"a step cannot be read: {problem}")
         known = ("id", "description", "tool_type", "dependencies", "complexity", "arguments")
-        fields: dict[str, Any] = {"id": 1} | {name: given[name] for name in known if name in given}
+        fields: dict[str, Any] = {"id": 1} | {
+            name: given[name] for name in known if given.get(name) is not None
+        }
         return cls(**fields)
 
 

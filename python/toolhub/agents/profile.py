@@ -98,7 +98,10 @@ class AgentProfile:
         known = [one.name for one in fields(cls)]
         if unknown := [str(name) for name in given if name not in known]:
             raise TypeError(unknown_options("AgentProfile", "field", unknown, known))
-        return cls(**given)
+        try:
+            return cls(**given)
+        except RecursionError:
+            raise ValueError("the views of a profile are nested too deeply") from None
 
     @classmethod
     def load(cls, path: "str | os.PathLike[str]") -> Self:
@@ -112,7 +115,7 @@ class AgentProfile:
         try:
             is_json = str(path).endswith(".json")
             given = json.loads(text, object_pairs_hook=_once) if is_json else read_yaml(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"the profile {os.fspath(path)!r} cannot be read: {error}") from None
         if not isinstance(given, Mapping):
             raise ValueError(f"the profile {os.fspath(path)!r} cannot be read: it is not a mapping")

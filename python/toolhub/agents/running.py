@@ -3,8 +3,9 @@
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
+from .._tasks import unmissed
 from ..result import ToolResult
 from .events import AgentAnswer, AgentEvent, Answered, Paused, RunStarted, Stopped
 from .view import AgentView
@@ -88,7 +89,7 @@ class AgentRun:
 async def events_of(run: AgentRun, work: Awaitable[AgentAnswer]) -> AsyncGenerator[AgentEvent, None]:
     """The events of a run while it works. Leaving the iteration cancels the run."""
     run.is_streamed = True
-    task = asyncio.ensure_future(work)
+    task = unmissed(asyncio.ensure_future(work))
     task.add_done_callback(lambda _: run.queue.put_nowait(None))
     try:
         while (event := await run.queue.get()) is not None:
@@ -99,11 +100,3 @@ async def events_of(run: AgentRun, work: Awaitable[AgentAnswer]) -> AsyncGenerat
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
-
-
-def check_state(state: Any, kind: str) -> dict[str, Any]:
-    """The state of a paused run of this kind of agent."""
-    given = cast("dict[str, Any]", state) if isinstance(state, dict) else {}
-    if given.get("kind") != kind or given.get("version") != 1:
-        raise ValueError(f"this is not the state of a paused run of {kind}")
-    return given
