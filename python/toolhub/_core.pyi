@@ -1027,6 +1027,12 @@ class Worker:
     def raised(self, /, error: BaseException) -> None: ...
     def returned(self, /, value: Any) -> None: ...
 
+def acting_verb(name: str) -> str | None:
+    """
+    The acting verb in the name of a tool of which nothing else is known: empty if it may act all the same, `None` if the name
+    says that it is harmless.
+    """
+
 def add_alias(hub: Hub, label: str, target: str | None) -> None:
     """
     Adds a word that routed calls may give as their source.
@@ -1111,6 +1117,11 @@ def current_function() -> ThreadedFunction | None:
 def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> bool:
     """
     Answers a question. False if none of this id waits.
+    """
+
+def deeds_in(text: str) -> list[tuple[int, int, str, list[str]]]:
+    """
+    The verbs of a text that say that something was changed: where each stands, the verb, and what it means in both languages.
     """
 
 def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:
@@ -1251,6 +1262,11 @@ def leave_call_scope(token: Any) -> None:
 def ledger_rows(hub: Hub, run: "str | None", principal: "str | None", state: "str | None", tool: "str | None", limit: "int") -> "list[dict[str, object]]":
     """
     The rows of calls that may have had effects, oldest first.
+    """
+
+def meanings(text: str) -> list[str]:
+    """
+    What the words of a name mean in both languages; two that mean the same have one in common.
     """
 
 def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:

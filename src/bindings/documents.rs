@@ -4,7 +4,10 @@
 use super::json;
 use super::releasing::LargeJson;
 use crate::kind::ToolKind;
+use crate::model::{Evidence, Safety};
 use crate::parse::{self, ReasoningMode};
+use crate::search;
+use crate::select::effects::{Declaration, EffectsInput, assess};
 use crate::sources::mcp::config::raw_entries;
 use crate::sources::skills::front_matter;
 use crate::text;
@@ -74,4 +77,36 @@ pub fn words_of(text: &str) -> Vec<String> {
 #[pyfunction]
 pub fn similarity(one: &str, other: &str) -> f64 {
     text::similarity(one, other)
+}
+
+/// The verbs of a text that say that something was changed: where each stands, the verb, and what it means in both languages.
+#[pyfunction]
+pub fn deeds_in(text: &str) -> Vec<(usize, usize, String, Vec<String>)> {
+    let found = search::deeds_in(text);
+    found.into_iter().map(|deed| (deed.start, deed.end, deed.verb.to_owned(), meanings(deed.verb))).collect()
+}
+
+/// What the words of a name mean in both languages; two that mean the same have one in common.
+#[pyfunction]
+pub fn meanings(text: &str) -> Vec<String> {
+    search::meanings(text).into_iter().collect()
+}
+
+/// The acting verb in the name of a tool of which nothing else is known: empty if it may act all the same, `None` if the name
+/// says that it is harmless.
+#[pyfunction]
+pub fn acting_verb(name: &str) -> Option<&'static str> {
+    let tool = EffectsInput {
+        name,
+        description: "",
+        parameters: &serde_json::Value::Null,
+        capabilities: &[],
+        annotations: &serde_json::Map::new(),
+        declaration: Declaration::None,
+    };
+    let found = assess(&tool);
+    match found.evidence {
+        Evidence::ActingVerb(verb) => Some(verb),
+        _ => (found.safety != Safety::Harmless).then_some(""),
+    }
 }

@@ -142,6 +142,14 @@ fn word_at(text: &str) -> Option<(WideRole, usize)> {
     known.iter().find(|(word, _)| text.starts_with(word)).map(|(word, found)| (*found, word.len()))
 }
 
+/// The kind of a verb.
+pub fn kind(verb: &str) -> Option<VerbKind> {
+    match word_at(verb)? {
+        (WideRole::Verb { kind, .. }, len) if len == verb.len() => Some(kind),
+        _ => None,
+    }
+}
+
 /// What a text asks for. A verb counts unless it is negated (不要删除) or says which things are meant (已删除的); the first one does,
 /// or the first that acts behind a word such as 怎么. A text without a verb asks to see what it names.
 pub fn asked_in_chinese(text: &str) -> Option<ChineseWish> {

@@ -11,6 +11,7 @@ mod action;
 mod bilingual;
 mod chinese_verbs;
 mod clauses;
+mod deeds;
 mod dictionary;
 mod index;
 mod lexicon;
@@ -32,6 +33,7 @@ mod words;
 mod tests;
 
 pub use bilingual::use_dictionary;
+pub use deeds::{Deed, deeds_in, meanings};
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};

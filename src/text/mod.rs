@@ -6,7 +6,7 @@ mod similar;
 mod stem;
 mod words;
 
-pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_WHEN_LEADING, ACTING_WIDE};
+pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};

@@ -18,7 +18,7 @@ from .model import AgentModel, Message, said
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .running import AgentRun, Waiting
-from .verification import VerificationAgent
+from .verification import VerificationAgent, verified_in_time
 from .view import AgentView, RunStop
 
 if TYPE_CHECKING:
@@ -250,7 +250,9 @@ class ChatLoop(AnsweringAgent):
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
-        known = "\n".join(str(one["content"]) for one in self.messages if one.get("role") == "user")
-        checked = await self._verifier.verify_result(text, evidence=talk.evidence, question=known)
+        known = "\n".join(str(one.get("content", "")) for one in self.messages if one.get("role") == "user")
+        checked = await verified_in_time(
+            self.view, self._verifier.verify_result(text, evidence=talk.evidence, question=known)
+        )
         run.emit(Verified(**checked))
         return run.end(text, True, "answered", [], verification=dict(checked))

@@ -17,7 +17,7 @@ from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .running import AgentRun, Waiting, waiting_call
 from .scheduling import Results, carry_out
-from .verification import VerificationAgent
+from .verification import VerificationAgent, verified_in_time
 from .view import AgentView, RunStop
 
 if TYPE_CHECKING:
@@ -155,7 +155,10 @@ class CoordinationAgent(AnsweringAgent):
         ]
         evidence = calls if last.method == "reasoning" else None
         earlier = [one for one in good if one is not last]
-        checked = await self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question)
+        checked = await verified_in_time(
+            self.view,
+            self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question),
+        )
         run.emit(Verified(**checked))
         reason = "answered" if stop is None else str(stop.stopped)
         message = "" if stop is None else str(stop.error)

@@ -5,6 +5,9 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+_LONGEST = 4_000
+"""Characters of a step that are read. Blanks are collapsed first: patterns with gaps take quadratic time for long ones."""
+
 _FUNCTIONS = (
     "sqrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|min|max|pow|factorial"
 )
@@ -44,7 +47,8 @@ def expression_of(text: str) -> str | None:
     ('15 / 100 * 2400 + 3', '12 * (3 + 4)')
     >>> expression_of("Work out how many days lie between 2024-01-05 and today")
     """
-    plain = _DATES.sub(" ; ", unicodedata.normalize("NFKC", text).translate(_SIGNS))
+    plain = _DATES.sub(" ; ", unicodedata.normalize("NFKC", text[:_LONGEST]).translate(_SIGNS))
+    plain = " ".join(plain.split())
     for pattern, sign in _WORDS:
         plain = re.sub(pattern, sign, plain, flags=re.I)
     found = [expression for run in _runs(plain) if (expression := _trimmed(run)) is not None]
@@ -124,13 +128,14 @@ def keywords_of(text: str) -> str:
     >>> keywords_of("请搜索关于量子计算的最新进展")
     '量子计算的最新进展'
     """
-    words = _TRAILING.sub("", _LEADING.sub("", text.strip(), count=1)).strip()
+    text = " ".join(text[:_LONGEST].split())
+    words = _TRAILING.sub("", _LEADING.sub("", text, count=1)).strip()
     # What to do with the hits, then "information about" itself.
     words = _ZH_TRAILING.sub("", _ZH_THEN.sub("", _ZH_LEADING.sub("", words, count=1))).strip()
     words = re.sub(r"^(?:the|a|an)\s+", "", words, flags=re.I).rstrip(".?!。？！").strip()
     if len(words) > 2 and words[0] in "\"'“「『" and words[-1] in "\"'”」』":
         words = words[1:-1]
-    return words or text.strip()
+    return words or text
 
 
 class HistoryPart(NamedTuple):
@@ -158,6 +163,7 @@ def history_part(text: str) -> HistoryPart:
     >>> history_part("Get the last three messages of the user about invoices")
     HistoryPart(which='last', number=3, role='user', about='invoices')
     """
+    text = " ".join(text[:_LONGEST].split())
     low = text.lower()
     which = "last"
     for word, pattern in (

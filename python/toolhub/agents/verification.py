@@ -1,17 +1,20 @@
-"""Whether a result can be believed: consistent with what came before, possible, and supported by what happened."""
+"""Whether a mistake is found in a result: against what came before, against what is possible, and against what happened."""
 
 import functools
 import sys
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import kit, truncate
-from ..kit import readable, similarity
-from ..options import Lang
+from ..kit import check_llm, json_in, readable, similarity
+from ..options import Lang, Model
 from ..result import ToolResult
 from ._record import Record
-from .evidence import Evidence, unseen
-from .facts import impossible, numbers_of
+from .evidence import ANSWER, Evidence, unseen
+from .facts import collapsed, impossible, numbers_of
+from .prompts import AgentPrompts
+from .view import AgentView
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -19,43 +22,65 @@ if TYPE_CHECKING:
 _SAME_TOPIC = 0.6
 """From this similarity on two texts are about the same, and different numbers in them a contradiction."""
 
-_LONG = 20_000
-"""Texts with more characters are read on a thread."""
+_DOUBTED = 0.3
+"""The confidence of a result with one mistake; with more of them it is less."""
 
-_COST = 0.3
-"""What an issue takes from the confidence."""
+_TOLD = 20_000
+"""Characters of the evidence that a model gets."""
 
 
 class Verification(Record):
-    """Whether a result was verified, how sure that is (0 to 1), and what is wrong with it."""
+    """Whether no mistake was found in a result, how sure that is (0 to 1), and the mistakes.
+
+    `verified` never says more than that.
+    """
 
     verified: bool
     confidence: float
     issues: list[str]
 
+    @property
+    def judged_by(self) -> str:
+        """`model` if a model had its say too, otherwise `rules`."""
+        return self.get("judged_by", "rules")
+
 
 class VerificationAgent:
-    """Checks results without a model.
+    """Looks for mistakes in results.
 
     - Consistency: two results that say the same in other words but with other numbers contradict each other. Words are compared
       by Jaccard similarity, Chinese by its characters.
     - Logic: numbers are finite and below 1e15, dates and times exist.
-    - Evidence, if records are given: numbers, dates, quotations, addresses, names and deeds ("I sent …") of the result are in
-      them, and states ("is running"), comparisons and pairs of things are not told otherwise.
+    - Evidence, if records are given: numbers (also calculated, rounded or in another unit), dates and times, quotations, and
+      addresses of the result are in them, and what it says was done ("I sent …", "已发送") has a successful call of a tool with
+      that verb. Each of these checks is right or silent; states, comparisons and relations in prose are not checked.
       An empty list says that nothing was called, None that nothing is known about it.
+    - With a `model`, results with evidence in which nothing of this was found are judged by it, and `judged_by` says so.
 
     `lang` is the language of the issues. With a `hub` and the name of a `run`, the ledger of the run is evidence too, with and
     without records: its calls that are not among these, such as those before a pause.
 
     >>> import asyncio
     >>> asyncio.run(VerificationAgent().verify_result("It happened on 2023-02-30."))
-    {'verified': False, 'confidence': 0.7, 'issues': ['The date 2023-02-30 does not exist.']}
+    {'verified': False, 'confidence': 0.3, 'issues': ['The date 2023-02-30 does not exist.']}
     """
 
-    def __init__(self, *, lang: Lang = "en", hub: "ToolHub | None" = None, run: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        lang: Lang = "en",
+        hub: "ToolHub | None" = None,
+        run: str | None = None,
+        model: Model | None = None,
+        prompts: AgentPrompts | None = None,
+    ) -> None:
+        if model is not None:
+            check_llm(model)
         self._lang: Lang = lang
         self._hub = hub
         self._run = run
+        self._model = model
+        self._prompts = AgentPrompts(lang=lang) if prompts is None else prompts
 
     async def verify_result(
         self,
@@ -68,7 +93,8 @@ class VerificationAgent:
         """Check a result: a text, a value, the result of a call or of a step.
 
         `earlier` are results before it. `evidence` are the records of what happened, such as results of calls, steps, or rows
-        of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known.
+        of the ledger: mappings with `tool`, `arguments`, `result`, `success` or `state`. `question` counts as known. The loop
+        goes on meanwhile; cancelling ends the work.
         """
         records = None if evidence is None else list(evidence)
         # What a tool has answered is itself what happened; it is looked up only in records that are given.
@@ -78,17 +104,22 @@ class VerificationAgent:
             # On a thread, because it waits for the store. A run may have any number of rows, and all of them happened.
             rows = functools.partial(self._hub.ledger, self._run, limit=sys.maxsize)
             records += unseen(records, await kit.call(rows))
-        return await self._verified(result, list(earlier), records, question)
+        cancelled = threading.Event()
 
-    async def _verified(
-        self, result: Any, earlier: list[Any], evidence: list[Any] | None, question: str
-    ) -> Verification:
-        def check() -> Verification:
-            return self.verify(result, earlier, evidence=evidence, question=question)
+        def go_on() -> None:
+            if cancelled.is_set():
+                raise TimeoutError
 
-        # Reading long texts takes a while, in which the loop goes on.
-        is_long = any(_length(one) > _LONG for one in (result, *earlier, *(evidence or ())))
-        return await kit.call(check) if is_long else check()
+        def check() -> tuple[Verification, str]:
+            return self._checked(result, list(earlier), records, question, go_on)
+
+        try:
+            checked, known = await kit.call(check)
+        finally:
+            cancelled.set()
+        if self._model is not None and checked.verified and records is not None:
+            return await self._judged(checked, self._model, _read(result)[0], known, question)
+        return checked
 
     def verify_result_sync(
         self,
@@ -101,27 +132,72 @@ class VerificationAgent:
         """`verify_result`, blocking."""
         return kit.run(self.verify_result(result, earlier, evidence=evidence, question=question))
 
-    def verify(
-        self, result: Any, earlier: Iterable[Any], *, evidence: Iterable[Any] | None, question: str
-    ) -> Verification:
-        """`verify_result` for code that is not async: nothing here waits."""
+    def _checked(
+        self, result: Any, earlier: list[Any], records: Iterable[Any] | None, question: str, go_on: Any
+    ) -> tuple[Verification, str]:
+        """What the rules find, and what is known."""
         text, about, error = _read(result)
+        text = collapsed(text, ANSWER)
         before = [_read(one)[:2] for one in earlier]
         issues: list[str] = []
+        known = ""
         if error is not None:
             issues.append(f"The result is an error: {error}")
         elif not text.strip():
             issues.append("The result is empty.")
         issues += dict.fromkeys(impossible(text))
         issues += dict.fromkeys(_contradictions(text, about, before))
-        if evidence is not None:
-            issues += dict.fromkeys(Evidence(evidence, question).unsupported(text))
-        checked = _verification([kit.in_language(issue, self._lang) for issue in issues])
+        if records is not None:
+            evidence = Evidence(records, question, go_on=go_on)
+            issues += dict.fromkeys(evidence.unsupported(text))
+            known = evidence.text
+        checked = self._doubted(*issues)
         if not issues and before:
-            # Nothing in common with what came before is no mistake, but no support either.
-            nearest = max(similarity(_plain(text), _plain(other)) for other, _ in before)
+            # Nothing in common with what came before is not a mistake, but it does not support the result either.
+            nearest = max(similarity(text, other) for other, _ in before)
             checked["confidence"] = round(0.8 + 0.2 * nearest, 3)
+        return checked, known
+
+    def _doubted(self, *issues: str) -> Verification:
+        """The verification of a result with these mistakes, or with none."""
+        said = [kit.in_language(issue, self._lang) for issue in issues]
+        confidence = round(_DOUBTED / len(said), 3) if said else 1.0
+        return Verification(verified=not said, confidence=confidence, issues=said)
+
+    async def _judged(
+        self, checked: Verification, model: Model, text: str, known: str, question: str
+    ) -> Verification:
+        """What a model says of a result in which the rules found nothing. An answer that is not a judgement changes nothing."""
+        prompt = self._prompts.text(
+            "verify", question=question[:_TOLD] or "-", records=known[:_TOLD] or "-", answer=text[:_TOLD]
+        )
+        for read in reversed(json_in(await kit.ask(model, prompt))):
+            found = (
+                cast("Mapping[str, Any]", read.value).get("mistakes")
+                if isinstance(read.value, Mapping)
+                else None
+            )
+            if isinstance(found, list):
+                said = [
+                    f"A model found a mistake: {readable(one)[:500]}" for one in cast("list[Any]", found)[:10]
+                ]
+                judged = self._doubted(*said) if said else checked
+                return Verification({**judged, "judged_by": "model"})
         return checked
+
+
+async def verified_in_time(view: AgentView, checking: Awaitable[Verification]) -> Verification:
+    """A verification within what is left of the deadline; a result that was not checked by then is not verified."""
+    limit = view.timeout()
+    try:
+        async with limit:
+            return await checking
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return VerificationAgent(lang=view.hub.lang)._doubted(
+            "The answer was not checked, because no time was left."
+        )
 
 
 def _is_of_a_call(result: Any) -> bool:
@@ -129,21 +205,6 @@ def _is_of_a_call(result: Any) -> bool:
     if isinstance(result, ToolResult):
         return True
     return isinstance(result, Mapping) and cast("Mapping[str, Any]", result).get("tool") is not None
-
-
-def _length(one: Any) -> int:
-    """How long a result or a record is, at least: only its texts count."""
-    if isinstance(one, Mapping):
-        return max(
-            (len(value) for value in cast("Mapping[Any, Any]", one).values() if isinstance(value, str)),
-            default=0,
-        )
-    return len(one) if isinstance(one, str) else 0
-
-
-def _verification(issues: list[str]) -> Verification:
-    confidence = max(0.0, 1.0 - _COST * len(issues))
-    return Verification(verified=not issues, confidence=round(confidence, 3), issues=issues)
 
 
 def _read(result: Any) -> tuple[str, str, str | None]:
@@ -165,6 +226,7 @@ def _read(result: Any) -> tuple[str, str, str | None]:
 def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> Iterable[str]:
     numbers = {number for number, _ in numbers_of(text)}
     for other, subject in earlier:
+        other = collapsed(other, ANSWER)
         known = {number for number, _ in numbers_of(other)}
         if not numbers or not known or numbers & known:
             continue
@@ -178,8 +240,4 @@ def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> It
 
 def _wordy(text: str) -> str:
     """A text without its numbers."""
-    return "".join(c for c in _plain(text) if not c.isdigit())
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return "".join(c for c in text if not c.isdigit())

@@ -36,7 +36,7 @@ const ACTING: &str = "
     enviar_correo borrar_archivo eliminar_usuario comprar_billete pagar_factura löschen datei_loeschen mail_senden
     rechnung_bezahlen supprimer_fichier envoyer_message acheter_billet inviare_email criar_usuario apagar_arquivo
     удалить_файл отправить_письмо get_user_borrar
-    发邮件 发送邮件 清空 清空回收站 删除 删除用户 用户删除 创建订单 下单 转账 支付 付款 修改密码 取消订单 群发短信
+    发给客户 消息发到群里 发邮件 发送邮件 清空 清空回收站 删除 删除用户 用户删除 创建订单 下单 转账 支付 付款 修改密码 取消订单 群发短信
     查询并删除 查找后提交 重启服务器 刪除 執行 削除 送信 格式化磁盘 卖出股票 退款 提现 order下单 ｄｅｌｅｔｅ_user
 ";
 

@@ -1,14 +1,7 @@
 //! Verbs in names that are written without spaces: Chinese, Japanese, Korean.
 
 use super::verbs::Verb;
-use crate::text::ACTING_WIDE;
-
-/// Chinese verbs that are often nouns, as 更新 in 查询更新.
-#[rustfmt::skip]
-const ACTING_OR_NOUN_WIDE: &[&str] = &[
-    "付款", "关注", "减少", "分配", "发布", "合并", "增加", "备份", "安排", "安装", "投票", "投资", "提交",
-    "收款", "更新", "生成订单", "登录", "竞价", "订阅", "记录", "设置", "评论", "贷款", "预约", "预订",
-];
+use crate::text::{ACTING_OR_NOUN_WIDE, ACTING_WIDE};
 
 /// Chinese verbs that only read, at the start of a name.
 #[rustfmt::skip]

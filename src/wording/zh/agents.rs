@@ -84,13 +84,7 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ("The date {} is not in the results.", "日期 {0} 不在结果中。"),
     ("The time {} is not in the results.", "时间 {0} 不在结果中。"),
     ("The number {} is not in the results.", "数字 {0} 不在结果中。"),
-    ("The name {} is not in the results.", "名称 {0} 不在结果中。"),
-    ("The answer says {}, but the results say {}.", "回答声称 {0}，但结果是 {1}。"),
-    ("The answer says {}, but the results are empty.", "回答声称 {0}，但结果为空。"),
-    ("The numbers of the results do not support {}.", "结果中的数字不支持 {0}。"),
     ("The unit of {} is not that of the results.", "{0} 的单位与结果中的不同。"),
-    ("The results say the opposite: {}", "结果所说相反：{0}"),
-    ("{} and {} do not belong together in the results.", "在结果中 {0} 与 {1} 并不对应。"),
     (
         "The answer says {}, but the call for {} did not succeed ({}).",
         "回答声称 {0}，但针对 {1} 的调用没有成功（{2}）。",
@@ -100,7 +94,8 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "回答声称 {0}，但 {2} 次调用中只有 {1} 次成功（{3}）。",
     ),
     ("The address or file {} is not in the results.", "地址或文件 {0} 不在结果中。"),
-    ("The answer says {}, but no call did that.", "回答声称 {0}，但没有任何调用这样做。"),
     ("The answer says {}, but no call did that ({}).", "回答声称 {0}，但没有任何调用这样做（{1}）。"),
+    ("A model found a mistake: {}", "模型发现一处错误：{0}"),
+    ("The answer was not checked, because no time was left.", "没有剩余时间，因此未核对该回答。"),
     ("The answer says {}, but the call did not succeed ({}).", "回答声称 {0}，但该调用没有成功（{1}）。"),
 ];

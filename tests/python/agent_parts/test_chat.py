@@ -301,7 +301,7 @@ def test_what_an_agent_says_without_any_call_is_checked(
         ]
         checked = verification("The population is 12,345.")
         assert checked["issues"] == ["The number 12,345 is not in the results."]
-        assert checked["confidence"] == 0.7
+        assert checked["confidence"] == 0.3
         for harmless in (
             "Hello! How can I help?",
             "Paris is the capital of France.",

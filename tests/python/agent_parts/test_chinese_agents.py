@@ -86,7 +86,7 @@ def test_errors_of_steps() -> None:
 def test_issues_of_results(result: Any) -> None:
     issues = (
         VerificationAgent(lang="zh")
-        .verify_result_sync(result, evidence=[{"tool": "a", "result": "b"}])
+        .verify_result_sync(result, evidence=[{"tool": "get_a", "result": "b"}])
         .issues
     )
     assert issues
