@@ -17,8 +17,8 @@ _TARGETS, _CLAIMS = 50, 200
 _NEAR = 200
 """Characters around a verb that are read, so that a sentence without an end costs no more than others."""
 
-_CALLING = {"call", "run", "execute", "invoke"}
-"""Whoever calls any tool has done this."""
+_CALLING = {"call", "run", "execute", "invoke", "open", "request", "report"}
+"""Whoever calls any tool, also one that reads, may say this of it."""
 
 _DELETES = {"=delete"}
 """Whoever deletes does nothing else, and nothing else deletes."""
@@ -179,6 +179,8 @@ def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) 
     before, after = sentence[left:start], sentence[end : end + _NEAR]
     if _NOT.search(re.split(r"[,;] ", before)[-1]) or re.match(r" (?:that|whether)\b", after):
         return "", ""
+    if last is not None and re.match(r" (?:it|them)\b", after):
+        return "", ""  # a second word for the deed before it: "created the file and saved it"
     if last is not None and last[0] >= left and _JOINED.search(before, last[0] - left):
         return last[1], sentence[last[0] : end].lstrip(", ")
     for kind, pattern in (("own", _OWN), ("perfect", _PERFECT), ("told", _TOLD)):

@@ -196,6 +196,8 @@ def figures_of(text: str) -> Iterator[Figure]:
         value = float("零一二三四五六七八九十".find(found.group().replace("两", "二")))
         yield Figure(value, found.group(), *found.span())
     for found in _SPELT_NUMBER.finditer(rest):
+        if rest.startswith(" and a half", found.end()):
+            continue
         value = _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0)
         yield Figure(value, found.group(), *found.span())
 

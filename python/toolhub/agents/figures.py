@@ -20,7 +20,7 @@ _MEASURES = 400
 _DIGITS = re.compile(r"(?<![\d.])\d{1,15}(?:\.\d{1,15})?(?!\d)")
 _OPERATIONS = {
     "sum": r"\b(?:total\w*|sum|together|combined|altogether|in all|overall|plus)\b|共|总|合计|加起来",
-    "difference": r"\b(?:(?:more|less|fewer)(?! than [\d$€£])|left|by|differ\w*|remain\w*|minus|sav\w+|later|earlier|"
+    "difference": r"\b(?:(?:more|less|fewer)(?! than [\d$€£])|left|net|by|differ\w*|remain\w*|minus|sav\w+|later|earlier|"
     r"\w+er than)\b|多|少|差|剩|省|余|增|减",
     "ratio": r"\b(?:per|each|times|ratio|average|mean|a (?:day|week|month|year|head))\b|倍|每|平均|率",
     "percent": r"%|\bper ?cent\b|百分|折",

@@ -11,7 +11,7 @@ _UNITS = {
     "length": "mm .001 cm .01 m 1 meter 1 metre 1 km 1e3 kilometer 1e3 kilometre 1e3 mile 1609.344 ft .3048 feet .3048 "
     "inch .0254 inches .0254 毫米 .001 厘米 .01 米 1 公里 1e3 千米 1e3 英里 1609.344 英尺 .3048 英寸 .0254",
     "time": "ms .001 millisecond .001 s 1 sec 1 second 1 min 60 minute 60 h 3600 hr 3600 hour 3600 day 86400 week 604800 "
-    "month 2629800 year 31557600 毫秒 .001 秒 1 分钟 60 小时 3600 天 86400 周 604800 个月 2629800",
+    "month 2629800 year 31557600 毫秒 .001 秒 1 分 60 分钟 60 小时 3600 天 86400 周 604800 个月 2629800",
     "size": "byte 1 kb 1e3 mb 1e6 gb 1e9 tb 1e12 kib 1024 mib 1048576 gib 1073741824 kilobyte 1e3 megabyte 1e6 gigabyte 1e9 "
     "terabyte 1e12 字节 1",
     "weight": "mg 1e-6 g .001 gram .001 kg 1 kilogram 1 tonne 1e3 lb .45359237 pound .45359237 oz .0283495 ounce .0283495 "
@@ -93,5 +93,5 @@ def unit_of_key(key: str) -> str | None:
     ('c', 'minute', None)
     """
     *before, last = words(key[-40:]) or [""]
-    known = (last, last.removesuffix("s")) if before else ()
+    known = (last, last.removesuffix("s")) if before or len(last) > 3 else ()
     return next((one for one in known if one in _KINDS), None)

@@ -126,6 +126,13 @@ def test_false_answers_are_told_from_true_ones(kept: str, caught: float, doubted
     assert sum(alarms) / len(alarms) <= doubted
 
 
+@pytest.mark.parametrize("one", TRANSCRIPTS["answers"], ids=lambda one: str(one["answer"])[:30])
+def test_answers_as_agents_give_them(one: dict[str, Any]) -> None:
+    """Deeds under other names, several of them in a sentence, calculated and converted numbers; in both languages."""
+    checked = verify(one["answer"], evidence=one["evidence"], question=one["question"])
+    assert checked.verified is one["is_true"], checked.issues
+
+
 def _several(said: str | list[str]) -> list[str]:
     return [said] if isinstance(said, str) else said
 
