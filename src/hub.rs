@@ -15,7 +15,6 @@ mod planned;
 mod prompt;
 mod read_more;
 mod recording;
-mod replay_memory;
 mod replaying;
 mod result_texts;
 mod search;
@@ -29,13 +28,12 @@ pub use effects::{
 };
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
-pub use replay_memory::{CallTape, ReplayMemory, between_tapes};
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
 use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::execute::{self, Job, Rules, Run};
+use crate::execute::{self, Job, JobTape, Rules, Run};
 use crate::limit::Gate;
 use crate::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
 use crate::offers::NativeOffers;
@@ -47,7 +45,6 @@ use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
-use crate::tape;
 use crate::telemetry::Telemetry;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
@@ -56,7 +53,7 @@ use effects::HubLedger;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
 use result_texts::ResultTexts;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -122,6 +119,9 @@ impl Default for HubOptions {
     }
 }
 
+/// How many hubs this process has made.
+static HUBS: AtomicU64 = AtomicU64::new(0);
+
 pub struct Hub {
     pub registry: Registry,
     /// No other hub of this process has it.
@@ -160,7 +160,7 @@ impl Hub {
             gate: options.max_concurrency.map(gate),
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
             registry: Registry::default(),
-            number: tape::number_hub(),
+            number: HUBS.fetch_add(1, Ordering::Relaxed),
             own_offers: NativeOffers::default(),
             rules: RwLock::new(CapabilityRules::default()),
             search: Search::default(),
@@ -272,9 +272,7 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Option<Result<Box<PlannedRun>, HubError>> {
-        let (tape, snapshot) = (self.tape(), self.registry.load());
-        let separate = separate(&tape, &snapshot);
-        let snapshot = separate.as_ref().unwrap_or(&snapshot);
+        let snapshot = self.registry.load();
         let wanted = self.wanted(options);
         let entry = snapshot.get(name)?;
         let (candidates, healthy) = select::by_name(entry, wanted, now);
@@ -282,7 +280,7 @@ impl Hub {
             return Some(Err(self.no_provider(name, entry, wanted.filter)));
         }
         let what = candidates[0].spec().name.clone();
-        Some(Ok(self.plan((what, tape), Some(entry.clone()), (candidates, healthy), options, now)))
+        Some(Ok(self.plan(what, Some(entry.clone()), (candidates, healthy), options, now)))
     }
 
     /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
@@ -297,10 +295,8 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Box<PlannedRun> {
-        let (what, tape) = (candidate.spec().name.clone(), self.tape());
-        let learning = tape.as_ref().map(|tape| &tape.learning);
-        let candidate = learning.map_or_else(|| candidate.clone(), |learning| learning.candidate(&candidate));
-        self.plan((what, tape), None, (Candidates::from_iter([candidate]), 1), options, now)
+        let what = candidate.spec().name.clone();
+        self.plan(what, None, (Candidates::from_iter([candidate]), 1), options, now)
     }
 
     pub fn plan_by_capability(
@@ -309,14 +305,9 @@ impl Hub {
         options: &CallOptions,
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
-        let (tape, snapshot) = (self.tape(), self.registry.load());
-        let separate = separate(&tape, &snapshot);
-        let snapshot = separate.as_ref().unwrap_or(&snapshot);
+        let snapshot = self.registry.load();
         let wanted = self.wanted(options);
-        let (candidates, healthy) = match self.taped_order(&tape, tag) {
-            Some(mut drawn) => select::by_capability(snapshot, tag, wanted, &mut drawn, now),
-            None => select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now),
-        };
+        let (candidates, healthy) = select::by_capability(&snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };
@@ -325,12 +316,12 @@ impl Hub {
                 format!("No tool has the capability '{}'. Known capabilities: {known}.", clip(tag)),
             ));
         }
-        Ok(self.plan((Arc::from(tag), tape), None, (candidates, healthy), options, now))
+        Ok(self.plan(Arc::from(tag), None, (candidates, healthy), options, now))
     }
 
     fn plan(
         &self,
-        (what, tape): (Arc<str>, Option<CallTape>),
+        what: Arc<str>,
         entry: Option<Arc<NameEntry>>,
         (candidates, healthy): (Candidates, usize),
         options: &CallOptions,
@@ -364,7 +355,7 @@ impl Hub {
             }
         }
         // What a recording answers happens for nobody.
-        let is_real = tape.as_ref().is_none_or(|tape| tape.memory.is_none());
+        let is_real = self.tape().is_none_or(|tape| !tape.is_replay());
         let caller = options.principal.as_ref().filter(|_| is_real);
         let recorder = is_real.then(|| self.recorder(&candidates, caller)).flatten();
         Box::new(PlannedRun {
@@ -377,7 +368,8 @@ impl Hub {
             entry,
             breaker: self.options.breaker,
             caller: caller.and_then(|id| self.callers.visit(id)),
-            tape,
+            recorded: None,
+            missed: None,
             lang: self.options.lang,
         })
     }
@@ -430,7 +422,11 @@ impl Hub {
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
                 before: self.row_writer(&plan, slot, &digest),
-                tape: plan.tape.as_ref().map(|one| one.tape.clone()),
+                tape: match (&plan.missed, &plan.recorded) {
+                    (Some(miss), _) => JobTape::Missed(miss.clone()),
+                    (None, Some(call)) => JobTape::Record(call.clone(), self.tool_definition(candidate)),
+                    (None, None) => JobTape::Off,
+                },
             })
             .collect();
         let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;
@@ -445,9 +441,4 @@ impl Hub {
         }
         RunReport { plan, answers, result }
     }
-}
-
-/// The snapshot with the statistics of a tape, for a call that belongs to one.
-fn separate(tape: &Option<CallTape>, snapshot: &Arc<Snapshot>) -> Option<Arc<Snapshot>> {
-    tape.as_ref().map(|tape| tape.learning.snapshot(snapshot))
 }

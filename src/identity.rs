@@ -79,7 +79,7 @@ impl CallKey {
         };
         let mut parts = Map::new();
         let mut put = |name: &str, value: Value| drop(parts.insert(name.to_owned(), value));
-        put("principal", options.principal.as_deref().into());
+        put("principal", options.principal.as_deref().unwrap_or_default().into());
         put("target", target.kind().into());
         put("tool", target.name().as_ref().into());
         put("source", source.into());
@@ -92,9 +92,19 @@ impl CallKey {
         CallKey::of(parts)
     }
 
+    /// Of parts that were kept.
+    pub fn from_parts(parts: Value) -> Self {
+        match parts {
+            Value::Object(parts) => CallKey::of(parts),
+            _ => CallKey::of(Map::new()),
+        }
+    }
+
     fn of(parts: Map<String, Value>) -> Self {
         // A digest for each part, so that the parts need not be copied into one value.
-        let digests: Vec<_> = parts.iter().map(|(name, part)| [name.clone(), json_digest(part)]).collect();
+        let mut digests: Vec<_> =
+            parts.iter().map(|(name, part)| [name.clone(), json_digest(part)]).collect();
+        digests.sort_unstable();
         let digests: Vec<_> = digests.iter().flatten().map(String::as_str).collect();
         CallKey { digest: digest_of(&digests).into(), parts }
     }
@@ -110,13 +120,17 @@ impl CallKey {
 
 /// What one candidate is: what it says of itself, and who runs it.
 #[derive(Debug)]
-pub struct ToolDefinition {
+pub struct CandidateDefinition {
     /// Long members are digests. What people compare is there as it is.
     members: Value,
     pub digest: Arc<str>,
 }
 
-impl ToolDefinition {
+impl CandidateDefinition {
+    pub fn members(&self) -> &Value {
+        &self.members
+    }
+
     pub fn of(candidate: &Candidate) -> Self {
         let (spec, tool) = (candidate.spec(), &candidate.tool);
         let members = json!({
@@ -132,7 +146,7 @@ impl ToolDefinition {
             "extras": json_digest(&Value::Object(tool.definition_extras())),
         });
         let digest = json_digest(&members).into();
-        ToolDefinition { members, digest }
+        CandidateDefinition { members, digest }
     }
 }
 
@@ -142,21 +156,21 @@ pub fn is_same_tool(one: &Candidate, other: &Candidate) -> bool {
     let is_in_process = one.tool.identity().is_some() || other.tool.identity().is_some();
     match is_in_process {
         true => Arc::ptr_eq(&one.tool, &other.tool),
-        false => ToolDefinition::of(one).digest == ToolDefinition::of(other).digest,
+        false => CandidateDefinition::of(one).digest == CandidateDefinition::of(other).digest,
     }
 }
 
 /// What the candidates of a call are, whatever their order.
 #[derive(Clone, Debug)]
-pub struct Definition {
-    tools: Vec<Arc<ToolDefinition>>,
+pub struct CallDefinition {
+    tools: Vec<Arc<CandidateDefinition>>,
 }
 
-impl Definition {
-    pub fn new(mut tools: Vec<Arc<ToolDefinition>>) -> Self {
+impl CallDefinition {
+    pub fn new(mut tools: Vec<Arc<CandidateDefinition>>) -> Self {
         tools.sort_by(|one, other| one.digest.cmp(&other.digest));
         tools.dedup_by(|one, other| one.digest == other.digest);
-        Definition { tools }
+        CallDefinition { tools }
     }
 
     pub fn digest(&self) -> String {
@@ -166,6 +180,18 @@ impl Definition {
     /// What is kept of it: equal for equal definitions, and enough to say later what has changed.
     pub fn text(&self) -> String {
         canonical(&Value::Array(self.tools.iter().map(|tool| tool.members.clone()).collect()))
+    }
+
+    /// What has changed since the definition of one tool was kept; `None` if nothing has.
+    pub fn change_of(&self, kept: &Value) -> Option<String> {
+        let is_it = |tool: &&Arc<CandidateDefinition>| {
+            ["tool", "source", "server"].iter().all(|name| tool.members[*name] == kept[*name])
+        };
+        match self.tools.iter().find(is_it) {
+            None => Some("it has no such provider".to_owned()),
+            Some(tool) if tool.members == *kept => None,
+            Some(tool) => Some(format!("it differs in {}", changed_members(kept, &tool.members))),
+        }
     }
 
     /// Who runs the candidates, for a person who decides: `bank: python bank.py`.
@@ -184,7 +210,7 @@ impl Definition {
     }
 }
 
-/// Both definitions, each as [`Definition::text`] has kept it, and what differs.
+/// Both definitions, each as [`CallDefinition::text`] has kept it, and what differs.
 pub fn definition_change(before: &str, now: &str) -> String {
     let read = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
     let (before, now) = (read(before), read(now));
@@ -193,14 +219,15 @@ pub fn definition_change(before: &str, now: &str) -> String {
         false => tools.iter().map(shown_tool).collect::<Vec<_>>().join(" and "),
     };
     let changed = match (before.as_slice(), now.as_slice()) {
-        ([Value::Object(one)], [Value::Object(other)]) => {
-            let differs = |name: &&String| one.get(*name) != other.get(*name);
-            let names: Vec<_> = other.keys().filter(differs).map(String::as_str).collect();
-            format!("; it differs in {}", names.join(", "))
-        }
+        ([one], [other]) => format!("; it differs in {}", changed_members(one, other)),
         _ => String::new(),
     };
     format!("then {}, now {}{changed}", shown(&before), shown(&now))
+}
+
+fn changed_members(before: &Value, now: &Value) -> String {
+    let names = now.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    names.filter(|name| before[*name] != now[*name]).collect::<Vec<_>>().join(", ")
 }
 
 /// `mcps:bank (python bank.py, definition 3f2a9c41d0e2)`
@@ -246,7 +273,7 @@ fn program(provider: &Value) -> Option<String> {
 #[derive(Clone, Debug)]
 pub struct CallIdentity {
     pub key: Arc<CallKey>,
-    pub definition: Definition,
+    pub definition: CallDefinition,
 }
 
 impl CallIdentity {

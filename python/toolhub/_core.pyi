@@ -1455,9 +1455,9 @@ def start_replay(path: str | PathLike[str], mode: str = "strict", hub: Hub | Non
     Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
     """
 
-def stop_tape() -> tuple[int, list[str], list[str]]:
+def stop_tape() -> tuple[int, list[str], list[str], list[str]]:
     """
-    Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.
+    Ends what was begun.
     """
 
 def stop_workers() -> None:

@@ -26,6 +26,7 @@ use crate::plan::answer_kind;
 use crate::registry::Candidate;
 use crate::select::Rule;
 use crate::shape::content::ImageNotes;
+use crate::tape::recording_of;
 use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -74,7 +75,7 @@ fn of_run<'py>(
         Some(candidate) => meta_of(py, candidate)?,
         None => blank_meta(py)?,
     };
-    let took = replayed_time(attempts).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
+    let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
     describe_call(&meta, best, plan.strategy, took)?;
     if best.is_none() {
         meta.set_item(intern!(py, "tool"), &*plan.what)?;
@@ -385,7 +386,7 @@ fn describe_attempts(
         warnings.append(&mut attempt.warnings);
         unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
         let usual = usual_attempt(py, candidate, fate, answered)?;
-        let ran = match &attempt.replayed {
+        let ran = match recording_of(candidate) {
             Some(recording) => recording.ms,
             None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
         };

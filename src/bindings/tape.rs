@@ -8,8 +8,7 @@ use crate::error::{ErrorKind, HubError, UpstreamError};
 use crate::model::ToolOutput;
 use crate::secret;
 use crate::tape::{
-    self, CallOnTape, Deck, LineKind, Recorder, Recording, ReplayMode, Replayer, TapeStart, TapedAnswer,
-    Taping,
+    self, Deck, QuestionOnTape, Recorder, Recording, ReplayMode, Replayer, TapedAnswer, Taping,
 };
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -47,18 +46,22 @@ pub fn start_replay(
         .map_err(PyValueError::new_err)
 }
 
-/// Ends what was begun: the number of recorded events, the calls that were missed, and the recordings that were not used.
+/// The number of recorded events, the calls that were missed, the recordings that were not used, and the tools that are
+/// defined otherwise now.
+type TapeEnd = (u64, Vec<String>, Vec<String>, Vec<String>);
+
+/// Ends what was begun.
 #[pyfunction]
-pub fn stop_tape() -> PyResult<(u64, Vec<String>, Vec<String>)> {
-    let Some(ended) = tape::stop() else { return Ok((0, Vec::new(), Vec::new())) };
+pub fn stop_tape() -> PyResult<TapeEnd> {
+    let Some(ended) = tape::stop() else { return Ok(TapeEnd::default()) };
     match ended.deck() {
         Deck::Record(recorder) => {
             let events = recorder.close().map_err(PyValueError::new_err)?;
-            Ok((events, Vec::new(), Vec::new()))
+            Ok((events, Vec::new(), Vec::new(), Vec::new()))
         }
         Deck::Replay(replayer) => {
             let end = replayer.end();
-            Ok((0, end.missed, end.unused))
+            Ok((0, end.missed, end.unused, end.notices))
         }
     }
 }
@@ -82,23 +85,16 @@ pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Opt
     let Some(tape) = tape::current(None) else { return Ok(None) };
     let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
     let around = slots::current(request.py())?;
-    match tape.begin(CallOnTape {
-        kind: LineKind::Model,
-        name: model,
-        candidate: "",
-        arguments,
-        principal: "",
-        execution: None,
-        inside: around.outer.as_ref(),
-        listed: None,
-    }) {
-        TapeStart::Recording(taping) => {
-            Ok(Some(TapedQuestion { taping: Mutex::new(Some(taping)), recording: None, delay: 0.0 }))
+    match tape.question(model, arguments, around.outer.as_ref()) {
+        QuestionOnTape::Recorded(taping) => {
+            Ok(Some(TapedQuestion { taping: Mutex::new(Some(*taping)), recording: None, delay: 0.0 }))
         }
-        TapeStart::Missed(miss) => Err(tool_error(request.py(), &miss)),
-        TapeStart::Replayed(recording) => {
-            let delay = tape.delay(&recording).unwrap_or_default().as_secs_f64();
-            Ok(Some(TapedQuestion { taping: Mutex::default(), recording: Some(recording), delay }))
+        QuestionOnTape::Missed(miss) => Err(tool_error(request.py(), &miss)),
+        QuestionOnTape::Replayed(replayed) => {
+            let recording = replayed.recordings.into_iter().next();
+            let took = recording.as_ref().filter(|_| replayed.is_timed).map(|one| one.took());
+            let delay = took.unwrap_or_default().as_secs_f64();
+            Ok(Some(TapedQuestion { taping: Mutex::default(), recording, delay }))
         }
     }
 }

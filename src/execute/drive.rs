@@ -1,8 +1,8 @@
 //! Drives a [`Run`] on tokio.
 
 use super::executor::{Executor, advance};
-use super::run::{Action, Fate, Run};
-use super::taped::TapedCall;
+use super::run::{Action, Run};
+use super::taped::{self, JobTape};
 use super::watched::WatchedAttempt;
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -11,7 +11,7 @@ use crate::limit::{self, Gate, Passage, Permits};
 use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
-use crate::tape::{HubTape, Recording};
+use crate::tape::TapedAnswer;
 use crate::tool::{CallContext, CallContextExtras};
 use crate::workers::PoolRefusal;
 use futures_util::future::BoxFuture;
@@ -20,8 +20,8 @@ use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -36,8 +36,7 @@ pub struct Job {
     pub approved: Option<Result<Arc<Arguments>, HubError>>,
     /// What has to be done before anything is sent.
     pub before: Option<BeforeSend>,
-    /// The tape that the call belongs to.
-    pub tape: Option<HubTape>,
+    pub tape: JobTape,
 }
 
 /// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
@@ -66,8 +65,6 @@ pub async fn drive(
         entered,
         entered_slots: vec![false; jobs.len()],
         held: vec![None; jobs.len()],
-        replayed: jobs.iter().map(|_| Arc::default()).collect(),
-        answers_held: Vec::new(),
     };
     let mut cancelled = false;
     loop {
@@ -80,9 +77,6 @@ pub async fn drive(
             executor.begun.0.clear();
             return executor.answers;
         }
-        if executor.give_held_answer() {
-            continue;
-        }
         let wake_at = executor.run.wake_at().map(tokio::time::Instant::from_std);
         tokio::select! {
             biased;
@@ -91,10 +85,7 @@ pub async fn drive(
                 executor.run.set_waiting(slot, false);
                 executor.entered_slots[slot] = true;
             }
-            Some((slot, answer)) = executor.attempts.next() => match executor.is_replayed_beside(slot) {
-                true => executor.answers_held.push((slot, answer)),
-                false => executor.ended(slot, answer),
-            },
+            Some((slot, answer)) = executor.attempts.next() => executor.ended(slot, answer),
             () = sleep_until(wake_at) => {
                 executor.note_waiting();
                 executor.run.tick(now());
@@ -128,10 +119,6 @@ struct TokioExecutor<'a> {
     entered_slots: Vec<bool>,
     /// Whether the tool of an attempt waits for its server or its thread.
     held: Vec<Option<Arc<AtomicBool>>>,
-    /// What answers each attempt in a replay.
-    replayed: Vec<Arc<OnceLock<Arc<Recording>>>>,
-    /// Recorded answers that are not given yet: those of other candidates may come first.
-    answers_held: Vec<(usize, Answer)>,
 }
 
 impl TokioExecutor<'_> {
@@ -142,42 +129,6 @@ impl TokioExecutor<'_> {
                 self.run.set_waiting(slot, held.load(Ordering::Relaxed));
             }
         }
-    }
-
-    /// Whether a recording has answered an attempt that others may run beside.
-    fn is_replayed_beside(&self, slot: usize) -> bool {
-        self.replayed[slot].get().is_some() && !self.run.is_sequential()
-    }
-
-    /// Candidates that ran side by side answer in the order in which they did when it was recorded. False if there is no answer
-    /// to give, or an earlier one is still to come.
-    fn give_held_answer(&mut self) -> bool {
-        // One that was stopped meanwhile does not count, and is reported at once.
-        let at = |held: &usize| {
-            let slot = self.answers_held[*held].0;
-            let recording = self.replayed[slot].get().filter(|_| self.run.fate(slot) == Fate::Running);
-            recording.map_or(-1.0, |one| one.answered_at())
-        };
-        let order = |one: &usize, other: &usize| at(one).total_cmp(&at(other));
-        let Some(first) = (0..self.answers_held.len()).min_by(order) else { return false };
-        let slot = self.answers_held[first].0;
-        let is_coming = |other: usize| {
-            let is_held = self.answers_held.iter().any(|(held, _)| *held == other);
-            let is_given_up = self.replayed[other].get().is_some_and(|one| one.was_stopped());
-            !is_held && !is_given_up && self.run.fate(other) == Fate::Running
-        };
-        let more_come = self.run.is_hedging() || (0..self.jobs.len()).any(is_coming);
-        let is_early = self.jobs[slot].tape.as_ref().zip(self.replayed[slot].get());
-        let is_open = self.run.fate(slot) == Fate::Running;
-        if is_open && more_come && is_early.is_some_and(|(tape, recording)| tape.is_early(recording)) {
-            return false;
-        }
-        if let Some(recording) = self.replayed[slot].get() {
-            recording.answered();
-        }
-        let (slot, answer) = self.answers_held.swap_remove(first);
-        self.ended(slot, answer);
-        true
     }
 
     fn ended(&mut self, slot: usize, answer: Answer) {
@@ -232,13 +183,7 @@ impl Executor for TokioExecutor<'_> {
             let _ = entered.send(slot);
         };
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
-        let entrance = AttemptEntrance {
-            gates: gates.clone(),
-            before: before.clone(),
-            tape: tape.clone(),
-            replayed: self.replayed[slot].clone(),
-            begun: self.run.begun(),
-        };
+        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), tape: tape.clone() };
         let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
@@ -304,36 +249,29 @@ fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
 struct AttemptEntrance {
     gates: Vec<Arc<Gate>>,
     before: Option<BeforeSend>,
-    tape: Option<HubTape>,
-    /// What answers it in a replay.
-    replayed: Arc<OnceLock<Arc<Recording>>>,
-    /// When the execution that it belongs to began.
-    begun: Instant,
+    tape: JobTape,
 }
 
 async fn attempt(
     candidate: Arc<Candidate>,
-    AttemptEntrance { gates, before, tape, replayed, begun }: AttemptEntrance,
+    AttemptEntrance { gates, before, tape }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
     entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
-    let principal = context.extras.principal.as_ref().map_or("", |principal| &principal.id);
-    let taped = TapedCall::begin(tape, &candidate, &args, principal, begun);
-    if let Some(recording) = taped.recording() {
-        // An attempt begins once.
-        let _ = replayed.set(recording.clone());
-    }
-    if let Some(before) = before.filter(|_| taped.calls_tool()) {
+    let taping = tape.begin(&candidate)?;
+    if let Some(before) = before {
         let done = tokio::select! {
             biased;
             done = before() => done,
             () = context.cancel.cancelled() => return Err(gave_up()),
         };
         if let Err(error) = done {
-            taped.refuse(&error);
+            if let Some(taping) = taping {
+                taping.end(&TapedAnswer::error(error.clone()));
+            }
             return Err(error);
         }
     }
@@ -348,10 +286,11 @@ async fn attempt(
     context.permits = Some(weak);
     let _held = AttemptPermits { permits, own: candidate.gate.clone() };
     let watched = WatchedAttempt::begin(&candidate, &context);
-    let answer = taped.call(&candidate, &args, &context).await.and_then(|output| match output.meaning() {
-        Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
-        Meaning::Value | Meaning::OwnResult => Ok(output),
-    });
+    let answer =
+        taped::call(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
+            Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
+            Meaning::Value | Meaning::OwnResult => Ok(output),
+        });
     watched.end(&answer, &context);
     answer
 }

@@ -16,3 +16,4 @@ mod watched;
 pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
 pub use executor::{Executor, advance};
 pub use run::{Action, Decision, Fate, Rules, Run};
+pub use taped::JobTape;

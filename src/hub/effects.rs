@@ -1,14 +1,14 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
-use super::replay_memory::TapeSlot;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::identity::{ToolDefinition, definition_change};
+use crate::identity::{CandidateDefinition, definition_change};
 use crate::kill_point::kill_point;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{
     EffectEnd, EffectState, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
 };
+use crate::tape::Tape;
 use crate::tool::Tool;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl LedgerMode {
 }
 
 /// A tool and its definition.
-type KnownDefinition = (Weak<dyn Tool>, Arc<ToolDefinition>);
+type KnownDefinition = (Weak<dyn Tool>, Arc<CandidateDefinition>);
 
 /// The ledger of a hub, made when it is first needed.
 #[derive(Default)]
@@ -55,7 +55,8 @@ pub struct HubLedger {
     pub(super) path: OnceLock<PathBuf>,
     /// Definitions, by the address of the tool.
     pub(super) definitions: Mutex<HashMap<usize, KnownDefinition>>,
-    pub(super) taped: TapeSlot,
+    /// The ledger of the last replay.
+    pub(super) replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
 }
 
 /// The most definitions that are remembered.

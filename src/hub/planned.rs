@@ -2,7 +2,6 @@
 
 use super::callers::CallerRecord;
 use super::effects::EffectRecorder;
-use super::replay_memory::{CallTape, ReplayMemory};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::execute::{Answer, Decision, Fate, Run};
 use crate::merge;
@@ -11,6 +10,7 @@ use crate::registry::NameEntry;
 use crate::select::{Candidates, Rule};
 use crate::shape::content::{self, ImageNotes};
 use crate::stats::BreakerPolicy;
+use crate::tape::{MissedCall, OpenCall};
 use crate::truncate::{Options, truncate};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -24,8 +24,10 @@ pub struct PlannedRun {
     pub candidates: Candidates,
     /// Writes what its attempts may have done.
     pub recorder: Option<Arc<EffectRecorder>>,
-    /// The tape that was in when it was planned.
-    pub tape: Option<CallTape>,
+    /// What writes its attempts to a cassette.
+    pub recorded: Option<Arc<OpenCall>>,
+    /// Why a replay does not answer it: nothing runs.
+    pub missed: Option<Arc<MissedCall>>,
     pub strategy: Strategy,
     pub rule: Rule,
     pub run: Run,
@@ -78,11 +80,6 @@ impl RunReport {
 }
 
 impl PlannedRun {
-    /// What the run knows and learns if a tape answers it.
-    pub fn replay(&self) -> Option<&Arc<ReplayMemory>> {
-        self.tape.as_ref()?.memory.as_ref()
-    }
-
     /// Records one ended attempt. Call once for each candidate when the run is over.
     pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
         let ended = match self.run.fate(slot) {

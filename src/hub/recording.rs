@@ -5,11 +5,12 @@ use super::effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEF
 use super::planned::PlannedRun;
 use crate::error::{HubError, Outcome};
 use crate::execute::{BeforeSend, Fate};
-use crate::identity::{Definition, ToolDefinition};
+use crate::identity::{CallDefinition, CandidateDefinition};
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{EffectEnd, EffectState, Ledger};
 use crate::store::real_place;
+use crate::tape::recording_of;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,16 +19,11 @@ use tokio::sync::oneshot;
 impl Hub {
     /// The ledger at present: that of the hub, or while a tape answers its calls that of the replay.
     pub fn ledger(&self) -> Arc<Ledger> {
-        self.replaying().map_or_else(|| self.own_ledger().clone(), |replay| replay.ledger.clone())
-    }
-
-    /// The ledger of a call.
-    pub fn ledger_of(&self, planned: &PlannedRun) -> Arc<Ledger> {
-        planned.replay().map_or_else(|| self.own_ledger().clone(), |replay| replay.ledger.clone())
+        self.replay_ledger().unwrap_or_else(|| self.own_ledger().clone())
     }
 
     /// The ledger of the hub: in the file of the store, or in memory.
-    pub(super) fn own_ledger(&self) -> &Arc<Ledger> {
+    fn own_ledger(&self) -> &Arc<Ledger> {
         self.recording.ledger.get_or_init(|| Ledger::new(self.recording.path.get().cloned()))
     }
 
@@ -35,11 +31,6 @@ impl Hub {
     pub(super) fn record_in(&self, path: &std::path::Path) {
         // Only the first store counts.
         let _ = self.recording.path.set(path.to_owned());
-    }
-
-    /// Whether there is, or may be, something in the ledger of the hub.
-    pub(super) fn has_own_ledger(&self) -> bool {
-        self.has_ledger() || self.recording.path.get().is_some()
     }
 
     /// Whether the ledger was needed so far.
@@ -75,16 +66,16 @@ impl Hub {
 
     /// Records a run of candidates as a call of a run.
     pub fn record_as(&self, planned: &mut PlannedRun, principal: Option<&Arc<str>>, record: CallRecord) {
-        planned.recorder = Some(self.new_recorder(self.ledger_of(planned), principal, Some(record)));
+        planned.recorder = Some(self.new_recorder(self.ledger(), principal, Some(record)));
     }
 
     /// What these candidates are.
-    pub fn definition(&self, candidates: &[Arc<Candidate>]) -> Definition {
-        Definition::new(candidates.iter().map(|one| self.tool_definition(one)).collect())
+    pub fn definition(&self, candidates: &[Arc<Candidate>]) -> CallDefinition {
+        CallDefinition::new(candidates.iter().map(|one| self.tool_definition(one)).collect())
     }
 
     /// What a candidate is. It is made once for each tool.
-    pub fn tool_definition(&self, candidate: &Candidate) -> Arc<ToolDefinition> {
+    pub fn tool_definition(&self, candidate: &Candidate) -> Arc<CandidateDefinition> {
         let key = Arc::as_ptr(&candidate.tool).cast::<()>() as usize;
         let mut known = self.recording.definitions.lock();
         if let Some((tool, definition)) = known.get(&key)
@@ -95,7 +86,7 @@ impl Hub {
         if known.len() >= MOST_DEFINITIONS {
             known.clear();
         }
-        let definition = Arc::new(ToolDefinition::of(candidate));
+        let definition = Arc::new(CandidateDefinition::of(candidate));
         known.insert(key, (Arc::downgrade(&candidate.tool), definition.clone()));
         definition
     }
@@ -127,9 +118,10 @@ impl Hub {
 impl PlannedRun {
     /// Whether an attempt needs a row before it starts.
     pub fn needs_row(&self, slot: usize) -> bool {
-        self.recorder.as_ref().is_some_and(|recorder| {
-            !self.candidates[slot].spec().effects.are_harmless() && !recorder.has_row(slot)
-        })
+        let candidate = &self.candidates[slot];
+        // A recording has no effects.
+        let may_act = !candidate.spec().effects.are_harmless() && recording_of(candidate).is_none();
+        self.recorder.as_ref().is_some_and(|recorder| may_act && !recorder.has_row(slot))
     }
 
     /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.

@@ -1,80 +1,124 @@
-//! Which tape a call belongs to, and what the hub uses in place of its own while a tape answers.
+//! The tape that the calls of a hub belong to, and what takes the place of the hub's own while a tape answers.
+//!
+//! Nothing happens in a replay, so nothing of it is left for real calls: runs and approvals are in a ledger of the replay, which
+//! is in memory and begins empty; statistics are those of the recordings ([`crate::tape::ReplayTool`]).
 
 use super::Hub;
-use super::replay_memory::{CallTape, ReplayMemory, TapeMemory};
-use super::result_texts::drawn_handle;
+use super::planned::PlannedRun;
+use super::result_texts::tape_handle;
+use crate::canonical::digest_of;
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::execute::{Rules, Run};
+use crate::identity::CallIdentity;
+use crate::model::Strategy;
 use crate::principal::Principal;
+use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
-use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion, LedgerFailure};
-use crate::tape::{self, Tape};
+use crate::select::Candidates;
+use crate::store::ledger::Ledger;
+use crate::tape::{self, CallOnTape, MissedCall, Recording, ReplayTool, ReplayedCall, Tape};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 impl Hub {
-    /// The tape for a call that begins now.
-    pub(super) fn tape(&self) -> Option<CallTape> {
-        let tape = tape::current(Some(self.number))?;
-        let TapeMemory { learning, replay: memory } = self.tape_memory(tape.tape());
-        Some(CallTape { tape, learning, memory })
+    /// The tape that is in.
+    pub fn tape(&self) -> Option<Arc<Tape>> {
+        tape::current(Some(self.number))
     }
 
-    /// What calls that begin now know and learn, if a tape answers them.
-    pub fn replaying(&self) -> Option<Arc<ReplayMemory>> {
-        self.tape()?.memory
-    }
-
-    /// Ends the memory of the last tape, and its thread.
-    pub(super) fn forget_replay(&self) {
-        let before = self.recording.taped.lock().take();
-        drop(before);
-    }
-
-    fn tape_memory(&self, tape: &Arc<Tape>) -> TapeMemory {
-        let mut slot = self.recording.taped.lock();
-        if let Some((known, memory)) = &*slot
-            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(tape))
+    /// The ledger of the present replay; `None` if calls are real.
+    pub(super) fn replay_ledger(&self) -> Option<Arc<Ledger>> {
+        let tape = self.tape().filter(|tape| tape.is_replay())?;
+        let mut slot = self.recording.replayed.lock();
+        if let Some((known, ledger)) = &*slot
+            && std::ptr::eq(known.as_ptr(), Arc::as_ptr(&tape))
         {
-            return memory.clone();
+            return Some(ledger.clone());
         }
-        let memory = TapeMemory::new(tape);
-        let before = slot.replace((Arc::downgrade(tape), memory.clone()));
+        let ledger = Ledger::new(None);
+        let before = slot.replace((Arc::downgrade(&tape), ledger.clone()));
         drop(slot);
         drop(before);
-        memory
+        Some(ledger)
+    }
+
+    /// Ends the ledger of the last replay, and its thread.
+    pub(super) fn forget_replay(&self) {
+        let before = self.recording.replayed.lock().take();
+        drop(before);
     }
 
     /// The handle of a text that was cut while a tape is in: the model sees it, so a replay needs the same one. The text of a
     /// replay has no secrets.
     pub(super) fn taped_handle(&self, text: &str, reader: Option<&Principal>) -> Option<String> {
-        let tape = self.tape()?.tape;
+        self.tape()?;
         let reader = reader.map_or("", |reader| &*reader.id);
-        tape.draw(&["handle", reader, &scrubbed_text(text)]).map(|digits| drawn_handle(&digits))
+        Some(tape_handle(&digest_of(&[reader, &scrubbed_text(text)])))
     }
+}
 
-    /// What shuffles the candidates of a capability while a tape is in: a replay chooses as its recording did, in whichever
-    /// order calls come.
-    pub(super) fn taped_order(&self, tape: &Option<CallTape>, tag: &str) -> Option<fastrand::Rng> {
-        let digits = tape.as_ref()?.tape.draw(&["order", tag])?;
-        let drawn = u64::from_str_radix(digits.get(..16)?, 16).ok()?;
-        Some(fastrand::Rng::with_seed(self.options.seed.unwrap_or(drawn)))
-    }
-
-    /// Uses the approval of a call up, or asks for one. In a replay an answer that was given before it counts, and can be used
-    /// afterwards all the same.
-    pub fn ask_approval(
-        &self,
-        replay: Option<&Arc<ReplayMemory>>,
-        question: ApprovalQuestion,
-        done: Box<dyn FnOnce(Result<ApprovalAnswer, LedgerFailure>) + Send>,
-    ) {
-        let Some(replay) = replay else { return self.own_ledger().ask_approval(question, done) };
-        let ledger = replay.ledger.clone();
-        if !self.has_own_ledger() {
-            return ledger.ask_approval(question, done);
+impl PlannedRun {
+    /// Lets a tape record the run, or answer in its place.
+    pub fn put_on_tape(&mut self, tape: &Arc<Tape>, identity: Option<&CallIdentity>, now: Instant) {
+        let on_tape = identity.map(|identity| tape.call(identity));
+        match on_tape {
+            Some(CallOnTape::Recorded(call)) => self.recorded = Some(Arc::new(call)),
+            Some(CallOnTape::Replayed(call)) => self.answer_from(call, now),
+            Some(CallOnTape::Missed(miss)) => self.miss(miss),
+            None if tape.is_replay() => {
+                self.miss(MissedCall::new(tape.clone(), not_on_tape(&self.what)));
+            }
+            None => {}
         }
-        let digest = question.digest.clone();
-        let asked = move |known: Result<_, LedgerFailure>| {
-            ledger.ask_approval_knowing(known.ok().flatten(), question, done);
-        };
-        self.own_ledger().decided_approval(digest, Box::new(asked));
     }
+
+    /// Recordings take the place of the candidates, in their order: there is no race.
+    fn answer_from(&mut self, call: ReplayedCall, now: Instant) {
+        let candidate = |recording: Arc<Recording>| {
+            let is_it = |one: &&Arc<Candidate>| {
+                *one.spec().name == *recording.name && one.label() == recording.candidate
+            };
+            let of = self.candidates.iter().find(is_it).unwrap_or(&self.candidates[0]);
+            ReplayTool::candidate(of, recording, call.is_timed)
+        };
+        let candidates: Candidates = call.recordings.into_iter().map(candidate).collect();
+        let timeout = (0..self.candidates.len()).map(|slot| self.run.timeout(slot)).max();
+        let deadline = self.run.deadline_at().map(|at| at.saturating_duration_since(self.run.begun()));
+        self.candidates = candidates;
+        let rules = Rules {
+            strategy: if self.strategy == Strategy::All { Strategy::All } else { Strategy::Fallback },
+            batch: self.candidates.len(),
+            healthy: self.candidates.len(),
+            hedge_after: None,
+            guarded: false,
+            deadline,
+            grace: Duration::ZERO,
+        };
+        let begun = self.run.begun();
+        let timeouts = self.candidates.iter().map(|_| timeout.unwrap_or_default());
+        self.run = Run::new(rules, timeouts, now);
+        self.run.count_from(begun, now);
+        self.entry = None;
+    }
+
+    /// No recording fits. The candidates check the arguments as ever, and nothing runs.
+    fn miss(&mut self, miss: MissedCall) {
+        self.candidates = self.candidates.iter().map(|one| Arc::new(one.apart())).collect();
+        self.entry = None;
+        self.missed = Some(Arc::new(miss));
+    }
+
+    /// Whether recordings answer.
+    pub fn is_replayed(&self) -> bool {
+        self.candidates.first().is_some_and(|one| tape::recording_of(one).is_some())
+    }
+}
+
+/// The error of a call that was being prepared when a replay began.
+fn not_on_tape(tool: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
+        clip(tool)
+    );
+    HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent)
 }

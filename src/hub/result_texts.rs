@@ -131,8 +131,9 @@ fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
     }
 }
 
-/// A handle that follows from what a tape has drawn.
-pub fn drawn_handle(digits: &str) -> String {
+/// A handle that follows from the digest of its text, while a tape is in.
+pub fn tape_handle(digest: &str) -> String {
+    let digits = digest.trim_start_matches("sha256:");
     format!("r_{}", digits.get(..2 * HANDLE_BYTES).unwrap_or(digits))
 }
 

@@ -94,7 +94,7 @@ impl Hub {
         if !shown.truncated && !hits.as_ref().is_some_and(|(_, has_more)| *has_more) {
             return ShapedText { text: shown.text, cut: None };
         }
-        let handle = match self.replaying() {
+        let handle = match self.replay_ledger() {
             Some(_) => self.texts.keep_here(full, reader, self.taped_handle(full, reader)),
             None => self.texts.keep(full, reader, self.taped_handle(full, reader)),
         };

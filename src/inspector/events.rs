@@ -128,10 +128,10 @@ impl RunFile {
 
     fn take(&mut self, line: &LineView<'_>, text: &str, times: &mut Vec<f64>) -> Result<(), String> {
         match line.v {
-            Some(VERSION) => {}
+            Some(..=VERSION) => {}
             Some(other) => {
                 return Err(format!(
-                    "its format has version {other}, and this toolhub reads {VERSION}; install a newer one"
+                    "its format has version {other}, and this toolhub reads up to {VERSION}; install a newer one"
                 ));
             }
             None => return Err("it is no event: `v` is missing".to_owned()),

@@ -8,7 +8,7 @@ use super::{
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
-use crate::identity::is_same_tool;
+use crate::identity::{CallContent, is_same_tool};
 use crate::kind::ToolKind;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput};
 use crate::registry::Candidate;
@@ -107,6 +107,11 @@ pub async fn call(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
+    let mut request = request;
+    if hub.tape().is_some() && request.content.is_none() {
+        let (arguments, meta) = (args.as_value().clone(), extras.meta.clone());
+        request.content = Some(Ok(CallContent { arguments, meta, ..CallContent::default() }));
+    }
     let mut plan = CallPlan::new(request, now());
     let (mut lead, mut approved) = (None, None);
     let ended = tokio::select! {
@@ -117,7 +122,8 @@ pub async fn call(
     let mut result = match ended {
         Readied::Over(result) => *result,
         Readied::Run(planned) => {
-            let approved = approved.map(|approved| for_run(&approved, &planned));
+            let approved =
+                approved.filter(|_| !planned.is_replayed()).map(|approved| for_run(&approved, &planned));
             CallResult::of(hub.run_planned(*planned, args.clone(), approved, extras, cancel).await)
         }
     };
@@ -274,7 +280,6 @@ async fn share(
         let notify = move |result| drop(landed.send(result));
         let followed = match shared.consult(shareable, now(), Arc::new(()), notify) {
             Consulted::Hit(result) => return Ok(CallResult { cached: true, ..(*result).clone() }),
-            Consulted::Joined(result) => return Ok((*result).clone()),
             Consulted::Lead(lead) => return Err(lead),
             Consulted::Follow(followed) => followed,
         };

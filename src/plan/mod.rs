@@ -121,7 +121,6 @@ impl CallPlan {
         {
             return Ok(PlanStep::LookUp(look_up));
         }
-        self.keep_tape(&planned)?;
         match self.recall(hub, &planned)? {
             Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
@@ -131,13 +130,17 @@ impl CallPlan {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
         }
-        let tape = planned.tape.as_ref().map(|one| &one.tape);
-        if let Some(shareable) = self.shareable(hub, &planned.candidates, tape) {
+        let tape = hub.tape();
+        if let Some(shareable) = self.shareable(hub, &planned.candidates).filter(|_| tape.is_none()) {
             return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);
         self.record(hub, &mut planned);
+        if let Some(tape) = tape {
+            let identity = self.identity(hub, &planned.candidates).and_then(Result::ok);
+            planned.put_on_tape(&tape, identity.as_ref(), now);
+        }
         Ok(PlanStep::Run(planned))
     }
 

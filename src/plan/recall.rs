@@ -55,7 +55,7 @@ impl CallPlan {
                     None => return Err(not_json(tool, &run, "they were not given")),
                 };
                 Ok(Some(RecallStep::Ask(RecallRequest {
-                    ledger: hub.ledger_of(planned),
+                    ledger: hub.ledger(),
                     run,
                     principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
                     tool: tool.to_string(),

@@ -3,18 +3,15 @@
 //! Both are requested by the caller, and only harmless tools are shared. `V` is a result as its driver holds it. Values are
 //! never copied or dropped while the lock is held: both may run code of the user, which may call the hub.
 //!
-//! In a replay the tape says what a call shares, because answers come at another time than when they were recorded. What its
-//! calls came to is kept for that until the next real call, or another replay.
+//! While a tape is in, nothing is shared: each call has its own recording.
 
 use super::request::TimeAllowed;
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
-use crate::canonical::canonical;
 use crate::hub::Hub;
 use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use crate::registry::Candidate;
-use crate::tape::{HubTape, SharedCall, Sharing};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,10 +30,6 @@ pub struct ShareKey {
     options: CallOptions,
     validate: bool,
     coerce: bool,
-    /// The calls of a tape share nothing with others.
-    tape: Option<u64>,
-    /// The number of the replay that answers it.
-    replay: Option<u64>,
 }
 
 /// How a shared run ended.
@@ -54,37 +47,26 @@ pub struct Shareable {
     pub cache_ttl: Option<Duration>,
     pub single_flight: bool,
     pub time: TimeAllowed,
-    /// The call on the tape that it belongs to.
-    pub taped: Option<SharedCall>,
 }
 
 impl CallPlan {
     /// How this call may be shared; `None` if it was not requested, or a candidate may have effects.
-    pub(super) fn shareable(
-        &self,
-        hub: &Hub,
-        planned: &[Arc<Candidate>],
-        tape: Option<&HubTape>,
-    ) -> Option<Shareable> {
+    pub(super) fn shareable(&self, hub: &Hub, planned: &[Arc<Candidate>]) -> Option<Shareable> {
         let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
         let what = self.request.target.name().clone();
         let by_capability = matches!(self.request.target, CallTarget::Capability(_));
         let (candidates, time) = harmless_candidates(hub, &what, by_capability, &self.options)?;
         // Arguments that are not JSON cannot be compared.
         let identity = self.identity(hub, planned)?.ok()?;
-        let arguments = identity.key.parts().get("arguments").map(canonical).unwrap_or_default();
-        let taped = tape.map(|tape| tape.sharing(&what, &arguments));
         let key = ShareKey {
             identity: identity.digest(),
             candidates,
             options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
             validate: sharing.validate,
             coerce: sharing.coerce,
-            tape: self.tape_number(),
-            replay: self.replay().map(|replay| replay.number),
         };
         let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);
-        Some(Shareable { key, cache_ttl, single_flight, time, taped })
+        Some(Shareable { key, cache_ttl, single_flight, time })
     }
 }
 
@@ -151,22 +133,10 @@ impl FollowedFlight {
 pub enum Consulted<V> {
     /// From the cache.
     Hit(Arc<V>),
-    /// From a call that was in flight when this was recorded.
-    Joined(Arc<V>),
     /// No identical call is in flight: run it, and land the result.
     Lead(FlightLead<V>),
     /// An identical call is in flight; the notification comes when it ends.
     Follow(FollowedFlight),
-}
-
-impl<V> Consulted<V> {
-    fn sharing(&self) -> Sharing {
-        match self {
-            Consulted::Hit(_) => Sharing::Cache,
-            Consulted::Joined(_) | Consulted::Follow(_) => Sharing::Follow,
-            Consulted::Lead(_) => Sharing::Lead,
-        }
-    }
 }
 
 type Waiter<V> = Box<dyn FnOnce(Option<Arc<V>>) + Send>;
@@ -190,18 +160,6 @@ struct Tables<V> {
     cache: ResultCache<CacheKey, V>,
     flights: HashMap<ShareKey, SharedFlight<V>>,
     last_flight: u64,
-    replayed: ReplayedResults<V>,
-}
-
-/// What calls of the present replay came to: recorded calls shared it, at whatever time they come now.
-struct ReplayedResults<V> {
-    replay: Option<u64>,
-    landed: HashMap<ShareKey, LandedResults<V>>,
-}
-
-struct LandedResults<V> {
-    last: (Arc<V>, RunEnd, TimeAllowed),
-    success: Option<Arc<V>>,
 }
 
 /// The results that calls of one hub share.
@@ -210,8 +168,7 @@ pub struct SharedResults<V>(Arc<Mutex<Tables<V>>>);
 impl<V> Default for SharedResults<V> {
     fn default() -> Self {
         let (cache, flights) = (ResultCache::default(), HashMap::new());
-        let replayed = ReplayedResults { replay: None, landed: HashMap::new() };
-        SharedResults(Arc::new(Mutex::new(Tables { cache, flights, last_flight: 0, replayed })))
+        SharedResults(Arc::new(Mutex::new(Tables { cache, flights, last_flight: 0 })))
     }
 }
 
@@ -227,43 +184,27 @@ impl<V> SharedResults<V> {
         leader: Arc<dyn Leader>,
         notify: impl FnOnce(Option<Arc<V>>) + Send + 'static,
     ) -> Consulted<V> {
-        let Shareable { key, cache_ttl, single_flight, time, taped } = shareable;
+        let Shareable { key, cache_ttl, single_flight, time } = shareable;
         let mut tables = self.0.lock();
         let expired = tables.cache.take_expired(now);
-        let ended = tables.replayed.leave_to(key.replay);
-        let recorded = taped.as_ref().and_then(SharedCall::recorded);
-        let replayed = recorded.and_then(|sharing| tables.replayed.shared(key, time, sharing));
-        let cached = match recorded {
-            None => cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now)),
-            Some(_) => None,
-        };
-        let is_cached = recorded == Some(Sharing::Cache) && replayed.is_some();
-        let follows = *single_flight && recorded != Some(Sharing::Lead) && !is_cached;
-        let consulted = match (cached, tables.flights.get_mut(key).filter(|_| follows)) {
+        let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
+        let consulted = match (cached, tables.flights.get_mut(key).filter(|_| *single_flight)) {
             (Some(value), _) => Consulted::Hit(value),
             (None, Some(flight)) => {
                 flight.waiters.push((*time, Box::new(notify)));
                 let (id, leader, overdue_at) = (flight.id, flight.leader.clone(), flight.overdue_at);
                 Consulted::Follow(FollowedFlight { key: key.clone(), id, leader, overdue_at })
             }
-            (None, None) => replayed.unwrap_or_else(|| {
-                let opens = *single_flight && !tables.flights.contains_key(key);
-                Consulted::Lead(FlightLead {
-                    tables: self.0.clone(),
-                    key: key.clone(),
-                    time: *time,
-                    flight: opens.then(|| tables.open_flight(key, leader, *time, now)),
-                    cache_ttl: *cache_ttl,
-                })
+            (None, None) => Consulted::Lead(FlightLead {
+                tables: self.0.clone(),
+                key: key.clone(),
+                time: *time,
+                flight: single_flight.then(|| tables.open_flight(key, leader, *time, now)),
+                cache_ttl: *cache_ttl,
             }),
         };
-        // Under the lock, so that equal calls are recorded in the order of their decisions.
-        let moment = taped.as_ref().and_then(SharedCall::moment);
         drop(tables);
-        drop((expired, ended));
-        if let (Some(taped), Some(moment)) = (taped, moment) {
-            taped.decided(consulted.sharing(), moment);
-        }
+        drop(expired);
         consulted
     }
 
@@ -283,51 +224,6 @@ impl<V> SharedResults<V> {
     pub fn clear(&self) {
         let forgotten = std::mem::take(&mut self.0.lock().cache);
         drop(forgotten);
-    }
-}
-
-impl<V> ReplayedResults<V> {
-    /// A call of this replay comes, or a real one: the results of another replay go.
-    fn leave_to(&mut self, replay: Option<u64>) -> HashMap<ShareKey, LandedResults<V>> {
-        if self.replay == replay {
-            return HashMap::new();
-        }
-        self.replay = replay;
-        std::mem::take(&mut self.landed)
-    }
-
-    /// What a call gets that shared a result when it was recorded.
-    fn shared(&self, key: &ShareKey, time: &TimeAllowed, sharing: Sharing) -> Option<Consulted<V>> {
-        let landed = self.landed.get(key)?;
-        match sharing {
-            Sharing::Lead => None,
-            Sharing::Cache => landed.success.clone().map(Consulted::Hit),
-            Sharing::Follow => {
-                let (value, end, allowed) = &landed.last;
-                let is_for_it = *end != RunEnd::TimedOut || allowed.covers(time);
-                is_for_it.then(|| Consulted::Joined(value.clone()))
-            }
-        }
-    }
-
-    /// Keeps what a call of the present replay came to; returns what it takes the place of.
-    fn land(
-        &mut self,
-        key: &ShareKey,
-        value: &Arc<V>,
-        end: RunEnd,
-        time: TimeAllowed,
-    ) -> Option<LandedResults<V>> {
-        if key.replay.is_none() || key.replay != self.replay {
-            return None;
-        }
-        let before = self.landed.remove(key);
-        let success = match end {
-            RunEnd::Success => Some(value.clone()),
-            _ => before.as_ref().and_then(|before| before.success.clone()),
-        };
-        self.landed.insert(key.clone(), LandedResults { last: (value.clone(), end, time), success });
-        before
     }
 }
 
@@ -375,7 +271,7 @@ pub struct FlightLead<V> {
 impl<V> FlightLead<V> {
     /// Whether the result is wanted at all, so that it is worth a copy.
     pub fn is_wanted(&self, end: RunEnd) -> bool {
-        self.is_followed() || self.is_cached(end) || self.key.replay.is_some()
+        self.is_followed() || self.is_cached(end)
     }
 
     /// Whether the result is cached, so that its size has to be known.
@@ -397,10 +293,9 @@ impl<V> FlightLead<V> {
             Some(ttl) => tables.cache.put(&(self.key.clone(), self.time), ttl, now, value.clone(), bytes),
             None => Vec::new(),
         };
-        let before = tables.replayed.land(&self.key, &value, end, self.time);
         let flight = self.flight.take().and_then(|id| tables.take_flight(&self.key, id));
         drop(tables);
-        drop((gone, before));
+        drop(gone);
         notify_all(flight, Some(&value), end);
     }
 }

@@ -3,7 +3,7 @@
 use super::permissions::Verdict;
 use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{CallRecord, Hub, PlannedRun, ReplayMemory, between_tapes, late};
+use crate::hub::{CallRecord, Hub, late};
 use crate::identity::{CallIdentity, CallKey, CallTarget};
 use crate::model::CallOptions;
 use crate::registry::Candidate;
@@ -32,10 +32,6 @@ pub struct CallPlan {
     pub(super) unreachable: Option<Unreachable>,
     pub(super) approval: ApprovalState,
     pub(super) recall: RecallState,
-    /// What the call knows and learns if a tape answers it; decided with its first candidates.
-    pub(super) replay: Option<Option<Arc<ReplayMemory>>>,
-    /// The number of the tape that it belongs to.
-    tape_number: Option<u64>,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
     pub(super) is_forbidden: bool,
@@ -81,7 +77,6 @@ impl CallPlan {
             options: request.options.clone(),
             key,
             recall: RecallState::default(),
-            replay: None,
             // What a run has recorded is its own.
             is_shareable: request.sharing.is_some() && request.options.run.is_none(),
             request,
@@ -90,7 +85,6 @@ impl CallPlan {
             unreachable: None,
             approval: ApprovalState::Open,
             is_forbidden: false,
-            tape_number: None,
         }
     }
 
@@ -100,33 +94,6 @@ impl CallPlan {
         let identity =
             |key: &Arc<CallKey>| CallIdentity { key: key.clone(), definition: hub.definition(candidates) };
         Some(self.key.as_ref()?.as_ref().map(identity).map_err(String::clone))
-    }
-
-    /// What the call knows and learns if a tape answers it.
-    pub fn replay(&self) -> Option<&Arc<ReplayMemory>> {
-        self.replay.as_ref()?.as_ref()
-    }
-
-    /// What keeps the cached results of a tape apart.
-    pub(super) fn tape_number(&self) -> Option<u64> {
-        self.tape_number
-    }
-
-    /// A call that has begun with a tape, or without one, is not made otherwise.
-    pub(super) fn keep_tape(&mut self, planned: &PlannedRun) -> Result<(), HubError> {
-        let number = |replay: Option<&Arc<ReplayMemory>>| replay.map(|replay| replay.number);
-        let now = planned.replay();
-        self.tape_number = planned.tape.as_ref().map(|tape| tape.learning.number);
-        match &self.replay {
-            Some(before) if number(before.as_ref()) != number(now) => {
-                Err(between_tapes(self.request.target.name()))
-            }
-            Some(_) => Ok(()),
-            None => {
-                self.replay = Some(now.cloned());
-                Ok(())
-            }
-        }
     }
 
     /// The servers were asked; those that could not be are listed with the reason.

@@ -36,6 +36,20 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// The same provider without limits, and with statistics of its own: what happens to it is not learnt.
+    pub fn apart(&self) -> Candidate {
+        Candidate {
+            id: self.id,
+            source: self.source,
+            server: self.server.clone(),
+            priority: self.priority,
+            tool: self.tool.clone(),
+            gate: None,
+            stats: Arc::default(),
+            variant: self.variant,
+        }
+    }
+
     pub fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }

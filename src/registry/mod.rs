@@ -8,13 +8,11 @@ pub mod capability;
 mod filter;
 mod journal;
 mod near;
-mod separate;
 mod snapshot;
 
 pub use candidate::{Candidate, ReplaceRule};
 pub use filter::Filter;
 pub use near::nearest;
-pub use separate::SeparateStats;
 pub use snapshot::{NameEntry, Snapshot};
 
 use crate::stats::StatsSink;

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
 /// Stands for "no candidate has succeeded yet".
-pub(super) const NO_CANDIDATE: u64 = u64::MAX;
+const NO_CANDIDATE: u64 = u64::MAX;
 
 /// All candidates of one name, in registration order.
 #[derive(Clone)]
@@ -25,8 +25,6 @@ pub struct NameEntry {
     pub changed_at: u64,
     /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
     pub(super) last_success: Arc<AtomicU64>,
-    /// The last success of the entry that this is a copy of, if that one learns from this one.
-    pub(super) passed_on: Option<Arc<AtomicU64>>,
 }
 
 impl NameEntry {
@@ -55,9 +53,6 @@ impl NameEntry {
         let changed = self.last_success.load(Ordering::Relaxed) != id;
         if changed {
             self.last_success.store(id, Ordering::Relaxed);
-        }
-        if let Some(original) = &self.passed_on {
-            original.store(id, Ordering::Relaxed);
         }
         changed
     }
@@ -192,7 +187,6 @@ impl Snapshot {
                     position: candidate.id,
                     changed_at: 0,
                     last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),
-                    passed_on: None,
                 }
             }
         };

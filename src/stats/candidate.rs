@@ -18,8 +18,6 @@ pub struct CandidateStats {
     saving: OnceLock<Saving>,
     /// Calls that were given up and still run.
     abandoned: AtomicUsize,
-    /// Learns all that these do.
-    original: Option<Arc<CandidateStats>>,
 }
 
 /// A call that was given up and still runs; dropped when it ends.
@@ -77,29 +75,19 @@ pub struct StatsView {
 }
 
 impl CandidateStats {
-    /// Statistics that begin empty; what they learn, these learn too.
-    pub fn passing_on(original: Arc<CandidateStats>) -> Self {
-        CandidateStats { original: Some(original), ..CandidateStats::default() }
-    }
-
     /// How many calls were given up and still run.
     pub fn abandoned(&self) -> usize {
-        let counted = self.original.as_deref().unwrap_or(self);
-        counted.abandoned.load(Ordering::Relaxed)
+        self.abandoned.load(Ordering::Relaxed)
     }
 
     /// Counts a call that was given up, until it ends.
     pub fn count_abandoned(self: &Arc<Self>) -> AbandonedCall {
-        let counted = self.original.as_ref().unwrap_or(self);
-        counted.abandoned.fetch_add(1, Ordering::Relaxed);
-        AbandonedCall(counted.clone())
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        AbandonedCall(self.clone())
     }
 
     /// Called when an attempt starts. A suspended candidate that is tried anyway becomes a probe.
     pub fn begin(&self, now: Instant) {
-        if let Some(original) = &self.original {
-            original.begin(now);
-        }
         if let Some(inner) = self.inner.lock().as_mut() {
             inner.breaker.begin(now);
         }
@@ -107,9 +95,6 @@ impl CandidateStats {
 
     /// Called for an attempt that will never be recorded: it counts for nothing, and another probe may start.
     pub fn abandon(&self) {
-        if let Some(original) = &self.original {
-            original.abandon();
-        }
         if let Some(inner) = self.inner.lock().as_mut() {
             inner.breaker.inconclusive();
         }
@@ -123,9 +108,6 @@ impl CandidateStats {
         now: Instant,
         policy: &BreakerPolicy,
     ) {
-        if let Some(original) = &self.original {
-            original.record(ended, latency, now, policy);
-        }
         let sample = Sample { ended, latency, at: SystemTime::now() };
         let saving = self.saving.get();
         let mut guard = self.inner.lock();
@@ -149,9 +131,6 @@ impl CandidateStats {
 
     /// Makes it the preferred candidate of its name.
     pub fn mark_preferred(&self) {
-        if let Some(original) = &self.original {
-            original.mark_preferred();
-        }
         let Some(saving) = self.saving.get() else { return };
         let mut guard = self.inner.lock();
         let inner = guard.get_or_insert_default();

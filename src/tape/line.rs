@@ -1,13 +1,12 @@
 //! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
 
 use crate::error::HubError;
-use crate::model::{ToolOutput, ToolSpec};
+use crate::model::ToolOutput;
 use serde::Serialize;
-use serde_json::Value;
-use std::time::Instant;
+use serde_json::{Map, Value};
 
 /// The version of the format.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// In the first line of every cassette.
 pub const FORMAT: &str = "toolhub-events";
 
@@ -28,24 +27,6 @@ impl LineKind {
             LineKind::Model => "model",
         }
     }
-}
-
-/// A call that is about to be made.
-pub struct CallOnTape<'a> {
-    pub kind: LineKind,
-    /// Of the tool or the model.
-    pub name: &'a str,
-    /// The label of the provider; empty for a model.
-    pub candidate: &'a str,
-    pub arguments: Value,
-    /// The id of the caller of a served call; empty if there is none.
-    pub principal: &'a str,
-    /// When the execution began: the candidates of one call have the same. `None` for a model.
-    pub execution: Option<Instant>,
-    /// The recorded call whose tool makes this one, if any.
-    pub inside: Option<&'a OuterCall>,
-    /// The server of the tool, and its definition: a replay needs it where no list was recorded.
-    pub listed: Option<(&'a str, &'a ToolSpec)>,
 }
 
 /// A recorded call, as the calls that its tool makes know it.
@@ -125,13 +106,16 @@ pub(super) struct CallFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<&'a str>,
     pub arguments: &'a Value,
+    /// The other parts of the key by which a replay finds the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<&'a Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<&'a Value>,
     pub began: u64,
     pub ended: u64,
     pub at: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hub: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inside: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -153,16 +137,6 @@ pub(super) struct OutputFields {
     pub structured: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
-}
-
-#[derive(Serialize)]
-pub(super) struct ShareFields<'a> {
-    pub tool: &'a str,
-    pub arguments: &'a Value,
-    pub share: &'a str,
-    pub moment: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hub: Option<i64>,
 }
 
 #[derive(Serialize)]

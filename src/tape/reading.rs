@@ -1,15 +1,13 @@
 //! Reads a cassette, and says in which line it is wrong.
 
 use super::line::{FORMAT, LineKind, TapedAnswer, VERSION};
-use super::sharing::{RecordedSharing, Sharing};
-use crate::canonical::digest;
 use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, UpstreamError};
+use crate::identity::CallKey;
 use crate::model::ToolOutput;
 use crate::secret::scrubbed;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A call as it was recorded.
@@ -18,25 +16,20 @@ pub struct Recording {
     pub kind: LineKind,
     pub name: String,
     pub candidate: String,
-    pub arguments: Value,
-    pub digest: [u8; 32],
-    /// Counts beginnings and ends: a call overlapped with another one that began before it ended.
+    /// By what it is found, without secrets.
+    pub key: CallKey,
+    /// What the tool was.
+    pub definition: Option<Value>,
+    /// Counts beginnings and ends.
     pub began: u64,
-    pub ended: u64,
-    /// The same for the candidates of one call.
-    pub execution: Option<u64>,
-    /// The number of its hub; `None` for a model, and in cassettes of earlier versions.
-    pub hub: Option<i64>,
-    /// Whether it has answered a call of this replay.
-    is_answered: AtomicBool,
+    /// The same for the candidates of one call; `None` for a model.
+    pub call: Option<u64>,
     /// The beginning of the call whose tool made this one.
     pub inside: Option<u64>,
     /// In milliseconds from the beginning of the recording.
     pub at: f64,
     pub ms: f64,
     pub progress: Vec<Value>,
-    /// Whether it was given up because another candidate of its call had answered.
-    pub was_beaten: bool,
     pub answer: TapedAnswer,
     pub line: usize,
 }
@@ -55,17 +48,7 @@ impl Recording {
         }
     }
 
-    /// Its answer has reached the call.
-    pub fn answered(&self) {
-        self.is_answered.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_answered(&self) -> bool {
-        self.is_answered.load(Ordering::Relaxed)
-    }
-
-    /// When it answered, in milliseconds from the beginning of the recording. The lines of one call are written together when
-    /// it is over, so their numbers do not tell.
+    /// When it answered, in milliseconds from the beginning of the recording.
     pub fn answered_at(&self) -> f64 {
         self.at + self.ms
     }
@@ -135,6 +118,12 @@ fn check_header(first: Option<&NumberedEvent>) -> Result<(), String> {
             ));
         }
         Some(VERSION) => {}
+        Some(version) => {
+            return Err(format!(
+                "its format has version {version}, and this toolhub reads {VERSION}; record it again with `toolhub record -o \
+                 FILE -- COMMAND`, or with `pytest --toolhub-record=all`"
+            ));
+        }
         _ => return Err(format!("'v' must be the version of the format, {VERSION}")),
     }
     match header.get("format").and_then(Value::as_str) {
@@ -169,7 +158,6 @@ pub(super) struct ReadCassette {
     pub calls: Vec<Recording>,
     /// The lists of servers as JSON.
     pub lists: Vec<ServerTools>,
-    pub shared: Vec<RecordedSharing>,
 }
 
 pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
@@ -180,7 +168,6 @@ pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
         match fields.used(line).map_err(wrong)? {
             UsedLine::Call(recording) => read.calls.push(*recording),
             UsedLine::List(server, tools) => read.lists.push((server, tools)),
-            UsedLine::Share(shared) => read.shared.push(shared),
             UsedLine::Other => {}
         }
     }
@@ -191,7 +178,6 @@ pub(super) fn read_cassette(path: &Path) -> Result<ReadCassette, String> {
 enum UsedLine {
     Call(Box<Recording>),
     List(String, Value),
-    Share(RecordedSharing),
     /// What is not known says nothing about calls.
     Other,
 }
@@ -214,7 +200,6 @@ impl<'a> LineFields<'a> {
             "call" => UsedLine::Call(Box::new(self.recording(LineKind::Call, line)?)),
             "model" => UsedLine::Call(Box::new(self.recording(LineKind::Model, line)?)),
             "list" => UsedLine::List(self.text("server")?.to_owned(), Value::Array(self.items("tools")?)),
-            "share" => UsedLine::Share(self.shared()?),
             _ => UsedLine::Other,
         })
     }
@@ -242,19 +227,27 @@ impl<'a> LineFields<'a> {
         }
     }
 
-    fn hub(&self) -> Option<i64> {
-        self.event.get("hub").and_then(Value::as_i64)
-    }
-
-    /// A cassette of an earlier version may hold what is a secret by the rules of this one.
+    /// What is a secret by the rules of today is taken out again: a call is found without its secrets.
     fn arguments(&self) -> Result<Value, String> {
         Ok(scrubbed(self.event.get("arguments").cloned().ok_or("'arguments' is missing")?))
     }
 
-    fn shared(&self) -> Result<RecordedSharing, String> {
-        let sharing = Sharing::named(self.text("share")?).ok_or("'share' must be lead, follow or cache")?;
-        let (what, moment) = (self.text("tool")?.to_owned(), self.whole("moment")?);
-        Ok(RecordedSharing { what, digest: digest(&self.arguments()?), hub: self.hub(), sharing, moment })
+    fn key(&self, arguments: Value) -> Result<CallKey, String> {
+        let key = self.event.get("key").and_then(Value::as_object).ok_or("'key' must be an object")?;
+        let part = |name: &str, without: Value| key.get(name).cloned().unwrap_or(without);
+        let mut parts = json!({
+            "principal": self.text("principal")?,
+            "target": key.get("target").and_then(Value::as_str).ok_or("'key.target' must be a text")?,
+            "tool": key.get("tool").and_then(Value::as_str).ok_or("'key.tool' must be a text")?,
+            "source": part("source", Value::Null),
+            "server": part("server", Value::Null),
+            "arguments": arguments,
+            "meta": scrubbed(part("meta", json!({}))),
+        });
+        if let Some(passed_on) = key.get("passed_on") {
+            parts["passed_on"] = scrubbed(passed_on.clone());
+        }
+        Ok(CallKey::from_parts(parts))
     }
 
     fn recording(&self, kind: LineKind, line: usize) -> Result<Recording, String> {
@@ -262,9 +255,9 @@ impl<'a> LineFields<'a> {
         if kind == LineKind::Call && arguments.as_str().is_some_and(|text| text.starts_with("sha256:")) {
             return Err("it is of an audit log, which has no arguments and results to replay".to_owned());
         }
-        let (name, candidate) = match kind {
-            LineKind::Call => (self.text("tool")?, self.text("candidate")?),
-            LineKind::Model => (self.text("model")?, ""),
+        let (name, candidate, key) = match kind {
+            LineKind::Call => (self.text("tool")?, self.text("candidate")?, self.key(arguments)?),
+            LineKind::Model => (self.text("model")?, "", model_key(self.text("model")?, arguments)),
         };
         let progress = if self.event.contains_key("progress") { self.items("progress")? } else { Vec::new() };
         let (began, ended) = (self.whole("began")?, self.whole("ended")?);
@@ -275,18 +268,14 @@ impl<'a> LineFields<'a> {
             kind,
             name: name.to_owned(),
             candidate: candidate.to_owned(),
-            digest: digest(&arguments),
-            arguments,
+            key,
+            definition: self.event.get("definition").cloned(),
             began,
-            ended,
-            execution: self.event.get("call").and_then(Value::as_u64),
-            hub: self.hub(),
-            is_answered: AtomicBool::new(false),
+            call: self.event.get("call").and_then(Value::as_u64),
             inside: self.event.get("inside").and_then(Value::as_u64),
             at: self.number("at")?,
             ms: self.number("ms")?,
             progress,
-            was_beaten: false,
             answer: self.answer()?,
             line,
         })
@@ -319,6 +308,11 @@ impl<'a> LineFields<'a> {
             }
         }
     }
+}
+
+/// By what a question to a model is found; `request` is without secrets.
+pub(super) fn model_key(model: &str, request: Value) -> CallKey {
+    CallKey::from_parts(json!({"target": "model", "tool": model, "arguments": request}))
 }
 
 fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubError, String> {

@@ -1,18 +1,18 @@
 //! Writes calls to a file.
 
-use super::chance::Chance;
 use super::clock::{milliseconds, timestamp};
 use super::line::{
-    CallFields, CallOnTape, EventLine, FORMAT, LineKind, ListFields, OuterCall, OutputFields, QuestionFields,
-    ShareFields, TapedAnswer, VERSION,
+    CallFields, EventLine, FORMAT, LineKind, ListFields, OuterCall, OutputFields, QuestionFields,
+    TapedAnswer, VERSION,
 };
-use super::sharing::Sharing;
 use crate::error::HubError;
-use crate::model::{ToolOutput, ToolSpec};
+use crate::identity::{CallKey, CandidateDefinition};
+use crate::model::ToolOutput;
+use crate::registry::Candidate;
 use crate::secret::{scrubbed, scrubbed_text};
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
@@ -32,7 +32,6 @@ pub struct Recorder {
     /// Only this one writes: a fork has the file open too.
     process: u32,
     begun: Instant,
-    chance: Chance,
     /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
     moments: AtomicU64,
     sink: Mutex<CassetteSink>,
@@ -78,22 +77,17 @@ impl Recorder {
             number: BEGUN.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             begun: Instant::now(),
-            chance: Chance::new(),
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
             listed: Mutex::default(),
         };
         let time = timestamp(SystemTime::now());
-        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION"), "nonce": recorder.chance.nonce()}));
+        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
         Ok(recorder)
     }
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(super) fn chance(&self) -> &Chance {
-        &self.chance
     }
 
     /// Ends the recording; returns how many events it has. What ends later is not written.
@@ -117,20 +111,23 @@ impl Recorder {
         sink.trouble.take().map_or(Ok(events), Err)
     }
 
-    pub(super) fn begin(self: &Arc<Self>, call: CallOnTape<'_>, hub: Option<i64>) -> Taping {
-        if let Some((server, spec)) = call.listed {
-            self.define(server, spec);
-        }
+    /// A call that is about to run.
+    pub(super) fn open(self: &Arc<Self>, key: Arc<CallKey>) -> OpenCall {
+        OpenCall { recorder: self.clone(), key, number: self.moment() }
+    }
+
+    /// A question to a model.
+    pub(super) fn ask(self: &Arc<Self>, model: &str, request: Value, inside: Option<&OuterCall>) -> Taping {
+        self.taping(model, scrubbed(request), inside)
+    }
+
+    fn taping(self: &Arc<Self>, name: &str, arguments: Value, inside: Option<&OuterCall>) -> Taping {
         Taping {
             recorder: self.clone(),
-            kind: call.kind,
-            name: call.name.to_owned(),
-            candidate: call.candidate.to_owned(),
-            arguments: scrubbed(call.arguments),
-            principal: call.principal.to_owned(),
-            execution: call.execution,
-            inside: call.inside.and_then(|outer| outer.number_in(self.number)),
-            hub,
+            name: name.to_owned(),
+            arguments,
+            tool: None,
+            inside: inside.and_then(|outer| outer.number_in(self.number)),
             is_late: false,
             began: self.moment(),
             at: Instant::now(),
@@ -148,11 +145,17 @@ impl Recorder {
     }
 
     /// Writes the definition of a server's tool, if the server listed its tools before the recording began.
-    fn define(&self, server: &str, spec: &ToolSpec) {
+    fn define(&self, candidate: &Candidate) {
+        let (Some(server), spec) = (candidate.server.as_deref(), candidate.spec()) else { return };
         if self.listed.lock().insert((server.to_owned(), spec.name.to_string())) {
-            let tools = json!([{"name": *spec.name, "description": *spec.description,
-                "inputSchema": *spec.parameters, "annotations": spec.annotations}]);
-            self.event("list", ListFields { server, tools: &scrubbed(tools) });
+            let mut tool = candidate.tool.definition_extras();
+            let mut put = |name: &str, value: Value| drop(tool.insert(name.to_owned(), value));
+            put("name", (*spec.name).into());
+            put("description", (*spec.description).into());
+            put("inputSchema", (*spec.parameters).clone());
+            put("annotations", json!(spec.annotations));
+            let tools = scrubbed(json!([tool]));
+            self.event("list", ListFields { server, tools: &tools });
         }
     }
 
@@ -164,16 +167,6 @@ impl Recorder {
     /// The next place in the order of all beginnings and ends.
     pub(super) fn moment(&self) -> u64 {
         self.moments.fetch_add(1, Ordering::Relaxed)
-    }
-
-    pub(super) fn shared(
-        &self,
-        (tool, arguments): (&str, &Value),
-        hub: Option<i64>,
-        sharing: Sharing,
-        moment: u64,
-    ) {
-        self.event("share", ShareFields { tool, arguments, share: sharing.name(), moment, hub });
     }
 
     fn event(&self, kind: &str, fields: impl Serialize) {
@@ -188,19 +181,21 @@ impl Recorder {
             TapedAnswer::Error(error) => (None, Some(error_fields(error))),
             TapedAnswer::Stopped => (None, None),
         };
-        let is_call = taping.kind == LineKind::Call;
+        let tool = taping.tool.as_deref();
+        let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
         let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
         let fields = CallFields {
-            tool: is_call.then_some(&*taping.name),
-            candidate: is_call.then_some(&*taping.candidate),
-            model: (!is_call).then_some(&*taping.name),
+            tool: tool.map(|_| &*taping.name),
+            candidate: tool.map(|tool| &*tool.candidate),
+            model: (kind == LineKind::Model).then_some(&*taping.name),
             arguments: &taping.arguments,
+            key: tool.map(|tool| &tool.key),
+            definition: tool.map(|tool| &tool.definition),
             began: taping.began,
             ended: self.moment(),
             at: milliseconds(taping.at.saturating_duration_since(self.begun)),
-            call: taping.execution.map(|begun| nanoseconds(begun.saturating_duration_since(self.begun))),
+            call: tool.map(|tool| tool.call),
             inside: taping.inside,
-            hub: taping.hub,
             late: taping.is_late,
             progress: &progress,
             result,
@@ -208,10 +203,10 @@ impl Recorder {
         };
         self.write(&EventLine {
             v: VERSION,
-            kind: taping.kind.name(),
+            kind: kind.name(),
             fields,
             time: timestamp(taping.time),
-            principal: &taping.principal,
+            principal: tool.map_or("", |tool| &tool.principal),
             view: "",
             outcome: answer.outcome(),
             ms: milliseconds(took),
@@ -310,17 +305,60 @@ fn error_fields(error: &HubError) -> Value {
     fields
 }
 
+/// A call whose candidates are recorded.
+pub struct OpenCall {
+    recorder: Arc<Recorder>,
+    key: Arc<CallKey>,
+    number: u64,
+}
+
+impl OpenCall {
+    /// A candidate is called, perhaps by the tool of another recorded call.
+    pub fn attempt(
+        &self,
+        candidate: &Candidate,
+        definition: &CandidateDefinition,
+        inside: Option<&OuterCall>,
+    ) -> Taping {
+        self.recorder.define(candidate);
+        let mut parts = match scrubbed(Value::Object(self.key.parts().clone())) {
+            Value::Object(parts) => parts,
+            _ => Map::new(),
+        };
+        let arguments = parts.remove("arguments").unwrap_or_default();
+        let principal = parts.remove("principal").unwrap_or_default();
+        parts.retain(|_, part| !part.is_null() && part.as_object().is_none_or(|part| !part.is_empty()));
+        let tool = TapedTool {
+            candidate: candidate.label(),
+            key: parts,
+            principal: principal.as_str().unwrap_or_default().to_owned(),
+            definition: definition.members().clone(),
+            call: self.number,
+        };
+        let mut taping = self.recorder.taping(&candidate.spec().name, arguments, inside);
+        taping.tool = Some(Box::new(tool));
+        taping
+    }
+}
+
+/// What a line of a tool has, and that of a model has not.
+struct TapedTool {
+    candidate: String,
+    /// The parts of the key that have no field of their own.
+    key: Map<String, Value>,
+    principal: String,
+    definition: Value,
+    call: u64,
+}
+
 /// A call that is being recorded.
 pub struct Taping {
     recorder: Arc<Recorder>,
-    kind: LineKind,
+    /// Of the tool or the model.
     name: String,
-    candidate: String,
     arguments: Value,
-    principal: String,
-    execution: Option<Instant>,
+    tool: Option<Box<TapedTool>>,
     inside: Option<u64>,
-    hub: Option<i64>,
     is_late: bool,
     began: u64,
     at: Instant,
@@ -367,11 +405,6 @@ impl Drop for Taping {
             self.put(&TapedAnswer::Stopped, Instant::now());
         }
     }
-}
-
-/// Enough for five centuries.
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> String {

@@ -1,26 +1,26 @@
-//! Answers calls from a cassette.
+//! Answers calls from a cassette: by their key, in the recorded order of start among calls of that key.
 
-use super::chance::Chance;
-use super::lanes::{Lane, is_sequential};
-use super::line::{CallOnTape, LineKind};
-use super::nested::{LaneKey, Lanes, NestedCalls, lanes};
-use super::reading::{Recording, read_cassette};
-use super::sharing::{Sharing, SharingLanes};
-use crate::canonical::digest;
+use super::line::LineKind;
+use super::reading::{Recording, model_key, read_cassette};
+use crate::canonical::{count_differences, first_difference_in};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::identity::{CallIdentity, CallKey};
 use crate::secret::scrubbed;
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// More differences than this count as this many.
+const MOST_DIFFERENCES: usize = 20;
 
 /// How calls are matched with recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayMode {
-    /// Each recorded call once; equal ones in their order, and all of a tool if they were made one after another.
+    /// Each recorded call once.
     Strict,
-    /// In any order, and as often as wanted.
+    /// As often as wanted: when the recordings of a call are used up, the last one answers again.
     Lenient,
     /// As strict, and each answer takes as long as it took.
     Timed,
@@ -38,43 +38,144 @@ pub struct ReplayEnd {
     pub missed: Vec<String>,
     /// A sentence for each recording that no call used; none in lenient mode.
     pub unused: Vec<String>,
+    /// A sentence for each tool that was answered although it is defined otherwise now.
+    pub notices: Vec<String>,
 }
 
-/// The recordings that wait for their calls.
-struct ReplayedCalls {
-    lanes: Lanes,
-    nested: NestedCalls,
+/// What answers a call: a recording for each candidate that counted, in the order of their answers.
+pub struct ReplayedCall {
+    pub recordings: Vec<Arc<Recording>>,
+    /// Answers take as long as they took.
+    pub is_timed: bool,
+}
+
+/// A recorded call: what each of its candidates came to, in the order of their start.
+struct RecordedCall {
+    attempts: Vec<Arc<Recording>>,
+    is_used: bool,
+}
+
+impl RecordedCall {
+    fn first(&self) -> &Recording {
+        // A group is made of the recording that is put into it.
+        &self.attempts[0]
+    }
+
+    /// The recordings that answer, in the order in which they did. What another candidate beat did not count, so it is not
+    /// called.
+    fn answers(&self) -> Vec<Arc<Recording>> {
+        let is_decided = self.attempts.iter().any(|one| one.has_succeeded());
+        let counted = self.attempts.iter().filter(|one| !is_decided || !one.was_stopped());
+        let mut counted: Vec<_> = counted.cloned().collect();
+        counted.sort_by(|one, other| one.answered_at().total_cmp(&other.answered_at()));
+        counted
+    }
 }
 
 pub struct Replayer {
     path: PathBuf,
     mode: ReplayMode,
-    chance: Option<Chance>,
-    calls: Mutex<ReplayedCalls>,
-    /// The recordings of calls that had several candidates.
-    executions: HashMap<u64, Vec<Arc<Recording>>>,
-    shared: Mutex<SharingLanes>,
+    calls: Mutex<RecordedCalls>,
     lists: HashMap<String, String>,
     missed: Mutex<Vec<String>>,
+    notices: Mutex<BTreeSet<String>>,
+}
+
+/// In the order of their start.
+struct RecordedCalls {
+    calls: Vec<RecordedCall>,
+    by_key: HashMap<Arc<str>, Vec<usize>>,
+    /// The calls that the tool of an attempt made, by the number of its beginning.
+    inside: HashMap<u64, Vec<usize>>,
+}
+
+impl RecordedCalls {
+    fn new(mut recordings: Vec<Recording>) -> Self {
+        recordings.sort_by_key(|one| one.began);
+        let mut calls: Vec<RecordedCall> = Vec::new();
+        let mut by_number: HashMap<u64, usize> = HashMap::new();
+        let mut by_key: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+        let mut inside: HashMap<u64, Vec<usize>> = HashMap::new();
+        for recording in recordings.into_iter().map(Arc::new) {
+            if let Some(at) = recording.call.and_then(|number| by_number.get(&number)) {
+                calls[*at].attempts.push(recording);
+                continue;
+            }
+            let at = calls.len();
+            by_key.entry(recording.key.digest().clone()).or_default().push(at);
+            if let Some(number) = recording.call {
+                by_number.insert(number, at);
+            }
+            if let Some(outer) = recording.inside {
+                inside.entry(outer).or_default().push(at);
+            }
+            calls.push(RecordedCall { attempts: vec![recording], is_used: false });
+        }
+        RecordedCalls { calls, by_key, inside }
+    }
+
+    /// The next call of this key. Those that a tool made come last: if it does not run, they are not made.
+    fn take(&mut self, key: &str, mode: ReplayMode) -> Option<&RecordedCall> {
+        let places = self.by_key.get(key)?;
+        let open = |at: &&usize| !self.calls[**at].is_used;
+        let outermost = |at: &&usize| self.calls[**at].first().inside.is_none();
+        let found = places.iter().filter(open).find(outermost).or_else(|| places.iter().find(open));
+        let again = || places.last().filter(|_| mode == ReplayMode::Lenient);
+        let at = *found.or_else(again)?;
+        self.use_up(at);
+        self.calls.get(at)
+    }
+
+    /// The call is answered, so those that its tools made are not made.
+    fn use_up(&mut self, at: usize) {
+        if std::mem::replace(&mut self.calls[at].is_used, true) {
+            return;
+        }
+        let began: Vec<u64> = self.calls[at].attempts.iter().map(|one| one.began).collect();
+        for began in began {
+            let nested = self.inside.remove(&began).unwrap_or_default();
+            nested.into_iter().for_each(|at| self.use_up(at));
+        }
+    }
+
+    /// Why no recording answers a call.
+    fn why_not(&self, key: &CallKey) -> String {
+        if let Some(places) = self.by_key.get(key.digest()) {
+            return format!("all {} recorded calls of it were replayed already", places.len());
+        }
+        let name = key.parts().get("tool");
+        let same_tool = || self.calls.iter().filter(|call| call.first().key.parts().get("tool") == name);
+        let left = same_tool().filter(|call| !call.is_used).map(RecordedCall::first);
+        let distance = |one: &&Recording| -> usize {
+            let of = |(name, part): (&String, &Value)| {
+                count_differences(one.key.parts().get(name).unwrap_or(&Value::Null), part, MOST_DIFFERENCES)
+            };
+            key.parts().iter().map(of).sum()
+        };
+        let Some(nearest) = left.min_by_key(distance) else {
+            return match same_tool().count() {
+                0 => "no call of it was recorded".to_owned(),
+                all => format!("all {all} recorded calls of it were replayed already"),
+            };
+        };
+        let difference = key.parts().iter().find_map(|(name, part)| {
+            let recorded = nearest.key.parts().get(name).unwrap_or(&Value::Null);
+            first_difference_in(if name == "arguments" { "args" } else { name }, recorded, part)
+        });
+        format!("the nearest recording is in line {}: {}", nearest.line, difference.unwrap_or_default())
+    }
 }
 
 impl Replayer {
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Self, String> {
-        let mut read = read_cassette(path)?;
-        mark_beaten(&mut read.calls);
-        let mut calls: Vec<Arc<Recording>> = read.calls.into_iter().map(Arc::new).collect();
-        let executions = with_several(&calls);
-        let nested = NestedCalls::split_off(&mut calls);
-        let is_ordered = is_sequential(&calls);
+        let read = read_cassette(path)?;
         Ok(Replayer {
             path: path.to_owned(),
             mode,
-            chance: Chance::of(path),
-            calls: Mutex::new(ReplayedCalls { lanes: lanes(calls, is_ordered), nested }),
-            executions,
-            shared: Mutex::new(SharingLanes::new(read.shared)),
+            calls: Mutex::new(RecordedCalls::new(read.calls)),
             lists: joined(read.lists),
             missed: Mutex::default(),
+            notices: Mutex::default(),
         })
     }
 
@@ -82,77 +183,47 @@ impl Replayer {
         &self.path
     }
 
-    pub fn mode(&self) -> ReplayMode {
-        self.mode
-    }
-
-    pub(super) fn chance(&self) -> Option<&Chance> {
-        self.chance.as_ref()
-    }
-
-    /// Whether a recording waits for a call with these arguments.
-    pub(super) fn has(&self, name: &str, candidate: &str, arguments: &Value) -> bool {
-        let digest = digest(&scrubbed(arguments.clone()));
-        let key = (LineKind::Call, name.to_owned(), candidate.to_owned());
-        let is_repeated = self.mode == ReplayMode::Lenient;
-        self.calls.lock().lanes.get(&key).is_some_and(|lane| lane.has(&digest, is_repeated))
-    }
-
-    pub(super) fn take(&self, call: CallOnTape<'_>, hub: Option<i64>) -> Result<Arc<Recording>, HubError> {
-        let arguments = scrubbed(call.arguments);
-        let digest = digest(&arguments);
-        let key = (call.kind, call.name.to_owned(), call.candidate.to_owned());
-        let mut calls = self.calls.lock();
-        let ReplayedCalls { lanes, nested } = &mut *calls;
-        let next = |lane: &mut Lane| match self.mode {
-            ReplayMode::Lenient => lane.any(&digest, hub),
-            ReplayMode::Strict | ReplayMode::Timed => lane.next(&digest, hub),
-        };
-        let lane = lanes.get_mut(&key);
-        let found = lane.and_then(next).or_else(|| nested.lanes_of(&key).find_map(next));
-        if let Some(recording) = found {
-            if self.mode != ReplayMode::Lenient {
-                nested.replayed(&recording);
+    pub(super) fn call(&self, identity: &CallIdentity) -> Result<ReplayedCall, HubError> {
+        let parts = scrubbed(Value::Object(identity.key.parts().clone()));
+        let replayed = self.take(LineKind::Call, &CallKey::from_parts(parts))?;
+        for recording in &replayed.recordings {
+            let recorded = recording.definition.as_ref();
+            if let Some(change) = recorded.and_then(|recorded| identity.definition.change_of(recorded)) {
+                self.notices.lock().insert(format!(
+                    "'{}' ({}) was answered from '{}', though it is defined otherwise now: {change}.",
+                    clip(&recording.name),
+                    recording.candidate,
+                    self.path.display()
+                ));
             }
-            return Ok(recording);
         }
-        let why = match lanes.get(&key) {
-            None => "no call of it was recorded".to_owned(),
-            Some(lane) => lane.why_not(&arguments, &digest),
-        };
+        Ok(replayed)
+    }
+
+    pub(super) fn ask(&self, model: &str, request: Value) -> Result<ReplayedCall, HubError> {
+        let replayed = self.take(LineKind::Model, &model_key(model, scrubbed(request)));
+        replayed.inspect_err(|miss| self.missed(miss))
+    }
+
+    pub(super) fn missed(&self, miss: &HubError) {
+        self.missed.lock().push(miss.message.to_string());
+    }
+
+    fn take(&self, kind: LineKind, key: &CallKey) -> Result<ReplayedCall, HubError> {
+        let mut calls = self.calls.lock();
+        if let Some(call) = calls.take(key.digest(), self.mode) {
+            let is_timed = self.mode == ReplayMode::Timed;
+            return Ok(ReplayedCall { recordings: call.answers(), is_timed });
+        }
+        let why = calls.why_not(key);
         drop(calls);
-        let text =
-            format!("The call of {} is not in the cassette '{}': {why}.", shown(&key), self.path.display());
-        self.missed.lock().push(text.clone());
+        let name = key.parts().get("tool").and_then(Value::as_str).unwrap_or_default();
+        let what = match kind {
+            LineKind::Call => format!("'{}'", clip(name)),
+            LineKind::Model => format!("the model '{}'", clip(name)),
+        };
+        let text = format!("The call of {what} is not in the cassette '{}': {why}.", self.path.display());
         Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
-    }
-
-    /// Whether another candidate of the same call answered earlier, and has not in this replay.
-    pub(super) fn is_early(&self, recording: &Recording) -> bool {
-        let others = recording.execution.and_then(|execution| self.executions.get(&execution));
-        others.into_iter().flatten().any(|other| {
-            other.answered_at() < recording.answered_at() && !other.was_stopped() && !other.is_answered()
-        })
-    }
-
-    /// What the next call with these arguments shared; `None` if it was not recorded.
-    pub(super) fn shared(&self, what: &str, digest: &[u8; 32], hub: Option<i64>) -> Option<Sharing> {
-        // As often as wanted means that nothing is counted.
-        let is_counted = self.mode != ReplayMode::Lenient;
-        is_counted.then(|| self.shared.lock().next(what, digest, hub)).flatten()
-    }
-
-    /// The error of a call that has to wait for ever: the candidate that answered in its place is not called.
-    pub(super) fn unanswered(&self, recording: &Recording) -> HubError {
-        let key = (recording.kind, recording.name.clone(), recording.candidate.clone());
-        let text = format!(
-            "The call of {} in line {} of '{}' was given up when another provider answered, and that one was not called in this replay.",
-            shown(&key),
-            recording.line,
-            self.path.display()
-        );
-        self.missed.lock().push(text.clone());
-        HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent)
     }
 
     pub(super) fn list(&self, server: &str) -> Result<String, HubError> {
@@ -166,38 +237,21 @@ impl Replayer {
         })
     }
 
-    /// What was missed so far, and what was not used.
+    /// What was missed so far, what was not used, and what is defined otherwise now.
     pub fn end(&self) -> ReplayEnd {
-        let mut unused = Vec::new();
-        if self.mode != ReplayMode::Lenient {
-            for (key, lane) in &self.calls.lock().lanes {
-                unused.extend(lane.left_over().map(|one| (one.line, shown(key))));
-            }
-        }
+        let calls = self.calls.lock();
+        let left = calls.calls.iter().filter(|call| !call.is_used && self.mode != ReplayMode::Lenient);
+        let attempts = left.flat_map(|call| &call.attempts).filter(|one| one.inside.is_none());
+        let mut unused: Vec<_> = attempts.map(|one| (one.line, shown(one))).collect();
         unused.sort();
         let sentence = |(line, what)| {
             format!("The call of {what} in line {line} of '{}' was not made.", self.path.display())
         };
-        ReplayEnd { missed: self.missed.lock().clone(), unused: unused.into_iter().map(sentence).collect() }
-    }
-}
-
-fn with_several(calls: &[Arc<Recording>]) -> HashMap<u64, Vec<Arc<Recording>>> {
-    let mut executions: HashMap<u64, Vec<Arc<Recording>>> = HashMap::new();
-    for call in calls {
-        if let Some(execution) = call.execution {
-            executions.entry(execution).or_default().push(call.clone());
+        ReplayEnd {
+            missed: self.missed.lock().clone(),
+            unused: unused.into_iter().map(sentence).collect(),
+            notices: self.notices.lock().iter().cloned().collect(),
         }
-    }
-    executions.retain(|_, calls| calls.len() > 1);
-    executions
-}
-
-fn mark_beaten(calls: &mut [Recording]) {
-    let succeeded = calls.iter().filter(|call| call.has_succeeded());
-    let decided: HashSet<u64> = succeeded.filter_map(|call| call.execution).collect();
-    for call in calls.iter_mut() {
-        call.was_beaten = call.was_stopped() && call.execution.is_some_and(|one| decided.contains(&one));
     }
 }
 
@@ -215,9 +269,9 @@ fn joined(lists: Vec<(String, Value)>) -> HashMap<String, String> {
     tools.into_iter().map(|(server, tools)| (server, Value::Array(tools).to_string())).collect()
 }
 
-fn shown((kind, name, candidate): &LaneKey) -> String {
-    match kind {
-        LineKind::Call => format!("'{}' ({candidate})", clip(name)),
-        LineKind::Model => format!("the model '{}'", clip(name)),
+fn shown(recording: &Recording) -> String {
+    match recording.kind {
+        LineKind::Call => format!("'{}' ({})", clip(&recording.name), recording.candidate),
+        LineKind::Model => format!("the model '{}'", clip(&recording.name)),
     }
 }

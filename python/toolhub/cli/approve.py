@@ -19,6 +19,10 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     if command in ("approve", "deny"):
         parser.add_argument("id", metavar="ID", help="the id of the approval, see 'toolhub pending'")
     add_json_argument(parser)
+    if command == "approve":
+        parser.add_argument(
+            "--full", action="store_true", help="print the whole question, and decide nothing"
+        )
     if command == "deny":
         parser.add_argument("--reason", help="what the call is answered with")
     if command == "ledger":
@@ -35,6 +39,8 @@ def run(given: "argparse.Namespace") -> int:
 
 
 def _decide(given: "argparse.Namespace") -> int:
+    if getattr(given, "full", False):
+        return _show(given)
     denies = given.command == "deny"
 
     def decide(hub: "ToolHub") -> "list[Any]":
@@ -54,10 +60,40 @@ def _decide(given: "argparse.Namespace") -> int:
     return OK
 
 
+def _show(given: "argparse.Namespace") -> int:
+    rows = _with_store(given, lambda hub: [row for row in hub.pending() if row.id == given.id])
+    if not rows:
+        raise Failure(f"No call waits for approval '{given.id}'.", NOT_FOUND)
+    if given.json:
+        put_json(rows[0].to_dict())
+    else:
+        put(one_line(rows[0].shown))
+    return OK
+
+
+_LONGEST = 600
+"""Characters of a question in a list."""
+
+
+def _middle_cut(text: str) -> str:
+    """A long text without its middle, and with its length.
+
+    >>> _middle_cut("short")
+    'short'
+    >>> cut = _middle_cut("a" * 500 + "b" * 500)
+    >>> cut.startswith("aaa"), cut.endswith("bbb"), cut.strip("ab")
+    (True, True, ' … (1,000 characters, see toolhub approve ID --full) … ')
+    """
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]} … ({len(text):,} characters, see toolhub approve ID --full) … {text[-half:]}"
+
+
 def _pending(given: "argparse.Namespace") -> int:
     def line(row: "Any") -> str:
         run = "" if row.run is None else f" run={row.run}"
-        return f"{row.id}{run} {row.shown}"
+        return f"{row.id}{run} {_middle_cut(row.shown)}"
 
     return _put(given, _with_store(given, lambda hub: hub.pending()), line)
 

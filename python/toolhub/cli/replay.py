@@ -48,6 +48,6 @@ def run(given: "argparse.Namespace") -> int:
     sentences = [*differs["missed"], *differs["unused"]]
     if given.json:
         put_json({"file": given.file, "exit": code, **differs})
-    for sentence in [] if given.json else sentences:
+    for sentence in [] if given.json else [*differs["notices"], *sentences]:
         say(sentence)
     return code or (FAILED if sentences else 0)

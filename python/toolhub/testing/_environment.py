@@ -40,6 +40,6 @@ def _replay(path: str, mode: str, report: str) -> None:
         except ReplayError as error:
             missed, unused = error.missed, error.unused
         with open(report, "w", encoding="utf-8") as file:
-            json.dump({"missed": missed, "unused": unused}, file)
+            json.dump({"missed": missed, "unused": unused, "notices": tape.notices}, file)
 
     atexit.register(end)

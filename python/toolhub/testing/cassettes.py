@@ -87,7 +87,7 @@ class record(_Tape):
 
     def _end(self, is_failing: bool) -> None:
         try:
-            self.events, _, _ = _core.stop_tape()
+            self.events, *_ = _core.stop_tape()
         except ValueError as error:
             if not is_failing:
                 raise CassetteError(_core.in_language(str(error), self._lang)) from None
@@ -96,10 +96,10 @@ class record(_Tape):
 class replay(_Tape):
     """Answer the calls of a hub, or of all hubs of this process, from a file; models too. For `with` and `async with`.
 
-    No tool runs, no server is started, and nothing is left for real calls. `mode`: `"strict"` wants each recorded call once:
-    equal ones in their order, and all of a tool if no calls overlapped when they were recorded; `"lenient"` takes them in any
-    order and as often as wanted; `"timed"` is strict, and answers take as long as they took. A call that was not recorded
-    fails, and the end raises `ReplayError`.
+    A call is found by its key: who calls, which tool, source and server it asks for, its arguments and `meta`. Equal calls are
+    answered in the order in which they began. No tool runs, no server is started, nothing is cached or shared, and nothing is
+    left for real calls. `mode`: `"strict"` wants each recorded call once; `"lenient"` answers as often as wanted; `"timed"` is
+    strict, and answers take as long as they took. A call that was not recorded fails, and the end raises `ReplayError`.
     """
 
     def __init__(
@@ -107,11 +107,14 @@ class replay(_Tape):
     ) -> None:
         super().__init__(path, hub)
         self.mode: Mode = mode
+        self.notices: list[str] = []
+        """A sentence for each tool that is defined otherwise than when it was recorded, once the replay has ended."""
 
     def _start(self) -> None:
         _core.start_replay(self.path, self.mode, self._hub)
 
     def _end(self, is_failing: bool) -> None:
-        _, missed, unused = _core.stop_tape()
+        _, missed, unused, notices = _core.stop_tape()
+        self.notices = [_core.in_language(one, self._lang) for one in notices]
         if not is_failing and (missed or unused):
             raise ReplayError(missed, unused, lang=self._lang)

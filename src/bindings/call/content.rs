@@ -25,6 +25,21 @@ pub fn content(
     Ok(CallContent { arguments: json::from_python(args)?, meta, passed_on: passed_on.unwrap_or_default() })
 }
 
+/// The same, with a text for each part that is not JSON.
+pub fn with_texts(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+) -> CallContent {
+    let py = args.py();
+    let meta = match meta.map(|meta| json::with_texts(meta.bind(py))) {
+        Some(Value::Object(meta)) => meta,
+        _ => serde_json::Map::new(),
+    };
+    let passed_on = passed_on.map(|given| json::with_texts(given.bind(py))).unwrap_or_default();
+    CallContent { arguments: json::with_texts(args), meta, passed_on }
+}
+
 /// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object
 /// from what it is converted to.
 pub fn is_plain(value: &Bound<'_, PyAny>) -> bool {

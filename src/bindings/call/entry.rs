@@ -1,6 +1,6 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
 
-use super::content::{content, is_plain};
+use super::content::{content, is_plain, with_texts};
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::call_scope;
@@ -80,11 +80,19 @@ impl Surroundings {
         args: &Bound<'_, PyAny>,
         options: &PyCallOptions,
         permissions: Option<&Permissions>,
+        is_on_tape: bool,
     ) -> Option<Result<CallContent, String>> {
-        let is_wanted = options.may_share()
-            || options.options.run.is_some()
-            || permissions.is_some_and(|one| one.asks_later);
-        is_wanted.then(|| content(args, self.meta.as_ref(), self.passed_on.as_ref()))
+        let (meta, passed_on) = (self.meta.as_ref(), self.passed_on.as_ref());
+        if options.options.run.is_some() || permissions.is_some_and(|one| one.asks_later) {
+            return Some(content(args, meta, passed_on));
+        }
+        // A cassette has a text for what is not JSON.
+        if is_on_tape {
+            let content =
+                content(args, meta, passed_on).unwrap_or_else(|_| with_texts(args, meta, passed_on));
+            return Some(Ok(content));
+        }
+        options.may_share().then(|| content(args, meta, passed_on))
     }
 
     /// `None` when sharing was not requested, or the arguments cannot be compared.
@@ -128,7 +136,9 @@ pub fn execute<'py>(
     let around = around.unwrap_or_default();
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
-    if around.watch.is_none() && !options.get().may_share() && options.get().options.run.is_none() {
+    let is_plain =
+        around.watch.is_none() && !options.get().may_share() && options.get().options.run.is_none();
+    if is_plain && hub.get().core().tape().is_none() {
         let now = Instant::now();
         let (core, wanted) = (hub.get().core(), &options.get().options);
         let planned = match core.is_closed() {
@@ -251,9 +261,10 @@ fn planned_call<'py>(
     // Calls inside a served call share results with those of its caller only.
     let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
     request.options.principal = principal.map(|principal| principal.id.clone());
+    let is_on_tape = hub.get().core().tape().is_some();
     let allowed = permissions.as_ref().map(python_permissions).transpose()?;
     let request = CallRequest {
-        content: around.content(&args, options.get(), allowed.as_ref()),
+        content: around.content(&args, options.get(), allowed.as_ref(), is_on_tape),
         sharing: around.sharing(&args, options.get()),
         permissions: allowed,
         ..request

@@ -67,7 +67,7 @@ impl CallDriver {
                 let extras = this.state.lock().extras.take();
                 let name = planned.what.clone();
                 let hub = this.hub.clone_ref(py);
-                let approvals = this.state.lock().approvals.take();
+                let approvals = this.state.lock().approvals.take().filter(|_| !planned.is_replayed());
                 // What was approved runs as it is.
                 let coerce = this.checks.coerce && approvals.is_none();
                 let checks = Checks { coerce, ..this.checks };
@@ -113,11 +113,6 @@ impl CallDriver {
                 wait.get().stop_waiting(py);
                 let result = copy_of(py, &cached)?;
                 meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
-                Self::synthesize(slf, result)
-            }
-            Consulted::Joined(shared) => {
-                wait.get().stop_waiting(py);
-                let result = copy_of(py, &shared)?;
                 Self::synthesize(slf, result)
             }
             Consulted::Lead(lead) => {

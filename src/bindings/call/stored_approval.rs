@@ -27,8 +27,7 @@ impl CallDriver {
             Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };
         let (answer, answered) = oneshot::channel();
-        let replay = self.plan.lock().replay().cloned();
-        hub.ask_approval(replay.as_ref(), question, Box::new(move |known| drop(answer.send(known))));
+        hub.ledger().ask_approval(question, Box::new(move |known| drop(answer.send(known))));
         let known: StoredAnswer = Arc::new(Mutex::new(None));
         let filled = known.clone();
         let ask = async move {

@@ -12,6 +12,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::model::Arguments;
 use crate::registry::Candidate;
 use crate::schema;
+use crate::tape::recording_of;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -22,6 +23,10 @@ pub fn prepare(
     given: &Bound<'_, PyAny>,
     pass: &mut CheckPass,
 ) -> Result<PreparedArguments, HubError> {
+    if recording_of(candidate).is_some() {
+        // The call was found by what was given, which need not be JSON for the tool.
+        return Ok(PreparedArguments::Native(Box::default()));
+    }
     let given = &whole(candidate, given, pass)?;
     match python_tool(candidate) {
         Some(tool) => tool.arguments.prepare(given, pass),

@@ -61,8 +61,7 @@ impl Addressee for Execution {
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
             Message::Refused(refusal) => this.fail(slot, refused_by_pool(&this.tool_name(slot), refusal)),
-            Message::Answered(answer) if !this.hold_replayed(slot) => this.answered(py, slot, *answer),
-            Message::Answered(_) => {}
+            Message::Answered(answer) => this.answered(py, slot, *answer),
             Message::Entered(Some(permits)) => {
                 let unwanted = this.state.lock().admit(slot, permits);
                 drop(unwanted);

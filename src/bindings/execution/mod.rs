@@ -185,15 +185,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
         {
             this.interrupt(interrupt);
         }
-        loop {
-            let action =
-                this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action());
-            if action != Action::Wait
-                || !(Execution::give_held_answer(self.0) || Execution::fail_unanswered(self.0))
-            {
-                return action;
-            }
-        }
+        this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
     }
 
     fn start(&mut self, slot: usize) -> PyResult<Option<Step>> {

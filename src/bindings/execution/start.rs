@@ -73,13 +73,10 @@ impl Execution {
         let candidate = &start.candidate;
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(refusal) => match Self::recorded_arguments(slf, candidate) {
-                Some(prepared) => prepared,
-                None => {
-                    this.reject(slot, refusal);
-                    return Ok(None);
-                }
-            },
+            Err(refusal) => {
+                this.reject(slot, refusal);
+                return Ok(None);
+            }
         };
         // Of an attempt that is repeated the earlier copy is dropped here, without the lock.
         let earlier =
@@ -165,24 +162,6 @@ impl Execution {
         let port = Self::port(slf)?;
         let key = port.get().expect_mail(slf.clone().unbind(), slot);
         Ok(Address { mailbox: port.get().mailbox().clone(), key })
-    }
-
-    pub(super) fn launch<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        prepared: PreparedArguments,
-    ) -> PyResult<InPlace<'py>> {
-        // An attempt that was put on tape before its row was written goes on here.
-        let tape = {
-            let state = slf.get().state.lock();
-            let is_on_tape = state.attempts[start.slot].taping.is_some();
-            let tape = state.plan.as_ref().and_then(|plan| plan.tape.as_ref()).filter(|_| !is_on_tape);
-            tape.map(|one| one.tape.clone())
-        };
-        match tape {
-            Some(tape) => Self::launch_on_tape(slf, start, prepared, &tape),
-            None => Self::launch_tool(slf, start, prepared),
-        }
     }
 
     pub(super) fn launch_tool<'py>(

@@ -15,7 +15,7 @@ use crate::hub::PlannedRun;
 use crate::limit::{PassageWait, Permits};
 use crate::model::{Lang, Unchecked};
 use crate::registry::Candidate;
-use crate::tape::{Recording, Taping};
+use crate::tape::Taping;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -117,10 +117,6 @@ pub struct Attempt {
     pub exception: Option<Box<PyErr>>,
     /// It is being recorded.
     pub taping: Option<Box<Taping>>,
-    /// It was answered by this recording.
-    pub replayed: Option<Arc<Recording>>,
-    /// The recorded answer is not given yet: those of other candidates may come first.
-    pub is_held: bool,
     /// The content of an MCP server's answer.
     pub blocks: Option<Box<Blocks>>,
 }
@@ -263,7 +259,6 @@ impl State {
     /// Whether the caller has something to do but wait.
     pub fn has_work(&self) -> bool {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
-            || self.attempts.iter().any(|attempt| attempt.is_held)
     }
 
     /// Where the attempt is that shall stop.

@@ -1,238 +1,54 @@
-//! Attempts on tape: recorded while they run, or answered from a cassette.
+//! Attempts on tape: recorded while they run. In a replay the candidates are recordings, which run as any tool in Rust does.
 
-use super::start::{Envelope, InPlace};
-use super::state::{Address, Attempt, AttemptStart, AttemptState, FinishedExecution};
-use super::{Execution, arguments};
-use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
-use crate::bindings::{job, json, slots, text_of, value};
+use super::Execution;
+use super::start::InPlace;
+use super::state::{Attempt, AttemptStart, FinishedExecution};
+use crate::bindings::argument_checks::PreparedArguments;
+use crate::bindings::{json, slots, text_of};
 use crate::error::{ErrorContent, HubError};
-use crate::execute::{Answer, Fate};
+use crate::execute::Fate;
 use crate::hub::PlannedRun;
 use crate::model::ToolOutput;
-use crate::registry::Candidate;
-use crate::secret::has_placeholder;
 use crate::shape::content::ImageNotes;
-use crate::tape::{CallOnTape, HubTape, LineKind, Recording, TapeStart, TapedAnswer, Taping};
+use crate::tape::{Recording, TapedAnswer, Taping, ready_recording, recording_of};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use serde_json::Value;
-use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 
 impl Execution {
-    /// Launches the tool and records it, or answers in its place.
-    pub(super) fn launch_on_tape<'py>(
+    /// Launches the tool, recorded if there is a tape. What a replay has missed fails here.
+    pub(super) fn launch<'py>(
         slf: &Bound<'py, Self>,
         start: AttemptStart,
         prepared: PreparedArguments,
-        tape: &HubTape,
     ) -> PyResult<InPlace<'py>> {
-        let (py, slot, label) = (slf.py(), start.slot, start.candidate.label());
-        let name = start.candidate.spec().name.clone();
-        let arguments = slf.get().taped_arguments(py, &start.candidate, &prepared);
-        let execution = slf.get().state.lock().plan.as_ref().map(|plan| plan.run.begun());
-        let listed = start.candidate.server.as_deref().map(|server| (server, start.candidate.spec()));
-        let principal = slf.get().extras.as_ref().and_then(|extras| extras.principal.as_ref());
-        let around = slots::current(py)?;
-        match tape.begin(CallOnTape {
-            kind: LineKind::Call,
-            name: &name,
-            candidate: &label,
-            arguments,
-            principal: principal.map_or("", |principal| &principal.id),
-            execution,
-            inside: around.outer.as_ref(),
-            listed,
-        }) {
-            TapeStart::Recording(taping) => {
-                slf.get().state.lock().attempts[slot].taping = Some(Box::new(taping));
-                Self::launch_tool(slf, start, prepared)
-            }
-            TapeStart::Missed(miss) => {
-                slf.get().fail(slot, miss);
-                Ok(None)
-            }
-            TapeStart::Replayed(recording) => {
-                let delay = tape.delay(&recording);
-                Self::replay(slf, slot, recording, delay).map(|()| None)
-            }
-        }
-    }
-
-    /// The arguments by which a call is matched: JSON as the tool takes it. A value that became an object (a date, a model) is
-    /// in the form in which it was given, after the schema has coerced it.
-    fn taped_arguments(&self, py: Python<'_>, candidate: &Candidate, prepared: &PreparedArguments) -> Value {
-        let fitted = OnceCell::new();
-        let fitted = || {
-            let fit = || {
-                let given = self.state.lock().args.clone_ref(py);
-                let mut pass = CheckPass::new(self.checks, None);
-                let passed_on = self.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
-                pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
-                arguments::fit(candidate, given.bind(py), &mut pass).ok()
-            };
-            fitted.get_or_init(fit).as_ref()
-        };
-        match prepared {
-            PreparedArguments::Native(args) => args.as_value().clone(),
-            PreparedArguments::Keywords(kwargs) => {
-                let members = kwargs.bind(py).iter().map(|(name, value)| {
-                    let given = || fitted()?.get_item(&name).ok();
-                    (value::readable(&name).unwrap_or_default(), taped_value(&value, given))
-                });
-                Value::Object(members.collect())
-            }
-            PreparedArguments::Value(value) => taped_value(value.bind(py), || fitted().cloned()),
-        }
-    }
-
-    /// Arguments that do not fit, because a placeholder stands for a secret that a model gave when it was recorded. They need
-    /// not fit if a recording answers them.
-    pub(super) fn recorded_arguments(
-        slf: &Bound<'_, Self>,
-        candidate: &Candidate,
-    ) -> Option<PreparedArguments> {
-        let (py, this) = (slf.py(), slf.get());
-        let (tape, given) = {
+        let (this, slot) = (slf.get(), start.slot);
+        let (missed, recorded) = {
             let state = this.state.lock();
-            let tape = state.plan.as_ref()?.tape.as_ref().filter(|tape| tape.tape.is_replay())?;
-            (tape.tape.clone(), state.args.clone_ref(py))
+            // An attempt that was put on tape before its row was written goes on here.
+            let is_on_tape = state.attempts[slot].taping.is_some();
+            let plan = state.plan.as_ref().filter(|_| !is_on_tape);
+            (plan.and_then(|plan| plan.missed.clone()), plan.and_then(|plan| plan.recorded.clone()))
         };
-        let mut pass = CheckPass::new(this.checks, None);
-        let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
-        pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
-        let given = arguments::whole(candidate, given.bind(py), &pass).ok()?;
-        let value = json::from_python(&given).ok()?;
-        let is_recorded =
-            has_placeholder(&value) && tape.answers(&candidate.spec().name, &candidate.label(), &value);
-        is_recorded
-            .then(|| given.cast_into::<PyDict>().ok())?
-            .map(|given| PreparedArguments::Keywords(given.unbind()))
-    }
-
-    fn replay(
-        slf: &Bound<'_, Self>,
-        slot: usize,
-        recording: Arc<Recording>,
-        delay: Option<Duration>,
-    ) -> PyResult<()> {
-        recording.progress.iter().for_each(|update| Self::progressed(slf, update));
-        let is_held = {
-            let mut state = slf.get().state.lock();
-            let is_alone = state.plan.as_ref().is_none_or(|plan| plan.run.is_sequential());
-            let attempt = &mut state.attempts[slot];
-            attempt.replayed = Some(recording.clone());
-            attempt.is_held = delay.is_none() && !is_alone && !recording.was_stopped();
-            attempt.is_held
-        };
-        if is_held {
-            return Ok(());
+        if let Some(miss) = missed {
+            this.fail(slot, miss.count());
+            return Ok(None);
         }
-        // Another candidate wins, or the caller goes, as when it was recorded.
-        let Some(answer) = recording.given() else { return Ok(()) };
-        match delay {
-            Some(delay) => Self::answer_later(slf, slot, answer, delay),
-            None => {
-                slf.get().answered(slf.py(), slot, answer);
-                Ok(())
+        if let Some(recording) = ready_recording(&start.candidate) {
+            recording.progress.iter().for_each(|update| Self::progressed(slf, update));
+            if let Some(answer) = recording.given() {
+                this.answered(slf.py(), slot, answer);
             }
+            return Ok(None);
         }
-    }
-
-    /// Whether this is the answer of a recording that others may come before.
-    pub(super) fn hold_replayed(&self, slot: usize) -> bool {
-        let mut state = self.state.lock();
-        let is_open = state
-            .plan
-            .as_ref()
-            .is_some_and(|plan| !plan.run.is_sequential() && plan.run.fate(slot) == Fate::Running);
-        let attempt = state.attempts.get_mut(slot).filter(|one| is_open && one.replayed.is_some());
-        attempt.is_some_and(|attempt| {
-            attempt.is_held = true;
-            // The wait for it is over.
-            attempt.state = AttemptState::Nothing;
-            true
-        })
-    }
-
-    /// Candidates that ran side by side answer in the order in which they did, once all of them have begun. False if there is
-    /// no answer to give, or an earlier one is still to come.
-    pub(super) fn give_held_answer(slf: &Bound<'_, Self>) -> bool {
-        let next = {
-            let mut state = slf.get().state.lock();
-            let Some(plan) = &state.plan else { return false };
-            let held = |(slot, attempt): (usize, &Attempt)| {
-                let is_open = attempt.is_held && plan.run.fate(slot) == Fate::Running;
-                attempt.replayed.clone().filter(|_| is_open).map(|recording| (slot, recording))
-            };
-            let attempts = state.attempts.iter().enumerate();
-            let Some((slot, recording)) = attempts
-                .filter_map(held)
-                .min_by(|(_, one), (_, other)| one.answered_at().total_cmp(&other.answered_at()))
-            else {
-                return false;
-            };
-            let is_coming = |(slot, attempt): (usize, &Attempt)| {
-                let is_given_up = attempt.replayed.as_ref().is_some_and(|one| one.was_stopped());
-                !attempt.is_held && !is_given_up && plan.run.fate(slot) == Fate::Running
-            };
-            let more_come = plan.run.is_hedging() || state.attempts.iter().enumerate().any(is_coming);
-            let tape = plan.tape.as_ref().map(|one| &one.tape);
-            if more_come && tape.is_some_and(|tape| tape.is_early(&recording)) {
-                return false;
-            }
-            state.attempts[slot].is_held = false;
-            (slot, recording)
-        };
-        let (slot, recording) = next;
-        recording.answered();
-        if let Some(answer) = recording.given() {
-            slf.get().answered(slf.py(), slot, answer);
+        if let Some(call) = recorded {
+            let definition = this.hub.get().core().tool_definition(&start.candidate);
+            let around = slots::current(slf.py())?;
+            let taping = call.attempt(&start.candidate, &definition, around.outer.as_ref());
+            this.state.lock().attempts[slot].taping = Some(Box::new(taping));
         }
-        true
-    }
-
-    /// Fails the candidates that are left, if none of them ever answers: each was given up because another one had answered, and
-    /// that one is not among them. False if there is something to wait for.
-    pub(super) fn fail_unanswered(slf: &Bound<'_, Self>) -> bool {
-        let (tape, left) = {
-            let state = slf.get().state.lock();
-            let Some(plan) = state.plan.as_ref().filter(|plan| !plan.run.is_hedging()) else { return false };
-            let Some(tape) = plan.replay().and(plan.tape.as_ref()) else { return false };
-            let attempts = state.attempts.iter().enumerate();
-            let running = attempts.filter(|(slot, _)| plan.run.fate(*slot) == Fate::Running);
-            let beaten = running.map(|(slot, attempt)| {
-                let recording = attempt.replayed.clone().filter(|one| one.was_beaten)?;
-                Some((slot, recording))
-            });
-            let Some(left) = beaten.collect::<Option<Vec<_>>>() else { return false };
-            (tape.tape.clone(), left)
-        };
-        for (slot, recording) in &left {
-            if let Some(error) = tape.unanswered(recording) {
-                slf.get().fail(*slot, error);
-            }
-        }
-        !left.is_empty()
-    }
-
-    fn answer_later(slf: &Bound<'_, Self>, slot: usize, answer: Answer, delay: Duration) -> PyResult<()> {
-        let Address { mailbox, key } = Self::address(slf, slot)?;
-        let envelope = Envelope { mailbox, key, sent: false };
-        let cancel = CancellationToken::new();
-        let cancelled = cancel.clone();
-        let job = job::start_elsewhere(async move {
-            tokio::select! {
-                () = tokio::time::sleep(delay) => {}
-                () = cancelled.cancelled() => {}
-            }
-            envelope.send(answer);
-        })?;
-        slf.get().state.lock().attempts[slot].state =
-            AttemptState::Native { cancel, job, key, held: Arc::default() };
-        Ok(())
+        Self::launch_tool(slf, start, prepared)
     }
 }
 
@@ -288,22 +104,10 @@ fn recorded_value(value: &Bound<'_, PyAny>, attempt: &Attempt) -> Value {
     })
 }
 
-/// An argument as it is recorded; `given` is what the caller gave for it.
-fn taped_value<'py>(value: &Bound<'py, PyAny>, given: impl FnOnce() -> Option<Bound<'py, PyAny>>) -> Value {
-    match json::image(value) {
-        Ok((json, opaque)) if opaque.is_empty() => json,
-        Ok(_) => given()
-            .and_then(|given| json::from_python(&given).ok())
-            .unwrap_or_else(|| json::with_texts(value)),
-        // Too large for a copy.
-        Err(_) => Value::Null,
-    }
-}
-
-/// How long a replayed call took when it was recorded; `None` if something else answered it.
-pub fn replayed_time(attempts: &[Attempt]) -> Option<Duration> {
+/// How long a replayed call took when it was recorded; `None` if it was not replayed.
+pub fn replayed_time(plan: &PlannedRun) -> Option<Duration> {
     let recordings: Vec<&Recording> =
-        attempts.iter().filter_map(|attempt| attempt.replayed.as_deref()).collect();
+        plan.candidates.iter().filter_map(|candidate| recording_of(candidate)).collect();
     let first = recordings.iter().map(|one| one.at).fold(f64::INFINITY, f64::min);
     let last = recordings.iter().map(|one| one.at + one.ms).fold(0.0, f64::max);
     Duration::try_from_secs_f64((last - first).max(0.0) / 1e3).ok().filter(|_| !recordings.is_empty())

@@ -4,14 +4,11 @@
 
 use crate::canonical::json_digest;
 use crate::error::clip;
-pub use crate::tape::timestamp;
+pub use crate::tape::{VERSION, timestamp};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
-
-/// The version of the format.
-const VERSION: u32 = 1;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +85,7 @@ impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
 
 #[derive(Serialize)]
 struct AuditLine<'a> {
-    v: u32,
+    v: u64,
     #[serde(flatten)]
     event: EventFields<'a>,
     time: String,
@@ -159,7 +156,7 @@ mod tests {
         let arguments = json!({"path": "hunter2"});
         let (text, line) = line(call("read", &arguments), AuditOutcome::Error("timeout"));
         assert!(!text.contains("hunter2"));
-        assert_eq!((&line["v"], &line["type"]), (&json!(1), &json!("call")));
+        assert_eq!((&line["v"], &line["type"]), (&json!(VERSION), &json!("call")));
         assert_eq!(line["time"], "2027-01-15T08:00:00.123Z");
         assert_eq!((&line["principal"], &line["view"]), (&json!("token:ann"), &json!("ops")));
         assert_eq!((&line["tool"], &line["candidate"]), (&json!("read"), &json!("mcps:files")));

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What is asked about, and what binds the answer.
 #[derive(Clone, Debug)]
 pub struct ApprovalQuestion {
-    /// Of tool, definition, canonical arguments, run and principal.
+    /// Of the identity of the call, its run, and the arguments that are shown.
     pub digest: String,
     pub principal: String,
     pub run: Option<String>,
@@ -89,53 +89,6 @@ pub fn ask(
             Ok(ApprovalAnswer::Pending(id))
         }
     }
-}
-
-/// An answer that was given and not used.
-#[derive(Clone, Debug)]
-pub struct DecidedApproval {
-    id: String,
-    state: String,
-    reason: Option<String>,
-}
-
-/// The answer that [`ask`] would find, left as it is.
-pub fn decided(connection: &Connection, digest: &str) -> rusqlite::Result<Option<DecidedApproval>> {
-    connection
-        .prepare_cached(
-            "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state IN ('approved', 'denied')
-             AND expires_at > ?2 ORDER BY asked_at LIMIT 1",
-        )?
-        .query_row(params![digest, now()], |row| {
-            Ok(DecidedApproval { id: row.get(0)?, state: row.get(1)?, reason: row.get(2)? })
-        })
-        .optional()
-}
-
-/// Takes an answer of another ledger over, once.
-pub fn adopt(
-    connection: &Connection,
-    question: &ApprovalQuestion,
-    known: &DecidedApproval,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO approvals (id, digest, principal, run, tool, shown, state, reason, asked_at, expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?
-        .execute(params![
-            known.id,
-            question.digest,
-            question.principal,
-            question.run,
-            question.tool,
-            question.shown,
-            known.state,
-            known.reason,
-            now(),
-            now().saturating_add(question.lasts)
-        ])
-        .map(drop)
 }
 
 /// Answers a question. False if none of this id waits.

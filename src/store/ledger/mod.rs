@@ -17,7 +17,7 @@ mod rows;
 mod run_marks;
 mod runs;
 
-pub use approvals::{ApprovalAnswer, ApprovalQuestion, DecidedApproval, PendingApproval};
+pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
@@ -182,26 +182,9 @@ impl Ledger {
 
     /// Uses an approval up, or asks for one.
     pub fn ask_approval(&self, question: ApprovalQuestion, done: LedgerDone<ApprovalAnswer>) {
-        self.ask_approval_knowing(None, question, done);
-    }
-
-    /// The answer to a question, if it was given and can be used. It is not used up by this.
-    pub fn decided_approval(&self, digest: String, done: LedgerDone<Option<DecidedApproval>>) {
-        self.ask(move |connection, _| approvals::decided(connection, &digest), done);
-    }
-
-    /// The same as [`Ledger::ask_approval`], with an answer of another ledger.
-    pub fn ask_approval_knowing(
-        &self,
-        known: Option<DecidedApproval>,
-        question: ApprovalQuestion,
-        done: LedgerDone<ApprovalAnswer>,
-    ) {
         let (marks, noting) = (self.marks.clone(), self.marks.clone());
-        let ask = move |connection: &Connection, _: &str| {
-            known.iter().try_for_each(|known| approvals::adopt(connection, &question, known))?;
-            approvals::ask(connection, marks.as_deref(), &question)
-        };
+        let ask =
+            move |connection: &Connection, _: &str| approvals::ask(connection, marks.as_deref(), &question);
         let noted = move |answer: ApprovalAnswer| match (&answer, noting) {
             (ApprovalAnswer::Approved(id), Some(marks)) => marks.use_up(id).map(|()| answer),
             _ => Ok(answer),

@@ -5,10 +5,6 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     ("The call of {} is not in the cassette '{}': {~}.", "录制文件 '{1}' 中没有对 {0} 的调用：{2}。"),
     ("no call of it was recorded", "没有录下它的任何调用"),
     ("all {} recorded calls of it were replayed already", "录下的 {0} 次调用都已回放"),
-    (
-        "it is recorded in line {}, but the call in line {} comes before it ({~})",
-        "它录在第 {0} 行，但第 {1} 行的调用应在它之前（{2}）",
-    ),
     ("the nearest recording is in line {}: {~}", "最接近的记录在第 {0} 行：{1}"),
     ("{}: {} was recorded, {} was given", "{0}：录下的是 {1}，给出的是 {2}"),
     (
@@ -28,9 +24,11 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     ("There is no cassette '{}'; record it first.", "没有录制文件 '{0}'；请先录制。"),
     ("The cassette '{}' cannot be read: {}.", "无法读取录制文件 '{0}'：{1}。"),
     (
-        "The call of {} in line {} of '{}' was given up when another provider answered, and that one was not called in this replay.",
-        "'{2}' 第 {1} 行对 {0} 的调用因另一个提供方先应答而被放弃，而此次回放没有调用那个提供方。",
+        "'{}' ({}) was answered from '{}', though it is defined otherwise now: {~}.",
+        "'{0}'（{1}）由 '{2}' 应答，尽管它现在的定义不同：{3}。",
     ),
+    ("it differs in {}", "不同之处：{0}"),
+    ("it has no such provider", "它没有这样的提供方"),
     ("The cassette '{}' cannot be written: {}.", "无法写入录制文件 '{0}'：{1}。"),
     (
         "The cassette '{}' was removed or replaced while it was recorded; record it again.",
@@ -59,6 +57,11 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     (
         "its format has version {}, and this toolhub reads up to {}; install a newer one",
         "它的格式是版本 {0}，而本 toolhub 最多读到 {1}；请安装更新的版本",
+    ),
+    (
+        "its format has version {}, and this toolhub reads {}; record it again with `toolhub record -o FILE -- COMMAND`, or with \
+         `pytest --toolhub-record=all`",
+        "它的格式是版本 {0}，而本 toolhub 读取版本 {1}；请用 `toolhub record -o FILE -- COMMAND` 或 `pytest --toolhub-record=all` 重新录制",
     ),
     ("'v' must be the version of the format, {}", "'v' 应为格式的版本 {0}"),
     ("'v' must be {}, not {}", "'v' 应为 {0}，而不是 {1}"),

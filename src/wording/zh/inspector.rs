@@ -24,10 +24,6 @@ pub(super) const INSPECTOR: &[(&str, &str)] = &[
     ),
     ("'{}' cannot be shown: line {} is wrong, {~}.", "无法显示 '{0}'：第 {1} 行有误，{2}。"),
     ("it is no event: {}", "它不是事件：{0}"),
-    (
-        "its format has version {}, and this toolhub reads {}; install a newer one",
-        "它的格式是版本 {0}，而本 toolhub 读取版本 {1}；请安装更新的版本",
-    ),
     ("`time` is no time: '{}'", "`time` 不是时间：'{0}'"),
     ("`ms` and `at` must be numbers, 0 or more", "`ms` 和 `at` 应为不小于 0 的数"),
     (

@@ -33,8 +33,8 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "保存运行 '{0}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{1}' 让运行重新开始",
     ),
     (
-        "Tool '{}' was not called: a replay began or ended while the call was prepared. Make the call again.",
-        "未调用工具 '{0}'：准备调用时回放开始或结束了。请再次调用。",
+        "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
+        "未调用工具 '{0}'：准备调用时回放开始了。请再次调用。",
     ),
     (
         "Tool '{}' was not called: what run '{}' has done cannot be read ({~}).",

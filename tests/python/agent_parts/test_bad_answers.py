@@ -140,7 +140,7 @@ CHANGES = {
         "'end' is missing",
     ),
     "the end is cut off": (lambda text: text[:-40], CassetteError, "it is cut off"),
-    "a newer version": (lambda text: edited(text, '"v":1', '"v":99'), CassetteError, "version 99"),
+    "a newer version": (lambda text: edited(text, '"v":2', '"v":99'), CassetteError, "version 99"),
 }
 
 

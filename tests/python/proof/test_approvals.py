@@ -214,6 +214,29 @@ def test_a_question_is_kept_whole(tmp_path: Path) -> None:
         assert hub.pending()[0].shown == 'send_mail {"to":"%s"}' % ("x" * 30_000)
 
 
+def test_the_command_line_cuts_a_long_question_in_the_middle_and_shows_all_of_it(tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    with opened(store, []) as hub:
+        waiting = asked(hub, {"to": "a" + "x" * 30_000 + "z"}).paused
+
+    def said(*words: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "toolhub", *words, "--store", str(store)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == code, ended.stderr
+        return ended.stdout
+
+    shown = said("pending")
+    assert len(shown) < 800
+    assert 'send_mail {"to":"axxx' in shown
+    assert "… (30,021 characters, see toolhub approve ID --full) …" in shown
+    assert shown.endswith('xxxz"}\n')
+    assert said("approve", waiting, "--full") == 'send_mail {"to":"a%sz"}\n' % ("x" * 30_000)
+    # Nothing was decided.
+    assert json.loads(said("approve", waiting, "--full", "--json"))["state"] == "pending"
+    said("approve", waiting)
+    said("approve", waiting, "--full", code=5)
+
+
 def test_secrets_are_in_the_question_of_no_approval_and_bind_it_all_the_same(tmp_path: Path) -> None:
     store = tmp_path / "hub.db"
 

@@ -1,6 +1,7 @@
 """One identity of a call: all who recognise calls find them by the same key, and judge them by the same definition."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import random
@@ -12,6 +13,7 @@ import pytest
 
 from toolhub import ToolHub
 from toolhub.permissions import Approval
+from toolhub.testing import ReplayError, record, replay
 
 BANK = """
 import json, sys
@@ -258,6 +260,27 @@ def test_a_run_does_not_read_again_with_another_definition(tmp_path: Path) -> No
     assert reads == [1]
 
 
+def test_a_cassette_answers_for_another_definition_with_a_notice(tmp_path: Path) -> None:
+    path = tmp_path / "calls.ndjson"
+
+    def read(description: str) -> Any:
+        hub = ToolHub()
+        hub.register(lambda: description, name="look", description=description, read_only=True)
+        return hub.call("look").result
+
+    with record(path):
+        read("Reads.")
+    with replay(path) as same:
+        read("Reads.")
+    assert same.notices == []
+    with replay(path) as other:
+        assert read("Reads more.") == "Reads."
+    (notice,) = other.notices
+    assert notice == (
+        f"'look' (tools) was answered from '{path}', though it is defined otherwise now: it differs in description."
+    )
+
+
 CALLS: dict[str, dict[str, Any]] = {
     "plain": {"args": {"a": 1, "b": [2, {"c": None}]}},
     "key order": {"args": {"b": [2, {"c": None}], "a": 1}},
@@ -347,9 +370,22 @@ class Judges:
                     hub.approve(str(result.paused))
         return len(runs) == 1
 
+    def cassette(self, one: dict[str, Any], other: dict[str, Any]) -> bool:
+        async def scene() -> bool:
+            runs, path = list[Any](), self.folder / "calls.ndjson"
+            with self.hub(runs, read_only=False) as hub, record(path):
+                assert (await self.call(hub, one)).success
+            with contextlib.suppress(ReplayError), self.hub(runs, read_only=False) as hub, replay(path):
+                result = await self.call(hub, other)
+                assert len(runs) == 1, "nothing runs in a replay"
+                return result.success
+            return False
+
+        return asyncio.run(scene())
+
     def verdicts(self, one: dict[str, Any], other: dict[str, Any]) -> dict[str, bool]:
         self.number += 1
-        users = (self.cache, self.single_flight, self.run, self.approval)
+        users = (self.cache, self.single_flight, self.run, self.approval, self.cassette)
         return {user.__name__: user(one, other) for user in users}
 
 

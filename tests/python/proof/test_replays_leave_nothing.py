@@ -101,9 +101,10 @@ def test_an_approval_is_there_after_the_replay(opened: Opened, tape: Path, sent:
     with opened() as hub:
         waiting = hub.run_sync(SEND, approve="ask").results[0]
         hub.approve(waiting.paused or "")
-        with replay(tape):
-            assert hub.run_sync(SEND, approve="ask").results[0].result == "sent to ann"
-            assert hub.run_sync(SEND, approve="ask").results[0].kind == "paused", "used once"
+        with pytest.raises(ReplayError, match="was not made"), replay(tape):
+            # The replay asks for itself, and its question goes with it.
+            assert hub.run_sync(SEND, approve="ask").results[0].kind == "paused"
+            assert len(hub.pending()) == 1
         assert hub.pending() == []
         assert sent == []
         assert hub.run_sync(SEND, approve="ask").results[0].result == "sent to ann"
@@ -180,15 +181,15 @@ def test_replays_and_real_calls_share_no_cached_result(tmp_path: Path) -> None:
         return [hub.call("ask", cache_ttl=60).result for _ in range(2)]
 
     with opened() as hub, record(path):
-        assert program(hub) == [1, 1]
+        assert program(hub) == [1, 2]
     with opened() as hub:
         for _ in range(2):
             with replay(path):
-                assert program(hub) == [1, 1]
-        assert program(hub) == [2, 2]
+                assert program(hub) == [1, 2]
+        assert program(hub) == [3, 3]
         # All recorded calls are made: what is cached by real calls does not answer them.
         with replay(path):
-            assert program(hub) == [1, 1]
+            assert program(hub) == [1, 2]
 
 
 @pytest.mark.anyio

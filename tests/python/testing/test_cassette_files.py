@@ -56,7 +56,7 @@ def test_every_line_fits_the_written_schema(cassette: Path) -> None:
 
 def test_lines_of_the_audit_log_fit_the_same_schema() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "events.md").read_text()
-    shown = [line for line in page.splitlines() if line.startswith('{"v":1')]
+    shown = [line for line in page.splitlines() if line.startswith('{"v":2')]
     assert len(shown) >= 2
     for line in shown:
         jsonschema.validate(json.loads(line), SCHEMA)
@@ -89,16 +89,17 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
         (without_end, r"line 3: the line of the type 'end' is missing"),
         (without_header, r"line 1: a cassette begins with a line of the type 'header'"),
         (lambda text: "", r"line 1: a cassette begins with"),
-        (replaced('{"v":1,"type":"header"', '{"v":2,"type":"header"'), r"line 1: its format has version 2.*newer"),
+        (replaced('{"v":2,"type":"header"', '{"v":3,"type":"header"'), r"line 1: its format has version 3.*newer"),
+        (replaced('"key":{"target"', '"key":{"aim"'), r"line 2: 'key.target' must be a text"),
         (replaced('"format":"toolhub-events"', '"format":"x"'), r"line 1: 'format' must be 'toolhub-events'"),
         (replaced('"tool":"refuse"', '"tool":refuse'), r"line 3: it is not JSON"),
         (replaced('"tool":"refuse"', '"tool":7'), r"line 3: 'tool' must be a text"),
-        (replaced('"began":0', '"began":-1'), r"line 2: 'began' must be a whole number"),
+        (replaced('"began":1,', '"began":-1,'), r"line 2: 'began' must be a whole number"),
         (replaced('"outcome":"ok"', '"outcome":"fine"'), r"line 2: 'outcome' must be ok, stopped or a kind"),
         (replaced('"result":{"value"', '"result":{"worth"'), r"line 2: 'result' must have a 'value'"),
         (replaced('"outcome":"failed"}', '"outcome":"odd"}'), r"line 3: 'error.outcome' must be"),
         (replaced('"events":2', '"events":3'), r"line 4: 3 events were recorded, and the file has 2"),
-        (lambda text: text + '{"v":1,"type":"call"}\n', r"line 5: it comes after the line of the type 'end'"),
+        (lambda text: text + '{"v":2,"type":"call"}\n', r"line 5: it comes after the line of the type 'end'"),
         (lambda text: text.replace('{"value":[1,2.5,null,"é"]}', '"sha256:00"', 1), r"line 2: it is of an audit log"),
         (lambda text: text.replace("\n", "\n[]\n", 1), r"line 2: it is not a JSON object"),
     ],
@@ -109,6 +110,13 @@ def test_a_wrong_cassette_says_which_line_is_wrong(cassette: Path, change: Any, 
         pass
     # Nothing is left switched on.
     with record(cassette):
+        pass
+
+
+def test_a_cassette_of_an_earlier_format_is_refused_with_the_command_that_records_it_again() -> None:
+    earlier = Path(__file__).parents[2] / "fixtures" / "cassettes" / "version-1.ndjson"
+    again = r"line 1: its format has version 1.*record it again with `toolhub record -o FILE -- COMMAND`"
+    with pytest.raises(CassetteError, match=again), replay(earlier):
         pass
 
 

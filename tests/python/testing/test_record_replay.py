@@ -143,19 +143,22 @@ async def test_a_miss_names_the_nearest_recording_and_the_place(counted: Counted
     assert (len(mismatch.value.missed), len(mismatch.value.unused)) == (2, 2)
 
 
-async def test_strict_wants_the_order_of_a_lane_and_all_of_it(counted: Counted, path: Path) -> None:
+async def test_strict_wants_each_recorded_call_once(counted: Counted, path: Path) -> None:
     add = counted.hub.execute
     with record(path):
         for a in (1, 2, 2):
             await add("add", {"a": a, "b": 0})
         await add("shout", "x")
-    with pytest.raises(ReplayError, match=r"line 3.*the call in line 2 comes before it"), replay(path):
-        await add("add", {"a": 2, "b": 0})
+    with replay(path):
+        # Calls are found by their key, so other ones may come first.
+        for a in (2, 1, 2):
+            assert (await add("add", {"a": a, "b": 0})).result == a
+        await add("shout", "x")
     with pytest.raises(ReplayError, match=r"'shout' \(tools\) in line 5"), replay(path):
         for a in (1, 2, 2):
             await add("add", {"a": a, "b": 0})
-    with pytest.raises(ReplayError, match="all 3 recorded calls"), replay(path):
-        await add("shout", "x")  # another lane: it may come first
+    with pytest.raises(ReplayError, match="all 2 recorded calls"), replay(path):
+        await add("shout", "x")
         for a in (1, 2, 2, 2):
             await add("add", {"a": a, "b": 0})
     with replay(path, "lenient"):
@@ -251,14 +254,14 @@ async def test_models_are_replayed_by_prompt(path: Path) -> None:
 
 async def test_the_chat_client_is_replayed_without_a_server(path: Path) -> None:
     header = {
-        "v": 1,
+        "v": 2,
         "type": "header",
         "format": "toolhub-events",
         "time": "2026-11-16T09:30:00.125Z",
         "toolhub": "0",
     }
     common = {
-        "v": 1,
+        "v": 2,
         "type": "model",
         "model": "small",
         "time": "2026-11-16T09:30:00.125Z",
@@ -272,7 +275,7 @@ async def test_the_chat_client_is_replayed_without_a_server(path: Path) -> None:
          "result": {"value": {"text": "hello"}}},
         {**common, "arguments": {"messages": hi, "stream": True}, "began": 2, "ended": 3, "at": 0, "outcome": "ok",
          "ms": 1, "result": {"value": ["hel", "lo"]}},
-        {"v": 1, "type": "end", "time": header["time"], "events": 2},
+        {"v": 2, "type": "end", "time": header["time"], "events": 2},
     ]  # fmt: skip
     write(path, events)
     model = OpenAI("http://127.0.0.1:9/v1", model="small")
