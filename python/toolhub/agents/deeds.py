@@ -6,7 +6,7 @@ name: right, or silent.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .. import _core
 from .._plain import whole
@@ -19,6 +19,9 @@ _NEAR = 200
 
 _CALLING = {"call", "run", "execute", "invoke", "open", "request", "report"}
 """Whoever calls any tool, also one that reads, may say this of it."""
+
+_ANYTHING = {"sql", "statement", "method", "command", "code"}
+"""Parameters of tools that do whatever they are told."""
 
 _DELETES = {"=delete"}
 """Whoever deletes does nothing else, and nothing else deletes."""
@@ -72,7 +75,10 @@ class Call(NamedTuple):
             (tool, str(record.get("title") or "")[:200], *(one for one in texts if one.isalpha()))
         )
         means, verb = set(_core.meanings(whole(name))), _core.acting_verb(tool) if tool else None
-        does = None if verb == "" else set(_core.meanings(verb or ""))
+        given = record.get("arguments")
+        names = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
+        free = verb == "" or bool(_ANYTHING & names)
+        does = None if free else set(_core.meanings(verb or ""))
         targets = {part for one in texts for part in (one, one.rpartition("/")[2]) if 2 <= len(part) <= 60}
         return cls(means, does, succeeded(record), verb is not None, targets, text.lower())
 
