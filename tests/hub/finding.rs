@@ -1,7 +1,7 @@
 //! Which candidates a call finds: names, near names, capabilities, sources, servers.
 
 use super::*;
-use toolhub::execute::{Job, drive};
+use toolhub::execute::{Job, JobTape, drive};
 use toolhub::tool::CallContextExtras;
 
 async fn refusal(hub: &Hub, name: &str, options: &CallOptions) -> HubError {
@@ -117,7 +117,7 @@ async fn a_capability_finds_tools_of_any_name() {
             gates: hub.gates(candidate),
             approved: None,
             before: None,
-            tape: None,
+            tape: JobTape::Off,
         })
         .collect();
     let answers = drive(
