@@ -23,8 +23,8 @@ mod shaping;
 pub use callers::CallerRecord;
 pub use choice::ShownTools;
 pub use effects::{
-    CallRecord, EffectRecorder, EndedRows, LedgerMode, held_back, kept_result, not_recalled, run_is_lost,
-    run_is_taken,
+    CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_result, not_recalled,
+    run_refused,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;

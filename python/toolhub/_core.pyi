@@ -1071,11 +1071,6 @@ def cassette_events(path: str | PathLike[str]) -> "list[tuple[int, dict[str, obj
     The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
     """
 
-def claim_run(hub: Hub, run: str) -> str | None:
-    """
-    Takes a run, whose calls are counted from the beginning; otherwise says why that cannot be.
-    """
-
 def close_ledger(hub: Hub, seconds: float) -> bool:
     """
     Writes what is queued, and closes the ledger. False if that took too long.
@@ -1114,9 +1109,9 @@ def current_function() -> ThreadedFunction | None:
     The function that this thread runs; None on threads of others.
     """
 
-def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> bool:
+def decide_approval(hub: Hub, id: str, approves: bool, reason: str | None = None) -> str | None:
     """
-    Answers a question. False if none of this id waits.
+    Answers a question; otherwise says why that cannot be.
     """
 
 def deeds_in(text: str) -> list[tuple[int, int, str, list[str]]]:
@@ -1397,6 +1392,11 @@ def resource_updated(hub: Hub, uri: str) -> None:
 def result_text(result: dict) -> str:
     """
     The value of a successful result as text.
+    """
+
+def resume_run(hub: Hub, run: str) -> str | None:
+    """
+    Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
     """
 
 def run_blocking(bridge: LoopBridge, coroutine: Any, scope: CallScope | None = None, function: ThreadedFunction | None = None) -> Any:

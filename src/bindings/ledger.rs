@@ -3,8 +3,8 @@
 use super::call_scope;
 use super::hub::PyHub;
 use super::json;
-use crate::hub::{run_is_lost, run_is_taken};
-use crate::store::ledger::{EffectState, LedgerFilter, RunClaim, Settlement};
+use crate::hub::{answer_refused, run_refused};
+use crate::store::ledger::{EffectState, LedgerFilter, Settlement};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -57,22 +57,18 @@ pub fn ledger_rows<'py>(
     shown(py, rows)
 }
 
-/// Takes a run, whose calls are counted from the beginning; otherwise says why that cannot be.
+/// Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
 #[pyfunction]
-pub fn claim_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
+pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
     let py = hub.py();
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
     let taken = run.clone();
     let claim = wait(py, |sender| {
-        core.ledger().claim(principal, taken, Box::new(move |claimed| drop(sender.send(claimed))))
+        core.ledger().resume(principal, taken, Box::new(move |claimed| drop(sender.send(claimed))))
     })?;
-    let why = match claim {
-        RunClaim::Held => return Ok(None),
-        RunClaim::Taken => run_is_taken(&run),
-        RunClaim::Lost(noted) => run_is_lost(&run, &noted),
-    };
-    Ok(Some(format!("The run cannot be resumed: {why}")))
+    let refused = claim.err();
+    Ok(refused.map(|refusal| format!("The run cannot be resumed: {}", run_refused(&run, &refusal))))
 }
 
 /// Lets other processes have a run.
@@ -122,7 +118,7 @@ pub fn pending_approvals<'py>(
     shown(py, rows)
 }
 
-/// Answers a question. False if none of this id waits.
+/// Answers a question; otherwise says why that cannot be.
 #[pyfunction]
 #[pyo3(signature = (hub, id, approves, reason=None))]
 pub fn decide_approval(
@@ -130,14 +126,16 @@ pub fn decide_approval(
     id: String,
     approves: bool,
     reason: Option<String>,
-) -> PyResult<bool> {
+) -> PyResult<Option<String>> {
     let py = hub.py();
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
-    wait(py, |sender| {
+    let asked = id.clone();
+    let decided = wait(py, |sender| {
         let done = Box::new(move |decided| drop(sender.send(decided)));
-        core.ledger().decide(id, principal, (approves, reason), done);
-    })
+        core.ledger().decide(asked, principal, (approves, reason), done);
+    })?;
+    Ok(decided.err().map(|refusal| answer_refused(&id, refusal)))
 }
 
 /// Whether anything was asked of the ledger so far.

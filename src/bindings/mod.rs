@@ -158,7 +158,7 @@ mod _core {
     use super::inspector::recorded_page;
     #[pymodule_export]
     use super::ledger::{
-        claim_run, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run,
+        close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run, resume_run,
         settle_row,
     };
     #[pymodule_export]

@@ -6,9 +6,11 @@ use crate::kill_point::kill_point;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{
-    EffectEnd, EffectState, Ledger, NewEffect, OccurrenceTicket, RunMemory, new_row_id,
+    AnswerRefusal, EffectEnd, EffectState, Ledger, NewEffect, OccurrenceTicket, RunMemory, RunRefusal,
+    new_row_id,
 };
 use crate::tape::Tape;
+use crate::text::near_names;
 use crate::tool::Tool;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -230,32 +232,65 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
                  Use another run{settle}."
             ))
         }
-        RunMemory::Taken => {
-            let text = format!("Tool '{tool}' was not called: {}", run_is_taken(&run));
-            Some(HubError::new(ErrorKind::NotAllowed, text))
-        }
-        RunMemory::Lost(noted) => {
-            let text = format!("Tool '{tool}' was not called: {}", run_is_lost(&run, noted));
+        RunMemory::Refused(refusal) => {
+            let text = format!("Tool '{tool}' was not called: {}", run_refused(&run, refusal));
             Some(HubError::new(ErrorKind::NotAllowed, text))
         }
     }
 }
 
-/// Why a run cannot be worked on now.
-pub fn run_is_taken(run: &str) -> String {
-    format!(
-        "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub.",
-        clip(run)
-    )
+/// Why a run cannot be worked on.
+pub fn run_refused(run: &str, refusal: &RunRefusal) -> String {
+    let name = clip(run);
+    match refusal {
+        RunRefusal::Taken => format!(
+            "another hub, in this process or another one, is working on run '{name}'. Close it first, or use one hub."
+        ),
+        RunRefusal::Lost(noted) => format!(
+            "the store that had run '{name}' was lost, damaged or replaced, so what the run has done is not known. Look what \
+             has happened, and use another run; or remove '{noted}' to let runs begin again."
+        ),
+        RunRefusal::Pruned => format!(
+            "the last call of run '{name}' was more than 30 days ago, so what the run has done is not kept any more. Use \
+             another run."
+        ),
+        RunRefusal::Older(Some(copy)) => format!(
+            "run '{name}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
+             in '{copy}', or settle what is unknown in it and use another run."
+        ),
+        RunRefusal::Older(None) => format!(
+            "run '{name}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run."
+        ),
+        RunRefusal::NeverBegun(names) => {
+            match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
+                [] => format!("run '{name}' was never begun."),
+                near => {
+                    let near: Vec<String> = near.iter().map(|name| format!("'{}'", clip(name))).collect();
+                    format!("run '{name}' was never begun; did you mean {}?", near.join(" or "))
+                }
+            }
+        }
+    }
 }
 
-/// Why a run cannot be worked on any more.
-pub fn run_is_lost(run: &str, noted: &str) -> String {
-    format!(
-        "the store that had run '{}' was lost, damaged or replaced, so what the run has done is not known. Look what has \
-         happened, and use another run; or remove '{noted}' to let runs begin again.",
-        clip(run)
-    )
+/// The most names that a sentence offers.
+const MOST_NEAR: usize = 3;
+
+/// Why a question cannot be answered.
+pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> String {
+    let id = clip(id);
+    match refusal {
+        AnswerRefusal::Unknown => format!("No call waits for approval '{id}'."),
+        AnswerRefusal::Approved => format!("Approval '{id}' was already given; it waits for its call."),
+        AnswerRefusal::Denied => format!("Approval '{id}' was already denied."),
+        AnswerRefusal::Used => format!("Approval '{id}' was already used: its call was made."),
+        AnswerRefusal::Expired => format!("Approval '{id}' has expired; make the call again to ask again."),
+        AnswerRefusal::Older => {
+            format!(
+                "Approval '{id}' was asked for by an older version of toolhub; make the call again to ask again."
+            )
+        }
+    }
 }
 
 /// The error of a call of a run whose ledger cannot be asked.

@@ -121,7 +121,7 @@ impl CallPlan {
         {
             return Ok(PlanStep::LookUp(look_up));
         }
-        match self.recall(hub, &planned)? {
+        match self.recall(hub, &planned, now)? {
             Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
             None => {}

@@ -7,6 +7,7 @@ use crate::identity::CallIdentity;
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
 pub struct RecallRequest {
@@ -15,6 +16,8 @@ pub struct RecallRequest {
     principal: String,
     tool: String,
     identity: CallIdentity,
+    /// When the deadline of the call passes.
+    end: Option<Instant>,
 }
 
 /// What a call of a run does before it is made.
@@ -37,14 +40,19 @@ impl RecallRequest {
             tool: self.tool.clone(),
             definition: self.identity.definition.text(),
         };
-        self.ledger.recall(wanted, Box::new(done));
+        self.ledger.recall(wanted, self.end, Box::new(done));
         ticket
     }
 }
 
 impl CallPlan {
     /// The question to the ledger, for a call of a run, and what it has answered.
-    pub(super) fn recall(&self, hub: &Hub, planned: &PlannedRun) -> Result<Option<RecallStep>, HubError> {
+    pub(super) fn recall(
+        &self,
+        hub: &Hub,
+        planned: &PlannedRun,
+        now: Instant,
+    ) -> Result<Option<RecallStep>, HubError> {
         let Some(run) = self.options.run.clone() else { return Ok(None) };
         match &self.recall {
             RecallState::Open => {
@@ -60,10 +68,12 @@ impl CallPlan {
                     principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
                     tool: tool.to_string(),
                     identity,
+                    end: self.end(),
                 })))
             }
             RecallState::Over(result) => Ok(Some(RecallStep::Replay(result.clone()))),
-            RecallState::Refused(error) => Err(error.clone()),
+            // The ledger gives up at the deadline.
+            RecallState::Refused(error) => self.check_deadline(now).and(Err(error.clone())),
             RecallState::Record(_) => Ok(None),
         }
     }

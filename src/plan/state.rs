@@ -129,6 +129,11 @@ impl CallPlan {
         self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
     }
 
+    /// When the deadline passes.
+    pub fn end(&self) -> Option<Instant> {
+        self.begun.checked_add(self.request.options.deadline?)
+    }
+
     /// A call without time left starts nothing: no server is asked, nor the caller.
     pub fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
         match self.time_left(now) {

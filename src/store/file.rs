@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long to wait for other processes that are writing.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 /// What a store leaves beside its file.
 const TRACES: [&str; 4] = ["-wal", "-shm", ".pins", ".runs"];
@@ -38,6 +38,8 @@ pub struct FileId(Option<(u64, u64)>);
 pub enum FileProblem {
     /// To be quarantined: the word for its new name, and the reason.
     Bad(&'static str, String),
+    /// Other processes are writing.
+    Locked(String),
     /// Not to be touched.
     Unusable(String),
 }
@@ -48,6 +50,9 @@ impl FileProblem {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => FileProblem::damaged(error),
             // The version matches but the tables do not: `no such column`, or text in place of a number.
             Some(ErrorCode::Unknown) | None => FileProblem::damaged(error),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                FileProblem::Locked(format!("other processes keep it locked ({error})"))
+            }
             _ => FileProblem::Unusable(clip(&error.to_string()).into_owned()),
         }
     }
@@ -83,11 +88,13 @@ impl StoreFile {
     pub fn open(path: &Path) -> Result<OpenedFile, String> {
         let mut notice = None;
         for _ in 0..3 {
-            match StoreFile::prepare(path) {
+            match StoreFile::prepare(path, PATIENCE) {
                 Ok((file, state)) => {
                     return Ok(OpenedFile { file, state, notice, is_read_only: false, is_complete: true });
                 }
-                Err(FileProblem::Unusable(why)) => return StoreFile::read_only(path).ok_or(why),
+                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => {
+                    return StoreFile::read_only(path).ok_or(why);
+                }
                 Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
             }
         }
@@ -109,8 +116,8 @@ impl StoreFile {
         Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true, is_complete: !has_log })
     }
 
-    /// Opens or creates the file, and reads its content.
-    pub fn prepare(path: &Path) -> Result<(StoreFile, StoredState), FileProblem> {
+    /// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
+    pub fn prepare(path: &Path, patience: Duration) -> Result<(StoreFile, StoredState), FileProblem> {
         // Opening a pipe would block, and a device must not be renamed.
         if !fs::metadata(path).map_or(true, |data| data.is_file()) {
             return Err(FileProblem::Unusable("it is not a file".to_owned()));
@@ -118,7 +125,7 @@ impl StoreFile {
         let is_new = fs::metadata(path).map_or(true, |data| data.len() == 0);
         let begun = Instant::now();
         loop {
-            let error = match connect(path) {
+            let error = match connect(path, patience) {
                 Err(error) => error,
                 Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
                     Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path), is_new }, state)),
@@ -136,12 +143,9 @@ impl StoreFile {
                     return Err(FileProblem::Unusable(why.to_owned()));
                 }
             };
-            match patience_with(&error) {
+            match patience_with(&error, patience) {
                 Some(patience) if begun.elapsed() <= patience => {
                     std::thread::sleep(Duration::from_millis(5));
-                }
-                Some(PATIENCE) => {
-                    return Err(FileProblem::Unusable(format!("other processes keep it locked ({error})")));
                 }
                 _ => return Err(FileProblem::of(&error).unless_foreign(path)),
             }
@@ -201,10 +205,10 @@ pub fn real_place(path: &Path) -> PathBuf {
 }
 
 /// How long an error may last before it counts.
-fn patience_with(error: &rusqlite::Error) -> Option<Duration> {
+fn patience_with(error: &rusqlite::Error, with_locks: Duration) -> Option<Duration> {
     match error.sqlite_error_code()? {
         // SQLite does not wait for every lock itself: several processes may be creating the same file.
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(PATIENCE),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(with_locks),
         // Seen while another process is renaming the file.
         ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => Some(SHORT_PATIENCE),
         _ => None,
@@ -232,17 +236,18 @@ fn has_log(path: &Path) -> bool {
     fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0)
 }
 
-fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {
+fn connect(path: &Path, patience: Duration) -> rusqlite::Result<(Connection, SchemaState)> {
     create_private(path);
     let mut connection = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(patience)?;
     if connection.is_readonly(rusqlite::MAIN_DB)? {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         return Err(rusqlite::Error::SqliteFailure(code, Some("it is read-only".to_owned())));
     }
+    keep_older(path, &connection)?;
     // Before anything is changed: the database of another program stays as it is.
     let state = schema::migrate(&mut connection, STEPS)?;
     if state == SchemaState::Ready {
@@ -253,6 +258,39 @@ fn connect(path: &Path) -> rusqlite::Result<(Connection, SchemaState)> {
         connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
     }
     Ok((connection, state))
+}
+
+/// Copies a store of an older format that has runs, with what is noted of them: only the version that began them can finish
+/// them.
+fn keep_older(path: &Path, connection: &Connection) -> rusqlite::Result<()> {
+    let Some(version) = schema::older_runs(connection)? else { return Ok(()) };
+    let copy = older_name(path, version);
+    if copy.exists() {
+        return Ok(());
+    }
+    // Nothing that goes wrong here is a fault of the file.
+    let failed = |why: String| {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+        rusqlite::Error::SqliteFailure(code, Some(format!("it cannot be copied before it is changed: {why}")))
+    };
+    let unfinished = beside(path, &format!(".copy-{:016x}", fastrand::u64(..)));
+    let copied = connection.execute("VACUUM INTO ?1", [unfinished.to_string_lossy()]);
+    copied.map_err(|error| match FileProblem::of(&error) {
+        FileProblem::Locked(_) => error,
+        _ => failed(error.to_string()),
+    })?;
+    // Without notes nothing was lost.
+    let _ = fs::copy(beside(path, ".runs"), beside(&copy, ".runs"));
+    fs::rename(&unfinished, &copy).map_err(|error| failed(error.to_string()))
+}
+
+fn older_name(path: &Path, version: usize) -> PathBuf {
+    beside(path, &format!(".format-{version}"))
+}
+
+/// The copy of a store from before its format was changed.
+pub fn older_copy(path: &Path) -> Option<PathBuf> {
+    (0..STEPS.len()).rev().map(|version| older_name(path, version)).find(|copy| copy.exists())
 }
 
 /// Opens the file in the one mode in which SQLite creates nothing beside it; the log is ignored. `None` if its tables are not
@@ -317,7 +355,7 @@ impl Drop for QuarantineLock {
 /// Renames a bad file and returns the notice; `None` if another process has already done so.
 fn quarantine_bad(path: &Path) -> Result<Option<String>, String> {
     let _lock = QuarantineLock::take(path);
-    match StoreFile::prepare(path) {
+    match StoreFile::prepare(path, PATIENCE) {
         Err(FileProblem::Bad(word, why)) => {
             // Whether it held pins cannot be read any more.
             pin_mark::leave(path);
@@ -328,7 +366,7 @@ fn quarantine_bad(path: &Path) -> Result<Option<String>, String> {
                 aside.display()
             )))
         }
-        Err(FileProblem::Unusable(why)) => Err(why),
+        Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => Err(why),
         Ok(_) => Ok(None),
     }
 }

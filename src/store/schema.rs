@@ -67,18 +67,37 @@ pub const STEPS: &[&str] = &[
      CREATE INDEX approvals_digest ON approvals (digest, state);",
     // 4: the number of rows that a run has begun, which is noted beside the file too.
     "ALTER TABLE runs ADD COLUMN begun INTEGER NOT NULL DEFAULT 0;",
-    // 5: what is repeated is a column, and a call of a run has one key.
-    "ALTER TABLE ledger ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
-     ALTER TABLE run_calls RENAME TO run_calls_4;
-     CREATE TABLE run_calls (
+    // 5: states are columns, a call of a run has one key, and runs are kept and pruned as a whole. Ids of rows sort by time, so
+    // each index is in the order in which rows are listed. A run of an older version has keys that no call has any more: it is
+    // kept to be read and settled, and never continued; nor is an approval that was asked for with another identity.
+    "DROP INDEX ledger_calls;
+     DROP INDEX ledger_open;
+     DROP INDEX ledger_times;
+     ALTER TABLE ledger ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
+     CREATE INDEX ledger_states ON ledger (state);
+     CREATE INDEX ledger_tools ON ledger (tool);
+     CREATE INDEX ledger_principals ON ledger (principal) WHERE principal <> '';
+     CREATE INDEX ledger_runs ON ledger (run) WHERE run IS NOT NULL;
+     CREATE INDEX ledger_calls ON ledger (call) WHERE run IS NOT NULL;
+     CREATE INDEX ledger_single ON ledger (id) WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed');
+     ALTER TABLE runs ADD COLUMN state TEXT NOT NULL DEFAULT 'open';
+     ALTER TABLE runs ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+     UPDATE runs SET state = 'older', changed_at = max(claimed_at, coalesce((
+        SELECT max(c.changed_at) FROM run_calls c WHERE c.principal = runs.principal AND c.run = runs.run), 0));
+     CREATE INDEX runs_states ON runs (state, changed_at);
+     CREATE TABLE calls (
         principal TEXT NOT NULL, run TEXT NOT NULL, key TEXT NOT NULL, occurrence INTEGER NOT NULL, tool TEXT NOT NULL,
-        definition TEXT NOT NULL, call TEXT NOT NULL, state TEXT NOT NULL, result TEXT, changed_at INTEGER NOT NULL,
+        definition TEXT NOT NULL, call TEXT NOT NULL, state TEXT NOT NULL, result TEXT,
         PRIMARY KEY (principal, run, key, occurrence)
      ) WITHOUT ROWID;
-     INSERT INTO run_calls SELECT principal, run, tool || char(10) || arguments, occurrence, tool, definition, call, state,
-        result, changed_at FROM run_calls_4;
-     DROP TABLE run_calls_4;
-     CREATE INDEX run_calls_calls ON run_calls (call);",
+     INSERT INTO calls SELECT principal, run, tool || char(10) || arguments, occurrence, tool, definition, call, state, result
+        FROM run_calls;
+     DROP TABLE run_calls;
+     ALTER TABLE calls RENAME TO run_calls;
+     CREATE INDEX run_calls_calls ON run_calls (call);
+     UPDATE approvals SET state = 'older' WHERE state <> 'used';
+     CREATE INDEX approvals_states ON approvals (state);
+     CREATE INDEX approvals_ends ON approvals (expires_at);",
 ];
 
 #[cfg(test)]
@@ -128,6 +147,22 @@ fn state(connection: &Connection, steps: &[&str]) -> rusqlite::Result<Option<Sch
         same if same == steps.len() => Some(SchemaState::Ready),
         _ => None,
     })
+}
+
+/// The version of a file that has to be migrated and has runs.
+pub fn older_runs(connection: &Connection) -> rusqlite::Result<Option<usize>> {
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'runs'";
+    let is_ours =
+        connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0))? == APPLICATION;
+    let version = version(connection)?;
+    if !is_ours
+        || version >= STEPS.len()
+        || connection.query_row(tables, [], |row| row.get::<_, i64>(0))? == 0
+    {
+        return Ok(None);
+    }
+    let has_runs: bool = connection.query_row("SELECT EXISTS (SELECT 1 FROM runs)", [], |row| row.get(0))?;
+    Ok(has_runs.then_some(version))
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<usize> {

@@ -1,6 +1,6 @@
 //! What a store and its writer thread share: the open file, the pending changes, and the threads waiting for a write.
 
-use super::file::{FileId, FileProblem, StoreFile, reader};
+use super::file::{FileId, FileProblem, PATIENCE, StoreFile, reader};
 use super::fork::{self, OpenStore};
 use super::pending::PendingChanges;
 use crate::stats::StatsSink;
@@ -133,9 +133,11 @@ impl SharedStore {
         }
         let mut file = match slot.open.take() {
             Some(file) => file,
-            None => match StoreFile::prepare(&self.path) {
+            None => match StoreFile::prepare(&self.path, PATIENCE) {
                 Ok((file, _)) => file,
-                Err(FileProblem::Unusable(why)) => return Err(WorkError::Temporary(why)),
+                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => {
+                    return Err(WorkError::Temporary(why));
+                }
                 Err(FileProblem::Bad(_, why)) => {
                     return Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))));
                 }
@@ -159,7 +161,7 @@ impl SharedStore {
                 };
                 Err(WorkError::Lost(lost(&self.path, &renamed)))
             }
-            FileProblem::Unusable(why) => {
+            FileProblem::Unusable(why) | FileProblem::Locked(why) => {
                 slot.open = Some(file);
                 Err(WorkError::Temporary(why))
             }

@@ -51,8 +51,8 @@ class LedgerMethods:
         """Take a run and begin it again: equal calls with `run=` give what they gave before, and are not made again.
 
         A new process needs this only to look at `unknown` rows first, or to let the run go at the end of a `with` block;
-        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if another hub works on it, or if the store
-        that had it was lost.
+        `run=` alone resumes a run too. Raises `ToolError` of kind `not_allowed` if the run was never begun, if another hub
+        works on it, if its last call was more than 30 days ago, or if the store that had it was lost.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -69,7 +69,7 @@ class LedgerMethods:
         (1, True, ['ann'])
         """
         check_text("run", run)
-        why_not = _core.claim_run(self._core, run)
+        why_not = _core.resume_run(self._core, run)
         if why_not is not None:
             raise ToolError(why_not, kind="not_allowed")
         return ResumedRun(cast("ToolHub", self), run)
@@ -98,7 +98,8 @@ class LedgerMethods:
         """Approve a call that waits: the same call, made again in any process, then runs once.
 
         The approval holds for this tool with this definition, these arguments, this run and this caller, for
-        `approval_lifetime` of the hub. Raises `ToolError` of kind `not_found` if no call of this id waits.
+        `approval_lifetime` of the hub. Raises `ToolError` of kind `not_found` if no call of this id waits; the error says
+        whether it was approved, denied or used, or has expired.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -123,5 +124,6 @@ class LedgerMethods:
 
     def _decide(self, id: str, approves: bool, reason: str | None) -> None:
         check_text("id", id)
-        if not _core.decide_approval(self._core, id, approves, reason):
-            raise ToolError(f"No call waits for approval '{id}'.", kind="not_found")
+        why_not = _core.decide_approval(self._core, id, approves, reason)
+        if why_not is not None:
+            raise ToolError(why_not, kind="not_found")

@@ -27,7 +27,8 @@ impl CallDriver {
             Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };
         let (answer, answered) = oneshot::channel();
-        hub.ledger().ask_approval(question, Box::new(move |known| drop(answer.send(known))));
+        let end = self.plan.lock().end();
+        hub.ledger().ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
         let known: StoredAnswer = Arc::new(Mutex::new(None));
         let filled = known.clone();
         let ask = async move {

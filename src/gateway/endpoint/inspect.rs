@@ -7,6 +7,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
+use crate::hub::answer_refused;
 use crate::model::Lang;
 use crate::wording::in_chinese;
 use bytes::Bytes;
@@ -138,8 +139,8 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
     gateway.hub.ledger().decide(decision.id.clone(), None, (decision.approve, decision.reason.clone()), done);
     let decided = receiver.await;
     let failure = match &decided {
-        Ok(Ok(true)) => None,
-        Ok(Ok(false)) => Some(ErrorKind::NotFound),
+        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Err(_))) => Some(ErrorKind::NotFound),
         Ok(Err(_)) | Err(_) => Some(ErrorKind::Limit),
     };
     // What is not in the log must not look as if it were.
@@ -147,10 +148,9 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
         return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
     }
     match decided {
-        Ok(Ok(true)) => data(&json!({"decided": true})),
-        Ok(Ok(false)) => {
-            let text = "No call with this id waits; it was decided about, or it has expired";
-            refused(gateway, StatusCode::NOT_FOUND, text)
+        Ok(Ok(Ok(()))) => data(&json!({"decided": true})),
+        Ok(Ok(Err(refusal))) => {
+            refused(gateway, StatusCode::NOT_FOUND, &answer_refused(&decision.id, refusal))
         }
         Ok(Err(why)) => unusable(gateway, &why),
         Err(_) => unusable(gateway, "it is closed"),

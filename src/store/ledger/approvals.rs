@@ -54,7 +54,7 @@ pub fn ask(
 ) -> rusqlite::Result<ApprovalAnswer> {
     let known: Option<(String, String, Option<String>)> = connection
         .prepare_cached(
-            "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state <> 'used' AND expires_at > ?2
+            "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2
              ORDER BY asked_at LIMIT 1",
         )?
         .query_row(params![question.digest, now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -91,20 +91,54 @@ pub fn ask(
     }
 }
 
-/// Answers a question. False if none of this id waits.
+/// Why a question cannot be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerRefusal {
+    /// There is none of this id.
+    Unknown,
+    Approved,
+    Denied,
+    /// It was approved, and the call was made.
+    Used,
+    Expired,
+    /// A version that bound approvals in another way has asked it.
+    Older,
+}
+
+/// Answers a question, or says why it cannot be answered.
 pub fn decide(
     connection: &Connection,
     (id, principal): (&str, Option<&str>),
     approves: bool,
     reason: Option<&str>,
-) -> rusqlite::Result<bool> {
+) -> rusqlite::Result<Result<(), AnswerRefusal>> {
     let state = if approves { "approved" } else { "denied" };
     let changed = connection.execute(
         "UPDATE approvals SET state = ?2, reason = ?3, decided_at = ?4
          WHERE id = ?1 AND state = 'pending' AND expires_at > ?4 AND (?5 IS NULL OR principal = ?5)",
         params![id, state, reason, now(), principal],
     )?;
-    Ok(changed == 1)
+    match changed {
+        0 => why_not(connection, id, principal).map(Err),
+        _ => Ok(Ok(())),
+    }
+}
+
+fn why_not(connection: &Connection, id: &str, principal: Option<&str>) -> rusqlite::Result<AnswerRefusal> {
+    let known: Option<(String, i64)> = connection
+        .prepare_cached(
+            "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)",
+        )?
+        .query_row(params![id, principal], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(match known.as_ref().map(|(state, ends)| (state.as_str(), *ends <= now())) {
+        None => AnswerRefusal::Unknown,
+        Some(("used", _)) => AnswerRefusal::Used,
+        Some(("older", _)) => AnswerRefusal::Older,
+        Some(("denied", _)) => AnswerRefusal::Denied,
+        Some(("approved", false)) => AnswerRefusal::Approved,
+        Some(_) => AnswerRefusal::Expired,
+    })
 }
 
 /// The questions that wait, oldest first.

@@ -16,32 +16,31 @@ mod queue;
 mod rows;
 mod run_marks;
 mod runs;
+mod tidying;
 
-pub use approvals::{ApprovalAnswer, ApprovalQuestion, PendingApproval};
+pub use approvals::{AnswerRefusal, ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
-pub use runs::{RunCall, RunClaim, RunMemory, Settlement};
+pub use runs::{RunCall, RunClaim, RunMemory, RunRefusal, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
-use queue::{LedgerTask, TaskKind};
+use queue::{LedgerTask, TaskKind, TaskTerms};
 use run_marks::RunMarks;
-use runs::RunPlace;
+use runs::{ClaimReason, RunPlace};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How many rows that ended a file keeps.
-const MOST_ROWS: usize = 100_000;
 /// Old rows are looked for after this many new ones.
-const PRUNED_EVERY: usize = 1_000;
+const TIDIED_EVERY: usize = 1_000;
 
 type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 
@@ -74,23 +73,22 @@ impl Ledger {
 
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
     pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
-        let prunes = self.begun.fetch_add(1, Ordering::Relaxed) % PRUNED_EVERY == PRUNED_EVERY - 1;
+        if self.begun.fetch_add(1, Ordering::Relaxed) % TIDIED_EVERY == TIDIED_EVERY - 1 {
+            self.queue.tidy_soon();
+        }
+        let terms = TaskTerms::new(TaskKind::Now).synced(new.run.is_some());
         let run = new.run.clone().map(|run| (new.principal.clone(), run));
         let begin = move |connection: &Connection, owner: &str| {
             rows::insert(connection, &new, owner)?;
             let count = |run: &String| runs::count(connection, &new.principal, run, owner);
-            let number = new.run.as_ref().map(count).transpose()?;
-            if prunes {
-                rows::prune(connection, MOST_ROWS)?;
-            }
-            Ok(number)
+            new.run.as_ref().map(count).transpose()
         };
         let marks = self.marks.clone();
         let noted = move |number: Option<u64>| match (marks, run, number) {
             (Some(marks), Some((principal, run)), Some(number)) => marks.raise((&principal, &run), number),
             _ => Ok(()),
         };
-        self.ask(begin, Box::new(move |begun| done(begun.and_then(noted))));
+        self.ask_as(terms, begin, Box::new(move |begun| done(begun.and_then(noted))));
     }
 
     /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
@@ -99,11 +97,12 @@ impl Ledger {
         if ends.is_empty() && call.is_none() {
             return;
         }
+        let terms = TaskTerms::new(TaskKind::MayBeLate).synced(call.is_some());
         let work = move |connection: &Connection, _: &str| {
             ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
             call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), kind: TaskKind::MayBeLate });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
     }
 
     /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
@@ -111,28 +110,30 @@ impl Ledger {
         self.occurrences.take(principal, run, key)
     }
 
-    /// What the run knows of this call.
-    pub fn recall(&self, wanted: RunCall, done: LedgerDone<RunMemory>) {
+    /// What the run knows of this call. A locked file is waited for until `end`.
+    pub fn recall(&self, wanted: RunCall, end: Option<Instant>, done: LedgerDone<RunMemory>) {
         let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
         let noted = self.noting(&wanted.principal, &wanted.run);
         let recall = move |connection: &Connection, owner: &str| {
             let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
             runs::recall(connection, place, &wanted, &call, owner)
         };
-        let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Taken | RunMemory::Lost(_));
-        self.ask(recall, Box::new(move |memory| done(memory.and_then(|memory| noted(memory, is_held)))));
+        let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Refused(_));
+        let done =
+            move |memory: Result<RunMemory, String>| done(memory.and_then(|memory| noted(memory, is_held)));
+        self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, Box::new(done));
     }
 
-    /// Takes a run, and counts its calls from the beginning.
-    pub fn claim(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
+    /// Takes a run that was begun, and counts its calls from the beginning.
+    pub fn resume(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
         let (path, marks) = (self.queue.path.clone(), self.marks.clone());
         let noted = self.noting(&principal, &run);
         let claim = move |connection: &Connection, owner: &str| {
             let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::claim(connection, place, (&principal, &run), owner)
+            runs::claim(connection, place, (&principal, &run), ClaimReason::Resume, owner)
         };
-        let is_held = |claim: &RunClaim| *claim == RunClaim::Held;
+        let is_held = |claim: &RunClaim| claim.is_ok();
         self.ask(claim, Box::new(move |claim| done(claim.and_then(|claim| noted(claim, is_held)))));
     }
 
@@ -161,7 +162,7 @@ impl Ledger {
             rows::reap(connection, path.as_deref(), owner)?;
             rows::list(connection, &filter)
         };
-        self.ask_as(TaskKind::OnlyReads, list, done);
+        self.ask_as(TaskTerms::new(TaskKind::OnlyReads), list, done);
     }
 
     /// Decides about a row. False if there is none that can be decided about.
@@ -177,11 +178,16 @@ impl Ledger {
             let row = (id.as_str(), principal.as_deref());
             runs::settle(connection, path.as_deref(), row, (decision, &value), owner)
         };
-        self.ask(settle, done);
+        self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), settle, done);
     }
 
-    /// Uses an approval up, or asks for one.
-    pub fn ask_approval(&self, question: ApprovalQuestion, done: LedgerDone<ApprovalAnswer>) {
+    /// Uses an approval up, or asks for one. A locked file is waited for until `end`.
+    pub fn ask_approval(
+        &self,
+        question: ApprovalQuestion,
+        end: Option<Instant>,
+        done: LedgerDone<ApprovalAnswer>,
+    ) {
         let (marks, noting) = (self.marks.clone(), self.marks.clone());
         let ask =
             move |connection: &Connection, _: &str| approvals::ask(connection, marks.as_deref(), &question);
@@ -189,27 +195,28 @@ impl Ledger {
             (ApprovalAnswer::Approved(id), Some(marks)) => marks.use_up(id).map(|()| answer),
             _ => Ok(answer),
         };
-        self.ask(ask, Box::new(move |answer| done(answer.and_then(noted))));
+        let terms = TaskTerms::new(TaskKind::Now).by(end).synced(true);
+        self.ask_as(terms, ask, Box::new(move |answer| done(answer.and_then(noted))));
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
         let pending =
             move |connection: &Connection, _: &str| approvals::pending(connection, principal.as_deref());
-        self.ask_as(TaskKind::OnlyReads, pending, done);
+        self.ask_as(TaskTerms::new(TaskKind::OnlyReads), pending, done);
     }
 
-    /// Answers a question. False if none of this id waits.
+    /// Answers a question, or says why it cannot be answered.
     pub fn decide(
         &self,
         id: String,
         principal: Option<String>,
         (approves, reason): (bool, Option<String>),
-        done: LedgerDone<bool>,
+        done: LedgerDone<Result<(), AnswerRefusal>>,
     ) {
         let decide = move |connection: &Connection, _: &str| {
             approvals::decide(connection, (&id, principal.as_deref()), approves, reason.as_deref())
         };
-        self.ask(decide, done);
+        self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), decide, done);
     }
 
     /// Writes what is queued, and closes the file. False if that took too long.
@@ -226,12 +233,12 @@ impl Ledger {
         work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
-        self.ask_as(TaskKind::Now, work, done);
+        self.ask_as(TaskTerms::new(TaskKind::Now), work, done);
     }
 
     fn ask_as<T: Send + 'static>(
         &self,
-        kind: TaskKind,
+        terms: TaskTerms,
         mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
@@ -245,7 +252,7 @@ impl Ledger {
             let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
             done(written.and(answer));
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), kind });
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), terms });
     }
 
     fn put(&self, task: LedgerTask) {

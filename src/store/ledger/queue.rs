@@ -3,14 +3,18 @@
 //! A call with effects waits for its commit, so the queue is never waited for to fill. Work is done in the order in which
 //! it was queued: the start of a later call is never committed without the end of an earlier one. The end of a call that
 //! cannot be written, because the disk is full or the file locked, is written with what comes next.
+//!
+//! A file that another process has locked is waited for in short attempts, so that each task can be given up at its own time.
+//! While nothing waits, the thread deletes what is kept no longer, slice by slice.
 
 use super::owner::LedgerOwner;
+use super::tidying::Tidying;
 use crate::kill_point::kill_point;
 use crate::store::file::{FileId, FileProblem, StoreFile, readers};
 use crate::store::fork::{self, OpenStore};
 use crate::store::schema::{self, STEPS};
 use crate::store::writer;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::io;
 use std::path::PathBuf;
@@ -21,6 +25,12 @@ use std::time::{Duration, Instant};
 const MOST: usize = 1_024;
 /// The most that is kept to be tried again; the oldest is given up.
 const MOST_LATE: usize = 10_000;
+/// How long a task waits for a file that others have locked, unless it has less time.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long one attempt waits: what is queued meanwhile may have less time.
+const ATTEMPT: Duration = Duration::from_millis(50);
+/// A slice is deleted after this many commits, even if the queue is never empty.
+const COMMITS_BETWEEN_SLICES: u32 = 16;
 
 /// Why the ledger could not be written, as the rest of a sentence.
 pub type LedgerFailure = String;
@@ -35,15 +45,42 @@ pub enum TaskKind {
     Now,
     /// Nobody waits for it: it is tried again later.
     MayBeLate,
-    /// It is done all the same, as far as the file can be read.
+    /// It is done all the same and at once, as far as the file can be read.
     OnlyReads,
+}
+
+/// How a task is done.
+#[derive(Clone, Copy)]
+pub struct TaskTerms {
+    pub kind: TaskKind,
+    /// When it is given up if the file is locked.
+    pub until: Instant,
+    /// It has to survive a power cut: the disk has it when `done` is called.
+    pub syncs: bool,
+}
+
+impl TaskTerms {
+    pub fn new(kind: TaskKind) -> Self {
+        TaskTerms { kind, until: Instant::now() + PATIENCE, syncs: false }
+    }
+
+    /// The caller has time until then.
+    pub fn by(mut self, end: Option<Instant>) -> Self {
+        self.until = end.unwrap_or(self.until);
+        self
+    }
+
+    pub fn synced(mut self, syncs: bool) -> Self {
+        self.syncs = syncs;
+        self
+    }
 }
 
 pub struct LedgerTask {
     pub work: LedgerWork,
     /// Called on the thread of the ledger, after the commit.
     pub done: Box<dyn FnOnce(Result<(), LedgerFailure>) + Send>,
-    pub kind: TaskKind,
+    pub terms: TaskTerms,
 }
 
 /// Why a commit failed.
@@ -51,6 +88,16 @@ struct CommitFailure {
     why: LedgerFailure,
     /// One of the tasks may be at fault. Otherwise it is the file, and each of them would fail.
     is_of_one: bool,
+    /// Another process has locked the file.
+    is_locked: bool,
+}
+
+/// What a batch leaves to be tried again.
+#[derive(Default)]
+struct UnwrittenTasks {
+    tasks: Vec<LedgerTask>,
+    /// Some of them wait for the lock.
+    is_locked: bool,
 }
 
 /// The queue, the open file and the thread.
@@ -65,6 +112,8 @@ pub struct LedgerQueue {
 #[derive(Default)]
 struct QueueState {
     tasks: Vec<LedgerTask>,
+    /// What is to be deleted, if that is not known to be nothing.
+    tidying: Option<Tidying>,
     is_started: bool,
     stop: bool,
     ended: bool,
@@ -73,6 +122,8 @@ struct QueueState {
 #[derive(Default)]
 struct LedgerFile {
     open: Option<Connection>,
+    /// Whether each commit of this connection is written to the disk at once.
+    syncs: bool,
     /// The file that rows were written to. Another one in its place does not have them.
     known: Option<FileId>,
     owner: Option<LedgerOwner>,
@@ -80,7 +131,8 @@ struct LedgerFile {
 
 impl LedgerQueue {
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
-        let (state, changed, file) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let state = QueueState { tidying: Some(Tidying::default()), ..QueueState::default() };
+        let (state, changed, file) = (Mutex::new(state), Condvar::new(), Mutex::default());
         let queue = Arc::new(LedgerQueue { path, state, changed, file });
         let open: Weak<LedgerQueue> = Arc::downgrade(&queue);
         fork::register(open);
@@ -106,6 +158,11 @@ impl LedgerQueue {
         self.changed.notify_all();
     }
 
+    /// There may be something to delete.
+    pub fn tidy_soon(&self) {
+        self.state.lock().tidying.get_or_insert_default();
+    }
+
     fn start_writer(self: &Arc<Self>) -> io::Result<()> {
         let queue = self.clone();
         writer::start("toolhub-ledger", move || queue.run_writer())
@@ -113,12 +170,17 @@ impl LedgerQueue {
 
     /// The loop of the thread.
     fn run_writer(&self) {
-        let (mut late, mut is_last) = (Vec::new(), false);
-        while !is_last {
-            let batch;
-            (batch, is_last) = self.next_batch(late);
-            late = self.write(batch);
-            late.drain(..late.len().saturating_sub(MOST_LATE));
+        let (mut left, mut commits) = (UnwrittenTasks::default(), 1_u32);
+        loop {
+            let (batch, is_last) = self.next_batch(left, commits.is_multiple_of(COMMITS_BETWEEN_SLICES));
+            left = self.write(batch);
+            if !left.is_locked {
+                left.tasks.drain(..left.tasks.len().saturating_sub(MOST_LATE));
+            }
+            commits = commits.wrapping_add(1);
+            if is_last && !left.is_locked {
+                break;
+            }
         }
         {
             let _gate = fork::pass();
@@ -128,65 +190,119 @@ impl LedgerQueue {
         self.changed.notify_all();
     }
 
-    /// What is to be written next, after what is late; and whether it is the last.
-    fn next_batch(&self, mut batch: Vec<LedgerTask>) -> (Vec<LedgerTask>, bool) {
+    /// What is to be written next, after what is left of the last batch; and whether it is the last.
+    fn next_batch(&self, left: UnwrittenTasks, tidies: bool) -> (Vec<LedgerTask>, bool) {
+        let UnwrittenTasks { tasks: mut batch, is_locked } = left;
         let mut state = self.state.lock();
-        while state.tasks.is_empty() && !state.stop {
-            self.changed.wait(&mut state);
+        let mut may_tidy = tidies;
+        while !is_locked && (may_tidy || state.tasks.is_empty()) && !state.stop {
+            may_tidy = false;
+            match state.tidying.take() {
+                Some(mut tidying) => {
+                    let has_more = MutexGuard::unlocked(&mut state, || self.tidy(&mut tidying));
+                    state.tidying = state.tidying.take().or(has_more.then_some(tidying));
+                }
+                None if state.tasks.is_empty() => self.changed.wait(&mut state),
+                None => {}
+            }
         }
-        let is_last = state.tasks.is_empty();
+        if !is_locked {
+            let end = Instant::now() + PATIENCE;
+            batch.iter_mut().for_each(|late| late.terms.until = end);
+        }
+        let is_last = state.stop && state.tasks.is_empty();
         let most = state.tasks.len().min(MOST);
         batch.extend(state.tasks.drain(..most));
         (batch, is_last)
     }
 
     /// Writes a batch, and gives back what is to be tried again.
-    fn write(&self, mut batch: Vec<LedgerTask>) -> Vec<LedgerTask> {
+    fn write(&self, mut batch: Vec<LedgerTask>) -> UnwrittenTasks {
+        let mut left = UnwrittenTasks::default();
         if batch.is_empty() {
-            return batch;
+            return left;
         }
         match self.commit(&mut batch) {
-            Ok(()) => {
-                batch.into_iter().for_each(|task| (task.done)(Ok(())));
-                Vec::new()
-            }
+            Ok(()) => batch.into_iter().for_each(|task| (task.done)(Ok(()))),
             Err(failure) if failure.is_of_one && batch.len() > 1 => {
-                batch.into_iter().flat_map(|task| self.write(vec![task])).collect()
+                for task in batch {
+                    let one = self.write(vec![task]);
+                    left.tasks.extend(one.tasks);
+                    left.is_locked |= one.is_locked;
+                }
             }
             Err(failure) => {
-                let is_late = |task: &LedgerTask| task.kind == TaskKind::MayBeLate && !failure.is_of_one;
-                let (late, failed): (Vec<_>, Vec<_>) = batch.into_iter().partition(is_late);
-                for mut task in failed {
-                    let is_read = task.kind == TaskKind::OnlyReads && self.read(&mut task);
-                    (task.done)(if is_read { Ok(()) } else { Err(failure.why.clone()) });
+                for mut task in batch {
+                    let TaskTerms { kind, until, .. } = task.terms;
+                    let waits = failure.is_locked && Instant::now() < until;
+                    if kind == TaskKind::OnlyReads && self.read(&mut task) {
+                        (task.done)(Ok(()));
+                    } else if waits || (kind == TaskKind::MayBeLate && !failure.is_of_one) {
+                        left.is_locked |= waits;
+                        left.tasks.push(task);
+                    } else {
+                        (task.done)(Err(failure.why.clone()));
+                    }
                 }
-                late
             }
         }
+        left
     }
 
     fn commit(&self, batch: &mut [LedgerTask]) -> Result<(), CommitFailure> {
-        let _gate = fork::pass();
-        let mut file = self.file.lock();
-        let of_file = |why| CommitFailure { why, is_of_one: false };
-        let mut connection = self.connection(&mut file).map_err(of_file)?;
-        let owner = file.owner.as_ref().map_or("", |owner| &owner.id);
-        let mut write = || {
-            kill_point();
-            let work = schema::begin(&mut connection)?;
+        let now = Instant::now();
+        let left = batch.iter().map(|task| task.terms.until.saturating_duration_since(now));
+        let patience = left.filter(|left| !left.is_zero()).min().unwrap_or(ATTEMPT).min(ATTEMPT);
+        let syncs = batch.iter().any(|task| task.terms.syncs);
+        kill_point();
+        let written = self.transact(patience, syncs, |work, owner| {
             for task in &mut *batch {
-                (task.work)(&work, owner)?;
+                (task.work)(work, owner)?;
                 kill_point();
             }
-            let committed = work.commit();
-            kill_point();
-            committed
+            Ok(())
+        });
+        kill_point();
+        written
+    }
+
+    /// Deletes a slice of what is kept no longer. False if nothing is left to delete, or others are writing.
+    fn tidy(&self, tidying: &mut Tidying) -> bool {
+        let slice = |work: &Connection, owner: &str| tidying.slice(work, self.path.as_deref(), owner);
+        self.transact(Duration::ZERO, false, slice).unwrap_or(false)
+    }
+
+    /// Does something in one transaction, for which the lock is waited for as long as `patience`.
+    fn transact<T>(
+        &self,
+        patience: Duration,
+        syncs: bool,
+        mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T>,
+    ) -> Result<T, CommitFailure> {
+        let _gate = fork::pass();
+        let mut file = self.file.lock();
+        let mut connection = self.connection(&mut file, patience)?;
+        let owner = file.owner.as_ref().map_or("", |owner| &owner.id);
+        let is_synced = file.syncs;
+        let mut write = || {
+            connection.busy_timeout(patience)?;
+            if syncs != is_synced {
+                // A commit of the log in this mode waits until the disk has it; otherwise a power cut loses the last ones.
+                connection.pragma_update(None, "synchronous", if syncs { "full" } else { "normal" })?;
+            }
+            let transaction = schema::begin(&mut connection)?;
+            let done = work(&transaction, owner)?;
+            transaction.commit().map(|()| done)
         };
         let written = write().map_err(|error| match FileProblem::of(&error) {
-            FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true },
-            FileProblem::Unusable(why) => CommitFailure { is_of_one: !is_of_file(&error), why },
+            FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true, is_locked: false },
+            FileProblem::Locked(why) => CommitFailure { why, is_of_one: false, is_locked: true },
+            FileProblem::Unusable(why) => {
+                CommitFailure { is_of_one: !is_of_file(&error), why, is_locked: false }
+            }
         });
         file.open = Some(connection);
+        file.syncs = syncs;
         written
     }
 
@@ -201,27 +317,36 @@ impl LedgerQueue {
         readers(path).any(|connection| (task.work)(&connection, "").is_ok())
     }
 
-    fn connection(&self, file: &mut LedgerFile) -> Result<Connection, LedgerFailure> {
+    fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {
+        let failed = |why| CommitFailure { why, is_of_one: false, is_locked: false };
         let Some(path) = &self.path else {
             file.owner.get_or_insert_with(LedgerOwner::in_memory);
-            return file.open.take().map_or_else(in_memory, Ok);
+            return file.open.take().map_or_else(|| in_memory().map_err(failed), Ok);
         };
         let found = FileId::of(path);
         if file.known.is_some_and(|known| known != found) {
             file.open = None;
-            return Err("it was removed or replaced while it was in use".to_owned());
+            return Err(failed("it was removed or replaced while it was in use".to_owned()));
         }
         if file.owner.is_none() {
             let owner = LedgerOwner::new(path).map_err(|error| {
-                format!("nothing can be written beside it: {error}; make the file and its folder writable")
+                failed(format!(
+                    "nothing can be written beside it: {error}; make the file and its folder writable"
+                ))
             })?;
             file.owner = Some(owner);
         }
         let connection = match file.open.take() {
             Some(connection) => connection,
-            None => match StoreFile::prepare(path) {
-                Ok((opened, _)) => opened.connection,
-                Err(FileProblem::Bad(_, why) | FileProblem::Unusable(why)) => return Err(why),
+            None => match StoreFile::prepare(path, patience) {
+                Ok((opened, _)) => {
+                    file.syncs = false;
+                    opened.connection
+                }
+                Err(FileProblem::Bad(_, why) | FileProblem::Unusable(why)) => return Err(failed(why)),
+                Err(FileProblem::Locked(why)) => {
+                    return Err(CommitFailure { is_locked: true, ..failed(why) });
+                }
             },
         };
         file.known = Some(FileId::of(path));
@@ -230,10 +355,8 @@ impl LedgerQueue {
 }
 
 fn is_of_file(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{
-        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure,
-    };
-    let of_file = [CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure];
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+    let of_file = [CannotOpen, DiskFull, ReadOnly, SystemIoFailure];
     error.sqlite_error_code().is_some_and(|code| of_file.contains(&code))
 }
 

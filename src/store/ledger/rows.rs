@@ -165,26 +165,39 @@ pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite
 }
 
 pub fn list(connection: &Connection, filter: &LedgerFilter) -> rusqlite::Result<Vec<LedgerRow>> {
-    let mut wanted: Vec<(&str, String)> = Vec::new();
-    let texts = [("run", &filter.run), ("principal", &filter.principal), ("tool", &filter.tool)];
-    wanted.extend(texts.into_iter().filter_map(|(column, value)| Some((column, value.clone()?))));
-    wanted.extend(filter.state.map(|state| ("state", state.name().to_owned())));
-    let conditions: Vec<String> =
-        wanted.iter().enumerate().map(|(at, (column, _))| format!("l.{column} = ?{}", at + 1)).collect();
+    let (sql, wanted) = list_query(filter);
+    let mut rows: Vec<LedgerRow> =
+        connection.prepare(&sql)?.query_map(params_from_iter(wanted), row)?.collect::<Result<_, _>>()?;
+    rows.reverse();
+    Ok(rows)
+}
+
+/// The query of a list, and its values. The condition that leaves the fewest rows is looked up in its index; a `+` keeps the
+/// others from being looked up in theirs.
+fn list_query(filter: &LedgerFilter) -> (String, Vec<&str>) {
+    let state = filter.state.map(EffectState::name);
+    let wanted = [("run", &filter.run), ("tool", &filter.tool), ("principal", &filter.principal)]
+        .map(|(column, value)| (column, value.as_deref()));
+    let mut conditions = Vec::new();
+    let mut values = Vec::new();
+    for (column, value) in wanted.into_iter().chain([("state", state)]) {
+        let Some(value) = value else { continue };
+        values.push(value);
+        let unused = if conditions.is_empty() { "" } else { "+" };
+        conditions.push(format!("{unused}l.{column} = ?{}", values.len()));
+        if column == "principal" && !value.is_empty() {
+            conditions.push("l.principal <> ''".to_owned());
+        }
+    }
     let conditions = if conditions.is_empty() { "1".to_owned() } else { conditions.join(" AND ") };
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let sql = format!(
         "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
                 l.started_at, l.ended_at, c.result, l.repeatable
          FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
-         WHERE {conditions} ORDER BY l.started_at DESC, l.id DESC LIMIT {limit}"
+         WHERE {conditions} ORDER BY l.id DESC LIMIT {limit}"
     );
-    let mut rows: Vec<LedgerRow> = connection
-        .prepare(&sql)?
-        .query_map(params_from_iter(wanted.iter().map(|(_, value)| value)), row)?
-        .collect::<Result<_, _>>()?;
-    rows.reverse();
-    Ok(rows)
+    (sql, values)
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
@@ -211,19 +224,40 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
     })
 }
 
-/// Deletes the oldest rows that ended, and what runs kept of their calls, until `most` are left. Rows that are unknown stay.
-pub fn prune(connection: &Connection, most: usize) -> rusqlite::Result<()> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    connection.execute(
-        "DELETE FROM ledger WHERE state IN ('done', 'failed', 'not_sent') AND started_at <= coalesce(
-            (SELECT started_at FROM ledger WHERE state IN ('done', 'failed', 'not_sent') ORDER BY started_at DESC LIMIT 1 OFFSET ?1), -1)
-            AND call NOT IN (SELECT call FROM run_calls WHERE changed_at > ?2)",
-        params![most, now() - RUN_KEPT],
-    )?;
-    connection
-        .execute("DELETE FROM run_calls WHERE state <> 'started' AND changed_at < ?1", [now() - RUN_KEPT])?;
-    connection.execute("DELETE FROM approvals WHERE expires_at < ?1", [now() - RUN_KEPT]).map(drop)
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+    use super::*;
+    use crate::store::schema;
 
-/// What a run has recorded is kept for 30 days after its last change, in microseconds.
-const RUN_KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
+    /// How SQLite finds the rows of a list.
+    fn plan(filter: &LedgerFilter) -> String {
+        let mut file = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut file, schema::STEPS).unwrap();
+        let (sql, values) = list_query(filter);
+        let mut steps = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = steps.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Without an index a list reads every row, and with a wrong one it sorts all that fit.
+    #[test]
+    fn every_list_is_read_from_an_index_in_its_order() {
+        let text = |text: &str| Some(text.to_owned());
+        let (run, tool, principal) = (text("r"), text("t"), text("p"));
+        let state = Some(EffectState::Done);
+        let none = LedgerFilter { limit: 1_000, ..LedgerFilter::default() };
+        for (filter, index) in [
+            (none.clone(), "SCAN l"),
+            (LedgerFilter { run: run.clone(), ..none.clone() }, "ledger_runs"),
+            (LedgerFilter { tool: tool.clone(), ..none.clone() }, "ledger_tools"),
+            (LedgerFilter { principal: principal.clone(), ..none.clone() }, "ledger_principals"),
+            (LedgerFilter { state, ..none.clone() }, "ledger_states"),
+            (LedgerFilter { run, principal, tool, state, ..none }, "ledger_runs"),
+        ] {
+            let plan = plan(&filter);
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+            assert!(!plan.contains("SCAN c"), "{plan}");
+        }
+    }
+}

@@ -162,6 +162,8 @@ impl RunMarks {
         let note = if file.metadata()?.len() == 0 { NOTE } else { "\n" };
         let digits: String = mark.iter().map(|byte| format!("{byte:02x}")).collect();
         file.write_all(format!("{note}{digits} {number:016x}\n").as_bytes())?;
+        // A power cut that leaves zeros in its place would make every run a lost one.
+        file.sync_data()?;
         self.refresh(read)
     }
 

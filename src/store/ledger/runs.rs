@@ -4,6 +4,7 @@
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
 use super::run_marks::RunMarks;
+use crate::store::file::older_copy;
 use crate::store::time::now;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
@@ -36,20 +37,34 @@ pub enum RunMemory {
     /// It is over, with another definition of the tool: the row that somebody may decide about, if there is one, and both
     /// definitions.
     Changed { row: Option<String>, before: String, now: String },
-    /// Another hub has the run.
-    Taken,
-    /// The store that had the run is gone, or further than this one: where its runs are noted.
-    Lost(String),
+    /// The run cannot be worked on.
+    Refused(RunRefusal),
 }
 
-/// What came of taking a run.
+/// Why a run cannot be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunClaim {
-    Held,
+pub enum RunRefusal {
     /// Another hub has it.
     Taken,
     /// The store that had it is gone, or further than this one: where its runs are noted.
     Lost(String),
+    /// Its last call is so long ago that what it did is not kept any more.
+    Pruned,
+    /// A version that recognised calls in another way has begun it: the copy of the store for that version.
+    Older(Option<String>),
+    /// It was to be resumed, and there is none of this name; the names of those that there are.
+    NeverBegun(Vec<String>),
+}
+
+/// What came of taking a run.
+pub type RunClaim = Result<(), RunRefusal>;
+
+/// Why a run is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ClaimReason {
+    /// For a call, which may be its first one.
+    Call,
+    Resume,
 }
 
 /// Where the runs of a ledger are: nowhere but in memory, or in a file.
@@ -59,42 +74,107 @@ pub struct RunPlace<'a> {
     pub marks: Option<&'a RunMarks>,
 }
 
+/// How old the time of the last call of a run may be, in microseconds: it is not written again for each call.
+const LAST_CALL: i64 = 60 * 1_000_000;
+/// The most names of runs that are looked through for one that was meant.
+const MOST_NAMES: u32 = 1_000;
+
+/// A run as the file knows it.
+struct KnownRun {
+    owner: String,
+    begun: u64,
+    state: String,
+    changed_at: i64,
+}
+
+fn known(connection: &Connection, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
+    connection
+        .prepare_cached("SELECT owner, begun, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2")?
+        .query_row([principal, run], |row| {
+            let begun: i64 = row.get(1)?;
+            Ok(KnownRun {
+                owner: row.get(0)?,
+                begun: u64::try_from(begun).unwrap_or_default(),
+                state: row.get(2)?,
+                changed_at: row.get(3)?,
+            })
+        })
+        .optional()
+}
+
 pub fn claim(
     connection: &Connection,
     place: RunPlace<'_>,
     (principal, run): (&str, &str),
+    reason: ClaimReason,
     own: &str,
 ) -> rusqlite::Result<RunClaim> {
-    let known: Option<(String, i64)> = connection
-        .prepare_cached("SELECT owner, begun FROM runs WHERE principal = ?1 AND run = ?2")?
-        .query_row([principal, run], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    match &known {
-        Some((owner, _)) if owner == own => return Ok(RunClaim::Held),
-        Some((owner, _)) if place.path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner)) => {
-            return Ok(RunClaim::Taken);
-        }
-        _ => {}
+    let known = known(connection, principal, run)?;
+    if let Some(refusal) = refusal(place, (principal, run), known.as_ref(), own) {
+        return Ok(Err(refusal));
     }
-    let begun = known.map(|(_, begun)| u64::try_from(begun).unwrap_or_default());
-    if let Some(marks) = place.marks.filter(|marks| marks.is_lost((principal, run), begun)) {
-        return Ok(RunClaim::Lost(marks.path.display().to_string()));
+    if known.is_none() && reason == ClaimReason::Resume {
+        return Ok(Err(RunRefusal::NeverBegun(names(connection, principal)?)));
+    }
+    let is_own = known.as_ref().is_some_and(|known| known.owner == own);
+    if is_own && known.is_some_and(|known| now() - known.changed_at < LAST_CALL) {
+        return Ok(Ok(()));
     }
     connection
         .prepare_cached(
-            "INSERT INTO runs (principal, run, owner, claimed_at) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4",
+            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
+             ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4, changed_at = ?4",
         )?
         .execute(params![principal, run, own, now()])?;
-    rows::reap(connection, place.path, own).map(|()| RunClaim::Held)
+    match is_own {
+        true => Ok(Ok(())),
+        false => rows::reap(connection, place.path, own).map(Ok),
+    }
+}
+
+/// Why nobody, or not this owner, may work on a run.
+fn refusal(
+    place: RunPlace<'_>,
+    name: (&str, &str),
+    known: Option<&KnownRun>,
+    own: &str,
+) -> Option<RunRefusal> {
+    match known {
+        Some(known) if known.state == "older" => {
+            let copy = place.path.and_then(older_copy);
+            return Some(RunRefusal::Older(copy.map(|copy| copy.display().to_string())));
+        }
+        // A word of a later version says nothing that allows the run.
+        Some(known) if known.state != "open" => return Some(RunRefusal::Pruned),
+        Some(known) if known.owner == own => return None,
+        Some(known)
+            if place.path.is_some_and(|path| !known.owner.is_empty() && is_alive(path, &known.owner)) =>
+        {
+            return Some(RunRefusal::Taken);
+        }
+        _ => {}
+    }
+    let begun = known.map(|known| known.begun);
+    let lost = place.marks.filter(|marks| marks.is_lost(name, begun))?;
+    Some(RunRefusal::Lost(lost.path.display().to_string()))
+}
+
+/// The runs of a principal, the last first.
+fn names(connection: &Connection, principal: &str) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare(
+            "SELECT run FROM runs WHERE principal = ?1 AND state = 'open' ORDER BY changed_at DESC LIMIT ?2",
+        )?
+        .query_map(params![principal, MOST_NAMES], |row| row.get(0))?
+        .collect()
 }
 
 /// Counts a row of a run that is begun. The number never goes down, whatever is deleted of the run later.
 pub fn count(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<u64> {
     let begun: i64 = connection
         .prepare_cached(
-            "INSERT INTO runs (principal, run, owner, claimed_at, begun) VALUES (?1, ?2, ?3, ?4, 1)
-             ON CONFLICT (principal, run) DO UPDATE SET begun = begun + 1 RETURNING begun",
+            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at, begun) VALUES (?1, ?2, ?3, ?4, ?4, 1)
+             ON CONFLICT (principal, run) DO UPDATE SET begun = begun + 1, changed_at = ?4 RETURNING begun",
         )?
         .query_row(params![principal, run, own, now()], |row| row.get(0))?;
     Ok(u64::try_from(begun).unwrap_or_default())
@@ -113,10 +193,9 @@ pub fn recall(
     call: &str,
     own: &str,
 ) -> rusqlite::Result<RunMemory> {
-    match claim(connection, place, (&wanted.principal, &wanted.run), own)? {
-        RunClaim::Held => {}
-        RunClaim::Taken => return Ok(RunMemory::Taken),
-        RunClaim::Lost(noted) => return Ok(RunMemory::Lost(noted)),
+    let name = (wanted.principal.as_str(), wanted.run.as_str());
+    if let Err(refusal) = claim(connection, place, name, ClaimReason::Call, own)? {
+        return Ok(RunMemory::Refused(refusal));
     }
     let key = params![wanted.principal, wanted.run, wanted.key, wanted.occurrence];
     let known: Option<(String, String, Option<String>)> = connection
@@ -129,8 +208,8 @@ pub fn recall(
     let Some((call, definition, result)) = known else {
         connection
             .prepare_cached(
-                "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, changed_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started', ?8)",
+                "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started')",
             )?
             .execute(params![
                 wanted.principal,
@@ -139,8 +218,7 @@ pub fn recall(
                 wanted.occurrence,
                 wanted.tool,
                 wanted.definition,
-                call,
-                now()
+                call
             ])?;
         return Ok(RunMemory::New(call.to_owned()));
     };
@@ -172,7 +250,9 @@ type KnownAttempt = (String, EffectState, bool);
 
 fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
     connection
-        .prepare_cached("SELECT id, state, repeatable FROM ledger WHERE call = ?1 ORDER BY started_at, id")?
+        .prepare_cached(
+            "SELECT id, state, repeatable FROM ledger WHERE call = ?1 AND run IS NOT NULL ORDER BY id",
+        )?
         .query_map([call], |row| {
             let state: String = row.get(1)?;
             Ok((row.get(0)?, EffectState::parse(&state).unwrap_or(EffectState::Unknown), row.get(2)?))
@@ -184,8 +264,8 @@ fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAt
 pub fn keep(connection: &Connection, call: &str, result: Option<&str>) -> rusqlite::Result<()> {
     let state = if result.is_some() { "over" } else { "started" };
     connection
-        .prepare_cached("UPDATE run_calls SET result = ?2, state = ?3, changed_at = ?4 WHERE call = ?1")?
-        .execute(params![call, result, state, now()])
+        .prepare_cached("UPDATE run_calls SET result = ?2, state = ?3 WHERE call = ?1")?
+        .execute(params![call, result, state])
         .map(drop)
 }
 
@@ -221,14 +301,14 @@ pub fn settle(
     own: &str,
 ) -> rusqlite::Result<bool> {
     rows::reap(connection, path, own)?;
-    let found: Option<(String, bool, String, bool)> = connection
+    let found: Option<(String, bool, String, bool, Option<String>)> = connection
         .prepare_cached(
             "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,
-             coalesce(c.state = 'over', 0) FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
+             coalesce(c.state = 'over', 0), l.run FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
         )?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))
         .optional()?;
-    let Some((call, is_open, owner, is_over)) = found else { return Ok(false) };
+    let Some((call, is_open, owner, is_over, run)) = found else { return Ok(false) };
     if !is_open || principal.is_some_and(|principal| principal != owner) {
         return Ok(false);
     }
@@ -244,6 +324,9 @@ pub fn settle(
     };
     let repeatable = decision == Settlement::Again;
     rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
+    connection
+        .prepare_cached("UPDATE runs SET changed_at = ?3 WHERE principal = ?1 AND run = ?2")?
+        .execute(params![owner, run, now()])?;
     if is_over {
         // Another candidate has answered the call.
         return Ok(true);

@@ -10,10 +10,6 @@ pub(super) const INSPECTOR: &[(&str, &str)] = &[
         "Expected a JSON object with `id` (text) and `approve` (true or false)",
         "应为 JSON 对象，含 `id`（文本）和 `approve`（true 或 false）",
     ),
-    (
-        "No call with this id waits; it was decided about, or it has expired",
-        "没有这个 id 的调用在等待；它已有决定，或已过期",
-    ),
     ("The ledger in the store cannot be used ({~})", "存储中的账本不可用（{0}）"),
     ("it is closed", "它已关闭"),
     ("'{}' is a folder; give a cassette or an audit log.", "'{0}' 是文件夹；请给出录制文件或审计日志。"),

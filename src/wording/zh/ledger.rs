@@ -33,6 +33,24 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "保存运行 '{0}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{1}' 让运行重新开始",
     ),
     (
+        "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use another run",
+        "运行 '{0}' 的最后一次调用已超过 30 天，它做过什么已不再保留。请使用另一个运行",
+    ),
+    (
+        "run '{}' was begun with an older version of toolhub. Finish it with that version and the copy of its store in '{}', or \
+         settle what is unknown in it and use another run",
+        "运行 '{0}' 由旧版 toolhub 开始。请用那个版本和 '{1}' 中的存储副本完成它，或处理其中未知的记录并使用另一个运行",
+    ),
+    (
+        "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run",
+        "运行 '{0}' 由旧版 toolhub 开始。请处理其中未知的记录，并使用另一个运行",
+    ),
+    (
+        "The run cannot be resumed: run '{}' was never begun; did you mean {}?",
+        "无法恢复运行：运行 '{0}' 从未开始；您是指 {1} 吗？",
+    ),
+    ("run '{}' was never begun", "运行 '{0}' 从未开始"),
+    (
         "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
         "未调用工具 '{0}'：准备调用时回放开始了。请再次调用。",
     ),
@@ -58,6 +76,17 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "服务器 '{0}' 尚未列出它，而批准与其列出的定义绑定",
     ),
     ("No call waits for approval '{}'.", "没有调用在等待批准 '{0}'。"),
+    ("Approval '{}' was already given; it waits for its call.", "批准 '{0}' 已经给出；它在等待对应的调用。"),
+    ("Approval '{}' was already denied.", "批准 '{0}' 已被拒绝。"),
+    ("Approval '{}' was already used: its call was made.", "批准 '{0}' 已经用过：对应的调用已经执行。"),
+    (
+        "Approval '{}' has expired; make the call again to ask again.",
+        "批准 '{0}' 已过期；请再次调用以重新请求。",
+    ),
+    (
+        "Approval '{}' was asked for by an older version of toolhub; make the call again to ask again.",
+        "批准 '{0}' 由旧版 toolhub 请求；请再次调用以重新请求。",
+    ),
     ("its approval cannot be asked for ({~})", "无法请求批准（{0}）"),
     // Why the ledger cannot be used
     (

@@ -211,7 +211,7 @@ def test_a_call_is_denied_on_the_command_line(tmp_path: Path) -> None:
     assert "not on Mondays" in str(refused.error)
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert again.returncode == 5
-    assert "No call waits" in again.stderr
+    assert "was already denied" in again.stderr
     assert done == []
 
 

@@ -47,12 +47,14 @@ def test_the_text_of_a_tool_does_not_repeat_its_effect(tmp_path: Path, text: str
         paid.append(amount)
         return {"success": False, "error": text}
 
+    rows: list[LedgerRow] = []
     for _ in range(3):
         with ToolHub(store=tmp_path / "store.db") as hub:
             hub.register(pay, effects=True)
             assert not hub.call("pay", {"amount": 5}, run="monday").success
-            assert paid == [5]
-            assert [(row.state, row.repeatable) for row in hub.ledger("monday")] == [("failed", False)]
+            rows = hub.ledger("monday")
+    assert paid == [5]
+    assert [(row.state, row.repeatable) for row in rows] == [("failed", False)]
 
 
 def paid_by_server(tmp_path: Path, answer: str, lives: int, effects: int) -> list[LedgerRow]:

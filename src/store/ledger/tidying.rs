@@ -1,0 +1,223 @@
+//! Deleting what is kept no longer, in slices: a slice is one short transaction of the ledger's thread while nothing waits for
+//! it, so no call waits for more than one.
+//!
+//! A run is deleted as a whole, 30 days after its last call. Its row in `runs` stays: a program that resumes it is refused, and
+//! does not begin again what has happened.
+
+use super::rows;
+use crate::store::time::now;
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use std::path::Path;
+
+/// How many rows of calls without a run are kept, once they have ended.
+const MOST_ROWS: u32 = 100_000;
+/// How long a run is kept after its last call, and an approval after its end, in microseconds.
+const KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
+/// The most rows of one table that a slice deletes.
+const SLICE: u32 = 200;
+
+/// What a slice reads; the last value is the most that it deletes.
+const ROWS_THAT_ENDED: &str = "SELECT id FROM ledger
+    WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed') AND id <= ?1 ORDER BY id LIMIT ?2";
+const ROWS_OF_RUN: &str = "SELECT id FROM ledger WHERE run = ?1 AND +principal = ?2 LIMIT ?3";
+const CALLS_OF_RUN: &str = "SELECT call FROM run_calls WHERE run = ?1 AND principal = ?2 LIMIT ?3";
+const EXPIRED_APPROVALS: &str = "SELECT id FROM approvals WHERE expires_at < ?1 LIMIT ?2";
+/// The newest row that is too many.
+const LAST_ROW: &str = "SELECT id FROM ledger
+    WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed') ORDER BY id DESC LIMIT 1 OFFSET ?1";
+/// A run whose time is over. What it has under way is waited for.
+const OLD_RUN: &str = "SELECT principal, run FROM runs WHERE state = 'pruning'
+    UNION ALL
+    SELECT principal, run FROM runs WHERE state IN ('open', 'older') AND changed_at < ?1 AND NOT EXISTS (
+        SELECT 1 FROM ledger l WHERE l.state = 'started' AND +l.run = runs.run AND +l.principal = runs.principal)
+    LIMIT 1";
+
+/// What one pass over the file has found out.
+pub struct Tidying {
+    most_rows: u32,
+    /// The newest row without a run that is deleted; `None` if it is not known yet.
+    last: Option<Option<String>>,
+}
+
+impl Default for Tidying {
+    fn default() -> Self {
+        Tidying { most_rows: MOST_ROWS, last: None }
+    }
+}
+
+impl Tidying {
+    /// Deletes a slice. False if nothing is left to delete.
+    pub fn slice(
+        &mut self,
+        connection: &Connection,
+        path: Option<&Path>,
+        own: &str,
+    ) -> rusqlite::Result<bool> {
+        rows::reap(connection, path, own)?;
+        let runs = delete_run(connection)?;
+        let rows = self.delete_rows(connection)?;
+        let approvals = delete(connection, ("approvals", "id"), EXPIRED_APPROVALS, &[&(now() - KEPT)])?;
+        Ok(runs || rows || approvals)
+    }
+
+    fn delete_rows(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
+        let last = match self.last.take() {
+            Some(last) => last,
+            None => connection
+                .prepare_cached(LAST_ROW)?
+                .query_row([self.most_rows], |row| row.get(0))
+                .optional()?,
+        };
+        let has_more = match &last {
+            Some(last) => delete(connection, ("ledger", "id"), ROWS_THAT_ENDED, &[last])?,
+            None => false,
+        };
+        self.last = Some(last);
+        Ok(has_more)
+    }
+}
+
+/// Deletes a slice of a run whose time is over.
+fn delete_run(connection: &Connection) -> rusqlite::Result<bool> {
+    let found: Option<(String, String)> = connection
+        .prepare_cached(OLD_RUN)?
+        .query_row([now() - KEPT], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((principal, run)) = found else { return Ok(false) };
+    let rows = delete(connection, ("ledger", "id"), ROWS_OF_RUN, &[&run, &principal])?;
+    let calls = delete(connection, ("run_calls", "call"), CALLS_OF_RUN, &[&run, &principal])?;
+    let state = if rows || calls { "pruning" } else { "pruned" };
+    connection.execute(
+        "UPDATE runs SET state = ?3, owner = '' WHERE principal = ?1 AND run = ?2",
+        params![principal, run, state],
+    )?;
+    Ok(true)
+}
+
+/// Deletes a slice of the rows that `found` selects. False if these were the last.
+fn delete(
+    connection: &Connection,
+    (table, column): (&str, &str),
+    found: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<bool> {
+    let values: Vec<&dyn ToSql> = values.iter().copied().chain([&SLICE as &dyn ToSql]).collect();
+    let sql = format!("DELETE FROM {table} WHERE {column} IN ({found})");
+    Ok(connection.prepare_cached(&sql)?.execute(values.as_slice())? >= SLICE as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+    use super::*;
+    use crate::store::schema;
+
+    fn file() -> Connection {
+        let mut file = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut file, schema::STEPS).unwrap();
+        file
+    }
+
+    fn add(file: &Connection, number: usize, run: Option<&str>, state: &str) {
+        file.prepare_cached(
+            "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, arguments, state, owner, started_at)
+             VALUES (?1, ?2, ?1, '', 'pay', 'tools', '', '', '', ?3, '', ?4)",
+        )
+        .unwrap()
+        .execute(params![format!("{number:08}"), run, state, number])
+        .unwrap();
+        if let Some(run) = run {
+            file.execute(
+                "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state)
+                 VALUES ('', ?2, ?1, 0, 'pay', '', ?1, 'over')",
+                params![format!("{number:08}"), run],
+            )
+            .unwrap();
+        }
+    }
+
+    fn begin(file: &Connection, run: &str, days_ago: i64) {
+        let changed = now() - days_ago * 24 * 3_600 * 1_000_000;
+        file.execute(
+            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES ('', ?1, '', 0, ?2)",
+            params![run, changed],
+        )
+        .unwrap();
+    }
+
+    fn count(file: &Connection, sql: &str) -> usize {
+        file.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// The largest number of rows that one slice has deleted.
+    fn tidy(file: &Connection, most_rows: u32) -> usize {
+        let (mut tidying, mut largest) = (Tidying { most_rows, last: None }, 0);
+        loop {
+            let before = count(file, "SELECT count(*) FROM ledger");
+            let has_more = tidying.slice(file, None, "").unwrap();
+            largest = largest.max(before - count(file, "SELECT count(*) FROM ledger"));
+            if !has_more {
+                return largest;
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_goes_as_a_whole_with_all_its_rows_and_leaves_its_name() {
+        let file = file();
+        begin(&file, "old", 31);
+        begin(&file, "used", 29);
+        begin(&file, "busy", 31);
+        (0..1_000).for_each(|number| {
+            add(&file, number, Some("old"), if number % 2 == 0 { "done" } else { "unknown" })
+        });
+        (1_000..1_300).for_each(|number| add(&file, number, Some("used"), "done"));
+        add(&file, 1_300, Some("busy"), "started");
+        assert!(tidy(&file, 0) <= SLICE as usize);
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE run = 'old'"), 0);
+        assert_eq!(count(&file, "SELECT count(*) FROM run_calls WHERE run = 'old'"), 0);
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE run IN ('used', 'busy')"), 301);
+        assert_eq!(count(&file, "SELECT count(*) FROM run_calls"), 301);
+        assert_eq!(count(&file, "SELECT count(*) FROM runs WHERE state = 'pruned' AND run = 'old'"), 1);
+        assert_eq!(count(&file, "SELECT count(*) FROM runs WHERE state = 'open'"), 2);
+    }
+
+    #[test]
+    fn the_newest_rows_without_a_run_stay_and_so_does_what_is_open() {
+        let file = file();
+        (0..2_000)
+            .for_each(|number| add(&file, number, None, if number % 10 == 0 { "unknown" } else { "done" }));
+        let largest = tidy(&file, 500);
+        assert!(0 < largest && largest <= SLICE as usize, "{largest}");
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE state = 'unknown'"), 200);
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE state = 'done'"), 500);
+        assert_eq!(count(&file, "SELECT min(id) FROM ledger WHERE state = 'done'"), 1_444);
+    }
+
+    #[test]
+    fn no_statement_of_a_slice_reads_a_whole_table() {
+        let file = file();
+        for (sql, values) in [
+            (LAST_ROW, 1),
+            (ROWS_THAT_ENDED, 2),
+            (OLD_RUN, 1),
+            (ROWS_OF_RUN, 3),
+            (CALLS_OF_RUN, 3),
+            (EXPIRED_APPROVALS, 2),
+        ] {
+            let mut steps = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let values: Vec<i64> = (0..values).collect();
+            let plan: Vec<String> = steps
+                .query_map(rusqlite::params_from_iter(values), |row| row.get(3))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            let reads = |step: &&String| step.starts_with("SCAN") || step.starts_with("SEARCH");
+            let is_direct = |step: &String| step.contains("INDEX") || step.contains("PRIMARY KEY");
+            assert!(
+                plan.iter().filter(reads).all(is_direct) && plan.iter().any(|step| reads(&step)),
+                "{sql}: {plan:?}"
+            );
+        }
+    }
+}
