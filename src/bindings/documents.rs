@@ -100,9 +100,8 @@ pub fn acting_verb(name: &str) -> Option<&'static str> {
         name,
         description: "",
         parameters: &serde_json::Value::Null,
-        capabilities: &[],
         annotations: &serde_json::Map::new(),
-        declaration: Declaration::None,
+        declaration: Declaration::Tool { acts: None, capabilities: &[] },
     };
     let found = assess(&tool);
     match found.evidence {

@@ -108,25 +108,22 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         Some(Value::Object(map)) => map,
         Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
     };
-    let capabilities = match option("capabilities")? {
-        Some(given) => declared_capabilities(&given)?,
-        None => core.capability_rules().of_tool(&name, &description),
-    };
+    let declared = option("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
     let examples = match option("examples")? {
         Some(given) => {
             given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
         }
         None => Vec::new(),
     };
-    let declared = effects::declared(flag("effects")?, flag("read_only")?).map_err(PyValueError::new_err)?;
+    let acts = effects::declared(flag("effects")?, flag("read_only")?).map_err(PyValueError::new_err)?;
     let effects = effects::assess(&EffectsInput {
         name: &name,
         description: &description,
         parameters: &parameters,
-        capabilities: &capabilities,
         annotations: &annotations,
-        declaration: declared.map_or(Declaration::None, Declaration::Tool),
+        declaration: Declaration::Tool { acts, capabilities: declared.as_deref().unwrap_or_default() },
     });
+    let capabilities = declared.unwrap_or_else(|| core.capability_rules().of_tool(&name, &description));
     let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
     Ok(ToolSpec {
         effects,

@@ -206,7 +206,6 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         name: &listed.name,
         description: &listed.description,
         parameters: &listed.input_schema,
-        capabilities: &capabilities,
         annotations: &listed.annotations,
         declaration: Declaration::Server {
             effects: options.effects,

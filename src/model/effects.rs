@@ -31,7 +31,7 @@ pub enum Trust {
     /// It is believed unless the name contradicts it.
     #[default]
     Hints,
-    /// No hint makes a tool less restricted, and its candidates never run at once with others on a rule of the hub.
+    /// Neither a hint nor a name makes a tool harmless, and its candidates never run at once with others on a rule of the hub.
     None,
 }
 
@@ -58,12 +58,20 @@ pub enum Evidence {
     Annotation(&'static str),
     /// A verb in the name that changes something.
     ActingVerb(&'static str),
-    /// The name starts with a verb that only reads.
+    /// A verb in the name that only reads, and no other beside it.
     ReadingVerb(&'static str),
-    /// A capability that only reads.
+    /// A capability of tools that only read, which the user declared for this tool.
     Capability(&'static str),
-    /// `add` with nothing but numbers for arguments.
-    Addition,
+    /// A word in the name that may be another verb than the reading one.
+    SecondVerb(&'static str),
+    /// The name goes on after this joining word.
+    Joined(&'static str),
+    /// A verb of the description that changes something.
+    Description(&'static str),
+    /// A parameter that says what is done, as `sql` does.
+    Parameter(&'static str),
+    /// The server has `trust: none`, and the user has said nothing about the tool.
+    Untrusted,
     /// The tool returns instructions and does nothing else.
     Instructions,
     None,
@@ -76,9 +84,13 @@ impl fmt::Display for Evidence {
             Evidence::ServerOption(option) => write!(f, "declared by the server option `{option}`"),
             Evidence::Annotation(hint) => write!(f, "annotated `{hint}`"),
             Evidence::ActingVerb(verb) => write!(f, "its name contains the acting verb '{verb}'"),
-            Evidence::ReadingVerb(verb) => write!(f, "its name starts with the reading verb '{verb}'"),
-            Evidence::Capability(tag) => write!(f, "it has the reading capability '{tag}'"),
-            Evidence::Addition => f.write_str("it adds numbers"),
+            Evidence::ReadingVerb(verb) => write!(f, "its name has the reading verb '{verb}'"),
+            Evidence::Capability(tag) => write!(f, "declared with the reading capability '{tag}'"),
+            Evidence::SecondVerb(word) => write!(f, "the word '{word}' in its name may be what it does"),
+            Evidence::Joined(word) => write!(f, "its name may have another verb after '{word}'"),
+            Evidence::Description(verb) => write!(f, "its description has the acting verb '{verb}'"),
+            Evidence::Parameter(name) => write!(f, "its parameter '{name}' may ask for a change"),
+            Evidence::Untrusted => f.write_str("its server is not trusted, so only your own word counts"),
             Evidence::Instructions => f.write_str("it only returns instructions"),
             Evidence::None => f.write_str("nothing shows whether it changes anything"),
         }
@@ -99,6 +111,10 @@ impl Effects {
         Effects { safety: Safety::Harmless, evidence }
     }
 
+    pub const fn unknown(evidence: Evidence) -> Self {
+        Effects { safety: Safety::Unknown, evidence }
+    }
+
     pub const fn may_act(evidence: Evidence) -> Self {
         Effects { safety: Safety::MayAct, evidence }
     }
@@ -107,7 +123,7 @@ impl Effects {
         self.safety == Safety::Harmless
     }
 
-    /// True for what the user or the tool's author stated, false for what was read from the name or the capabilities.
+    /// True for what the user or the tool's author stated about effects, false for what was concluded.
     pub fn are_declared(self) -> bool {
         matches!(
             self.evidence,

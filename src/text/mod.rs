@@ -10,4 +10,4 @@ pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADIN
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};
-pub use words::{RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};
+pub use words::{NAME_BYTES, RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

@@ -1,7 +1,7 @@
 //! Words: where a name breaks into words, and which scripts have no spaces between them.
 
 /// Only the start of a very long name is read.
-const NAME_BYTES: usize = 1_000;
+pub const NAME_BYTES: usize = 1_000;
 
 /// Ideographs, kana and hangul: scripts that are written without spaces between words.
 pub fn is_wide(c: char) -> bool {

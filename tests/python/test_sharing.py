@@ -199,10 +199,10 @@ def test_a_time_to_live_that_is_none_is_refused(run: Run, ttl: Any, sentence: st
         run(hub.execute("lookup", cache_ttl=ttl))
 
 
-def test_sums_are_kept_though_add_is_mostly_a_verb_that_acts() -> None:
+def test_a_name_that_acts_is_kept_on_the_users_word() -> None:
     hub = ToolHub()
 
-    @hub.tool
+    @hub.tool(read_only=True)
     def add(a: int, b: float = 0) -> float:
         return a + b
 

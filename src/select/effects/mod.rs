@@ -5,26 +5,25 @@
 //! | the user's declaration for this tool, or `effects` for its server | as declared |
 //! | `destructiveHint: true`, `readOnlyHint: false` | may act |
 //! | `readOnlyHint: true` of a server with `trust: full` | harmless |
-//! | an acting verb anywhere in the name, unless the tool adds numbers | may act |
+//! | an acting verb anywhere in the name | may act |
 //! | `readOnlyHint: true`, unless the server has `trust: none` | harmless |
 //! | `assume_read_only` for the server | harmless |
-//! | a name that may hold another verb (`time_set`, `fetch_push`, `get_it_sent`, `count_down`) | unknown |
-//! | a reading verb at the start of the name | harmless |
-//! | a reading capability, and a description without an acting verb | harmless |
+//! | the server has `trust: none` | unknown |
+//! | a reading verb in the name and no other, or a reading capability that the user declared for this tool | harmless, unless the description or a parameter speaks of a change: then unknown |
 //! | none of these | unknown |
 //!
 //! A name overrides a *server's* annotation but never the user: a server that calls `delete_user` read-only is not
-//! believed, a user is, and so is a server that the user trusts in full.
+//! believed, a user is, and so is a server that the user trusts in full. Capabilities that were read out of a text serve the
+//! search and are not evidence.
 
-mod doubt;
-mod glued;
 mod name;
+mod raised;
+mod tokens;
 mod verbs;
-mod wide;
 
 use crate::model::{Effects, Evidence, Trust};
-use crate::text::name_words;
-use name::NameWords;
+use name::{NameVerdict, read_name};
+use raised::raised;
 use serde_json::{Map, Value};
 use verbs::READING_CAPABILITIES;
 
@@ -34,18 +33,20 @@ pub struct EffectsInput<'a> {
     pub description: &'a str,
     pub parameters: &'a Value,
     /// The annotations of this tool, without the user's options for its server.
-    pub capabilities: &'a [String],
     pub annotations: &'a Map<String, Value>,
-    pub declaration: Declaration,
+    pub declaration: Declaration<'a>,
 }
 
 /// What the user declared, for the tool or for its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Declaration {
-    /// Nothing was declared; the annotations are the user's own.
-    None,
-    /// `effects` or `read_only` of this tool: true when it may act.
-    Tool(bool),
+pub enum Declaration<'a> {
+    /// A tool of the user, who also wrote its annotations.
+    Tool {
+        /// `effects` or `read_only`: true when it may act.
+        acts: Option<bool>,
+        /// The capabilities that the user gave, not those that were read out of name and description.
+        capabilities: &'a [String],
+    },
     /// A server's tool, whose annotations are claims; holds the user's options for that server.
     Server { effects: Option<bool>, assume_read_only: bool, trust: Trust },
 }
@@ -66,15 +67,15 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         true => Effects::may_act(evidence),
         false => Effects::harmless(evidence),
     };
-    let hint = |key: &str| tool.annotations.get(key).and_then(Value::as_bool);
-    let (assume_read_only, trust) = match tool.declaration {
-        Declaration::Tool(acts) => return as_declared(acts, Evidence::Registration),
+    let (trust, assume_read_only, capabilities) = match tool.declaration {
+        Declaration::Tool { acts: Some(acts), .. } => return as_declared(acts, Evidence::Registration),
         Declaration::Server { effects: Some(acts), .. } => {
             return as_declared(acts, Evidence::ServerOption("effects"));
         }
-        Declaration::Server { assume_read_only, trust, .. } => (assume_read_only, trust),
-        Declaration::None => (false, Trust::Full),
+        Declaration::Tool { capabilities, .. } => (Trust::Full, false, capabilities),
+        Declaration::Server { assume_read_only, trust, .. } => (trust, assume_read_only, &[][..]),
     };
+    let hint = |key: &str| tool.annotations.get(key).and_then(Value::as_bool);
     let read_only = Effects::harmless(Evidence::Annotation("readOnlyHint: true"));
     if hint("destructiveHint") == Some(true) {
         return Effects::may_act(Evidence::Annotation("destructiveHint: true"));
@@ -84,54 +85,27 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         Some(true) if trust == Trust::Full => return read_only,
         _ => {}
     }
-    let name = NameWords::new(tool.name);
-    if let Some(verb) = name.acting_verb() {
-        return match is_addition(&name, tool.parameters) {
-            true => Effects::harmless(Evidence::Addition),
-            false => Effects::may_act(Evidence::ActingVerb(verb)),
-        };
-    }
+    let name = match read_name(tool.name) {
+        NameVerdict::Acts(verb) => return Effects::may_act(Evidence::ActingVerb(verb)),
+        NameVerdict::Reads(verb) => Ok(Evidence::ReadingVerb(verb)),
+        NameVerdict::Unclear(evidence) => Err(evidence),
+    };
     if hint("readOnlyHint") == Some(true) && trust != Trust::None {
         return read_only;
     }
     if assume_read_only {
         return Effects::harmless(Evidence::ServerOption("assume_read_only"));
     }
-    if name.is_doubtful() {
-        return Effects::UNKNOWN;
+    if trust == Trust::None {
+        return Effects::unknown(Evidence::Untrusted);
     }
-    if let Some(verb) = name.reading_verb() {
-        return Effects::harmless(Evidence::ReadingVerb(verb));
-    }
-    let reading = READING_CAPABILITIES.iter().find(|tag| tool.capabilities.iter().any(|own| own == *tag));
-    match reading {
-        Some(tag) if !name::description_acts(tool.description) => {
-            Effects::harmless(Evidence::Capability(tag))
+    let declared = READING_CAPABILITIES.iter().find(|tag| capabilities.iter().any(|own| own == *tag));
+    match name.or_else(|evidence| declared.map(|tag| Evidence::Capability(tag)).ok_or(evidence)) {
+        Ok(evidence) => {
+            raised(tool.description, tool.parameters).map_or(Effects::harmless(evidence), Effects::unknown)
         }
-        _ => Effects::UNKNOWN,
+        Err(evidence) => Effects::unknown(evidence),
     }
-}
-
-/// Words that may stand beside `add` when numbers are added.
-const OF_NUMBERS: &[&str] =
-    &["add", "two", "up", "number", "numbers", "integer", "integers", "int", "ints", "float", "floats"];
-
-/// True when a tool adds numbers, as opposed to adding something somewhere: its name contains nothing else, and every
-/// parameter is a number or a list of numbers and is not an id.
-fn is_addition(name: &NameWords, parameters: &Value) -> bool {
-    let is_number = |schema: &Value| matches!(schema["type"].as_str(), Some("number" | "integer"));
-    let are_numbers = |schema: &Value| schema["type"] == "array" && is_number(&schema["items"]);
-    let is_id = |parameter: &str| name_words(parameter).iter().any(|word| word == "id" || word == "ids");
-    let words = name.words();
-    let named =
-        words.iter().any(|word| word == "add") && words.iter().all(|word| OF_NUMBERS.contains(&&**word));
-    named
-        && parameters["properties"].as_object().is_some_and(|properties| {
-            !properties.is_empty()
-                && properties.iter().all(|(parameter, schema)| {
-                    (is_number(schema) || are_numbers(schema)) && !is_id(parameter)
-                })
-        })
 }
 
 #[cfg(test)]

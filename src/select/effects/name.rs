@@ -1,144 +1,85 @@
-//! Evidence about effects in a tool's name and description.
+//! What the name of a tool says about its effects.
 
-use super::doubt::is_doubtful;
-use super::glued::glued;
-use super::verbs::{
-    ACTING, ACTING_FOREIGN, ACTING_OR_NOUN, ACTING_PAIRS, ACTING_WHEN_LEADING, BESIDE_INTERPRETERS,
-    INTERPRETERS, JOINING, READING, READING_PAIRS, Verb,
-};
-use super::wide::{READING_WIDE, acting_wide};
-use crate::text::{is_wide, name_words, words};
+use super::tokens::{Token, tokens};
+use super::verbs::{ENDINGS, GETTABLE, NOUNS, Verb};
+use crate::model::Evidence;
+use crate::text::{NAME_BYTES, name_words};
 
-/// A longer description is not read and counts as no evidence.
-const DESCRIPTION_BYTES: usize = 20_000;
-
-/// A name, broken into words.
-pub struct NameWords {
-    words: Vec<String>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameVerdict {
+    /// It has an acting verb.
+    Acts(Verb),
+    /// It has a reading verb and no other.
+    Reads(Verb),
+    /// Neither, or a reading verb beside a word that may be another verb.
+    Unclear(Evidence),
 }
 
-impl NameWords {
-    pub fn new(name: &str) -> Self {
-        NameWords { words: name_words(name) }
-    }
-
-    pub fn words(&self) -> &[String] {
-        &self.words
-    }
-
-    /// The reading verb that the name starts with.
-    pub fn reading_verb(&self) -> Option<Verb> {
-        let first = self.words.first()?;
-        if let Some(verb) = find(READING, first) {
-            return Some(verb);
-        }
-        let second = self.words.get(1).map(String::as_str);
-        if first == "look" && second == Some("up") {
-            return Some("look up");
-        }
-        READING_WIDE.iter().copied().find(|verb| first.starts_with(verb))
-    }
-
-    /// Whether the name may say that something is changed, without an acting verb that is nothing else.
-    pub fn is_doubtful(&self) -> bool {
-        is_doubtful(&self.words)
-    }
-
-    /// The first verb anywhere in the name that changes something.
-    pub fn acting_verb(&self) -> Option<Verb> {
-        if let Some(interpreter) = self.interpreter() {
-            return Some(interpreter);
-        }
-        let reads = self.reading_verb().is_some();
-        let mut joined = false;
-        for (at, word) in self.words.iter().enumerate() {
-            let expects = match at {
-                0 => Expects::Verb,
-                _ if joined => Expects::Verb,
-                _ if reads => Expects::Object,
-                _ => Expects::Either,
-            };
-            let found = self.pair_at(ACTING_PAIRS, at).or_else(|| acting(word, expects));
-            if let Some(verb) = found.filter(|_| self.pair_at(READING_PAIRS, at).is_none()) {
-                return Some(verb);
+/// Reads a name of any style. A word is a noun where a verb that only reads stands beside it, and a verb in all other places
+/// where it can be one.
+pub fn read_name(name: &str) -> NameVerdict {
+    let words = name_words(name);
+    let tokens = tokens(&words);
+    let mut reads: Option<Token> = None;
+    let mut doubt = words.last().and_then(|last| ending(last)).map(Evidence::SecondVerb);
+    for (at, &token) in tokens.iter().enumerate() {
+        let joined = match at.checked_sub(1).map(|before| tokens[before]) {
+            Some(Token::Joining(word)) => Some(word),
+            _ => None,
+        };
+        let is_object = reads.is_some() && joined.is_none();
+        let is_noun = is_before_reading(&tokens[at + 1..]);
+        let is_last = is_object && at + 1 == tokens.len();
+        let may_be_noun = matches!(reads, Some(Token::ReadingOrNoun(_)));
+        match token {
+            Token::Acting(verb) => return NameVerdict::Acts(verb),
+            Token::Reading(_) | Token::ReadingOrNoun(_) => reads = reads.or(Some(token)),
+            Token::ReadingWhenLeading(_) if at == 0 => reads = Some(token),
+            // `get_lock`, `list_set`: the last word may be what is done.
+            Token::ActingOrNoun(verb) if is_last && !may_be_noun && is_verb_at_the_end(verb) => {
+                doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
-            joined |= JOINING.contains(&&**word);
+            Token::ActingOrNoun(verb) | Token::ActingWhenLeading(verb) | Token::Either(verb)
+                if is_last && may_be_noun && !NOUNS.contains(&verb) =>
+            {
+                doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
+            }
+            _ if is_object || is_noun => {}
+            Token::ActingOrNoun(verb) => return NameVerdict::Acts(verb),
+            Token::ActingWhenLeading(verb) if at == 0 || joined.is_some() => return NameVerdict::Acts(verb),
+            Token::ActingWhenLeading(verb) | Token::Either(verb) => {
+                doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
+            }
+            _ => {}
         }
-        None
-    }
-
-    /// The interpreter that the name is: `python`, `sql_query`, but not `search_python_docs`.
-    fn interpreter(&self) -> Option<Verb> {
-        let known =
-            |word: &String| find(INTERPRETERS, word).or_else(|| find(BESIDE_INTERPRETERS, word)).is_some();
-        if !self.words.iter().all(known) {
-            return None;
+        // `find_and_frobnicate`: what is joined may be any verb.
+        if let Some(word) = joined.filter(|_| !matches!(token, Token::Reading(_) | Token::ReadingOrNoun(_))) {
+            doubt = doubt.or(Some(Evidence::Joined(word)));
         }
-        self.words.iter().find_map(|word| find(INTERPRETERS, word))
     }
-
-    fn pair_at(&self, pairs: &[(Verb, Verb)], at: usize) -> Option<Verb> {
-        let (word, next) = (self.words.get(at)?, self.words.get(at + 1)?);
-        pairs.iter().find(|(a, b)| word == a && next == b).map(|(verb, _)| *verb)
+    match (reads, doubt) {
+        (Some(_), Some(evidence)) => NameVerdict::Unclear(evidence),
+        (Some(Token::Reading(verb) | Token::ReadingOrNoun(verb) | Token::ReadingWhenLeading(verb)), None)
+            if name.len() <= NAME_BYTES =>
+        {
+            NameVerdict::Reads(verb)
+        }
+        _ => NameVerdict::Unclear(Evidence::None),
     }
 }
 
-/// What is expected at a position in a name.
-#[derive(Clone, Copy, PartialEq)]
-enum Expects {
-    /// At the start, or after a joining word.
-    Verb,
-    /// After a reading verb.
-    Object,
-    Either,
+/// Whether a verb that only reads follows, before anything is joined: what stands before it is a noun (`issue_get`).
+fn is_before_reading(rest: &[Token]) -> bool {
+    rest.iter()
+        .take_while(|token| !matches!(token, Token::Joining(_)))
+        .any(|token| matches!(token, Token::Reading(_)))
 }
 
-/// The acting verb that a word is or contains.
-fn acting(word: &str, expects: Expects) -> Option<Verb> {
-    if word.starts_with(is_wide) {
-        return acting_wide(word, expects == Expects::Object);
-    }
-    let or_noun = || match expects {
-        Expects::Object => None,
-        _ => find(ACTING_OR_NOUN, word).or_else(|| third_person(word)),
-    };
-    let leading = || if expects == Expects::Verb { find(ACTING_WHEN_LEADING, word) } else { None };
-    let always = find(ACTING, word).or_else(|| find(ACTING_FOREIGN, word));
-    always.or_else(or_noun).or_else(leading).or_else(|| glued(word, expects == Expects::Verb))
+fn is_verb_at_the_end(verb: Verb) -> bool {
+    verb.is_ascii() && !NOUNS.contains(&verb) && !GETTABLE.contains(&verb)
 }
 
-/// `sends`, `creates`: a verb, where a noun is not expected.
-fn third_person(word: &str) -> Option<Verb> {
-    let stem = word.strip_suffix('s')?;
-    find(ACTING, stem).or_else(|| find(ACTING, stem.strip_suffix('e')?))
-}
-
-/// True when a description mentions a change: any acting verb at the start of a sentence, or anywhere an acting verb that
-/// is never a noun.
-pub fn description_acts(description: &str) -> bool {
-    if description.len() > DESCRIPTION_BYTES {
-        return true;
-    }
-    let sentences = description.split(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
-    sentences.into_iter().any(|sentence| {
-        let words = words(sentence);
-        let opens = words.first().is_some_and(|word| opens_acting(word));
-        let joins = words
-            .windows(2)
-            .any(|pair| JOINING.contains(&&*pair[0]) && acting(&pair[1], Expects::Verb).is_some());
-        let mut rest = words.iter().skip(1);
-        opens
-            || joins
-            || rest.any(|word| acting(word, Expects::Object).or_else(|| third_person(word)).is_some())
-    })
-}
-
-/// Whether a sentence that begins with this word speaks of a change: `Start`, `Starts`, `Starting`.
-fn opens_acting(word: &str) -> bool {
-    let stems = [Some(word), word.strip_suffix('s'), word.strip_suffix("es"), word.strip_suffix("ing")];
-    stems.into_iter().flatten().any(|stem| acting(stem, Expects::Verb).is_some())
-}
-
-fn find(list: &'static [Verb], word: &str) -> Option<Verb> {
-    list.iter().copied().find(|verb| *verb == word)
+/// The end of a name that speaks of something being done: `get_order_shipped`, `get_it_sent`, `count_down`.
+fn ending(word: &str) -> Option<Verb> {
+    ENDINGS.iter().copied().find(|end| *end == word).or_else(|| word.ends_with("ed").then_some("…ed"))
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ class Lab:
     def offer(self, label: str, *tools: str) -> None:
         """What the server lists from now on, without a notification."""
         (self.folder / f"{label}.tools").write_text(" ".join(tools))
+
+    def describe(self, label: str, tools: Mapping[str, Mapping[str, object]]) -> None:
+        """More fields for tools of a server: their descriptions, schemas and annotations."""
+        (self.folder / f"{label}.json").write_text(json.dumps(tools))
 
     def asked(self, label: str, what: str) -> int:
         """How often the server was asked for that (`start`: how often it was started)."""

@@ -2,10 +2,11 @@
 
     python server.py LABEL FOLDER [MODE]
 
-Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`; each answers with the label. What it was asked is
-written to `FOLDER/LABEL.log`, a line each. MODE: `silent` never answers, `dies` ends at once, `short` says that its list holds
-for a millisecond, `forgets` lists tools that it does not know when they are called, `silent_calls` never answers a call,
-`read_only` says of each tool that it only reads, `no_list` never answers `tools/list`.
+Its tools are the names in `FOLDER/LABEL.tools`, read at each `tools/list`, with the fields in `FOLDER/LABEL.json`, if there
+is such a file; each answers with the label. What it was asked is written to `FOLDER/LABEL.log`, a line each. MODE: `silent`
+never answers, `dies` ends at once, `short` says that its list holds for a millisecond, `forgets` lists tools that it does not
+know when they are called, `silent_calls` never answers a call, `read_only` says of each tool that it only reads, `no_list`
+never answers `tools/list`.
 """
 
 import json
@@ -22,7 +23,12 @@ def listed() -> dict[str, Any]:
     text = {"type": "string"}
     schema = {"type": "object", "properties": {"text": text}, "required": ["text"]}
     hints = {"annotations": {"readOnlyHint": True, "idempotentHint": True}} if mode == "read_only" else {}
-    tools = [{"name": name, "description": "", "inputSchema": schema, **hints} for name in names]
+    fields = Path(folder, f"{label}.json")
+    more = json.loads(fields.read_text()) if fields.exists() else {}
+    tools = [
+        {"name": name, "description": "", "inputSchema": schema, **hints, **more.get(name, {})}
+        for name in names
+    ]
     return {"tools": tools, **({"ttlMs": 1} if mode == "short" else {})}
 
 

@@ -10,7 +10,7 @@ from toolhub import ToolHub
 pytestmark = pytest.mark.anyio
 
 _SECTIONS = (Path(__file__).parent / "effect_names.txt").read_text("utf-8").split("\n\n")
-MAY_ACT, HARMLESS, NOT_ACCUSED = ([*section.split("\n", 1)[1].split()] for section in _SECTIONS)
+MAY_ACT, HARMLESS, UNKNOWN = ([*section.split("\n", 1)[1].split()] for section in _SECTIONS)
 
 
 def safety(hub: ToolHub, name: str) -> str:
@@ -21,14 +21,15 @@ def safety(hub: ToolHub, name: str) -> str:
 
 
 def test_the_table_is_long_enough() -> None:
-    assert len(set(MAY_ACT)) >= 150
+    assert len(set(MAY_ACT)) >= 140
+    assert len(set(UNKNOWN)) >= 120
 
 
-def test_acting_names_may_act_and_reading_names_are_harmless() -> None:
+def test_acting_names_may_act_reading_names_are_harmless_and_others_are_unknown() -> None:
     hub = ToolHub()
     assert [name for name in MAY_ACT if safety(hub, name) != "may_act"] == []
     assert [name for name in HARMLESS if safety(hub, name) != "harmless"] == []
-    assert [name for name in NOT_ACCUSED if safety(hub, name) == "may_act"] == []
+    assert [name for name in UNKNOWN if safety(hub, name) != "unknown"] == []
 
 
 @pytest.mark.parametrize("strategy", ["first", "all", "auto"])
@@ -60,3 +61,19 @@ async def test_read_only_is_how_a_user_allows_it() -> None:
             hub.register(lambda source=source: source, name="run_query", source=source, read_only=True)
         result = await hub.execute("run_query", strategy="all")
         assert (result.meta["strategy"], result.meta["source_count"]) == ("all", 2)
+
+
+_REAL = (Path(__file__).parent / "real_names.txt").read_text("utf-8").split("\n\n")
+SAMPLED_ACTS, SAMPLED_READS, DECLARED_ACTS, DECLARED_READS = (
+    [*section.split("\n", 1)[1].split()] for section in _REAL
+)
+
+
+def test_names_of_real_tools_are_judged_on_the_safe_side() -> None:
+    """A random sample of the tools of public servers, labelled by reading their descriptions, and the tools of the servers that
+    these tests start, labelled by their own `readOnlyHint`. No rule was made for a name in it."""
+    hub = ToolHub()
+    assert [name for name in SAMPLED_ACTS + DECLARED_ACTS if safety(hub, name) == "harmless"] == []
+    for reads in (SAMPLED_READS, DECLARED_READS):
+        harmless = [name for name in reads if safety(hub, name) == "harmless"]
+        assert len(harmless) >= 0.6 * len(reads), sorted(set(reads) - set(harmless))

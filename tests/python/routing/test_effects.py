@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from toolhub import ErrorKind, ToolError, ToolHub
+from toolhub.agents import AgentView
 from toolhub.permissions import Approval
 
 from .conftest import Lab
 
 pytestmark = pytest.mark.anyio
 
-ACTING = ["sell_shares", "tweet", "format_disk", "check_out_cart", "forward_mail", "find_and_delete"]
+ACTING = ["sell_shares", "tweet", "format_disk", "cart_checkout", "forward_mail", "find_and_delete"]
 UNKNOWN = [
     "frobnicate",
     "process",
@@ -25,8 +26,22 @@ UNKNOWN = [
     "get_lock",
     "get_it_sent",
     "countDown",
+    "convert",
+    "query",
+    "parse_prd",
+    "export_to_csv",
+    "linear_convertIssueToSubtask",
+    "threads_mark_read",
+    "deleteuser",
 ]
-READING = ["get_user", "search_web", "look_up_word"]
+READING = [
+    "get_user",
+    "search_web",
+    "look_up_word",
+    "figma_get_file_nodes",
+    "postgres_table_list",
+    "issue_get",
+]
 
 
 async def connected(lab: Lab, *tools: str, **options: Any) -> None:
@@ -87,7 +102,7 @@ async def test_the_users_trust_decides_what_a_hint_of_the_server_is_worth(
         result = await lab.hub.execute(name, {"text": "x"})
         assert calls(lab) - before == servers, (name, result.meta)
     # A caller who names a strategy gets it for harmless tools.
-    for name, servers in {**expected, "get_user": 2}.items():
+    for name, servers in expected.items():
         before = calls(lab)
         await lab.hub.execute(name, {"text": "x"}, strategy="all")
         assert calls(lab) - before == servers, name
@@ -107,6 +122,89 @@ async def test_a_named_strategy_never_runs_what_may_act_or_is_unknown_on_two_ser
     await lab.hub.execute("process", {"text": "x"})
     assert calls(lab) - before == 1, "the hub's own strategy is named too"
     assert (await lab.hub.execute("get_user", {"text": "x"}, strategy=strategy)).meta["strategy"] == strategy
+
+
+STATEMENT = {"type": "object", "properties": {"text": {"type": "string"}, "sql": {"type": "string"}}}
+TALKED_DOWN: dict[str, dict[str, Any]] = {
+    # Each had a capability or a noun that read: it ran unasked, at both servers, and its result was kept.
+    "documents": {"description": "Convert documents."},
+    "almanac": {"description": "Search for the time, the news and the weather, and translate them."},
+    "compute_restart": {"description": "Restart a machine."},
+    "query": {"description": "Query the database.", "inputSchema": STATEMENT},
+    # The name reads, and what belongs to it speaks of a change.
+    "search_rows": {"description": "Search the rows of a table.", "inputSchema": STATEMENT},
+    "get_next_job": {"description": "Get the next job and remove it from the queue."},
+    "read_inbox": {"description": "Reads the inbox. Deletes what was read."},
+    "fetch_page": {"description": "读取页面并删除它。"},
+}
+
+
+async def test_no_description_of_a_server_makes_its_tool_harmless(lab: Lab) -> None:
+    for label in ("a", "b"):
+        lab.describe(label, TALKED_DOWN)
+    await connected(lab, *TALKED_DOWN)
+    for name in TALKED_DOWN:
+        tool = lab.hub.get(name)
+        assert tool is not None
+        assert (tool.safety != "harmless", tool.needs_approval) == (True, True), (name, tool.evidence)
+        before = calls(lab)
+        request = f'<tool_call>{{"name": "{name}", "arguments": {{"text": "x"}}}}</tool_call>'
+        refused = await lab.hub.run(request, approve=lambda _: False)
+        assert (refused.results[0].kind, calls(lab)) == (ErrorKind.NOT_ALLOWED, before), name
+        await lab.hub.execute(name, {"text": "x"}, strategy="all", cache_ttl=60)
+        assert calls(lab) == before + 1, name
+        assert not (await lab.hub.execute(name, {"text": "x"}, cache_ttl=60)).meta["cached"], name
+
+
+async def test_the_evidence_of_a_server_that_is_not_trusted_is_the_users_word_alone(lab: Lab) -> None:
+    lab.add("a", "get_user", mode="read_only", trust="none")
+    lab.add("b", "list_users", mode="read_only", trust="none", assume_read_only=True)
+    await lab.hub.connect()
+    asked: list[str] = []
+    for name in ("get_user", "list_users"):
+        request = f'<tool_call>{{"name": "{name}", "arguments": {{"text": "x"}}}}</tool_call>'
+        await lab.hub.run(request, approve=lambda call: bool(asked.append(call.name)))
+    assert asked == ["get_user"]
+    assert (lab.asked("a", "tools/call"), lab.asked("b", "tools/call")) == (0, 1)
+    assert "its server is not trusted, so only your own word counts" in lab.hub.explain("get_user").text
+
+
+async def test_capabilities_of_a_server_are_no_evidence(lab: Lab) -> None:
+    lab.hub.capability_rules.add("time", ["frobnicate"])
+    lab.add("a", "frobnicate", capabilities=["search", "calculate"])
+    await lab.hub.connect()
+    tool = lab.hub.get("frobnicate")
+    assert tool is not None
+    assert {"time", "search", "calculate"} <= set(tool.capabilities)
+    assert tool.safety == "unknown"
+
+
+async def test_a_view_of_the_harmless_has_no_tool_that_talks_itself_down(lab: Lab) -> None:
+    lab.describe("a", TALKED_DOWN)
+    lab.add("a", *TALKED_DOWN, "get_user")
+    await lab.hub.connect()
+    view = AgentView(lab.hub, effects="harmless")
+    assert view.names() == ["get_user"]
+
+
+@pytest.mark.parametrize(
+    ("options", "safety"),
+    [
+        ({"capabilities": ["time"]}, "harmless"),
+        ({"capabilities": ["search", "web"]}, "harmless"),
+        ({"capabilities": ["email"]}, "unknown"),
+        ({"capabilities": ["convert"]}, "unknown"),
+        ({"capabilities": ["time"], "description": "Sets the clock. Deletes the old time."}, "unknown"),
+        ({"capabilities": ["time"], "effects": True}, "may_act"),
+        ({"description": "Search the web for the time."}, "unknown"),
+        ({"description": "Delete everything.", "read_only": True}, "harmless"),
+    ],
+)
+def test_a_capability_that_the_user_declares_is_a_word_about_effects(
+    options: dict[str, Any], safety: str
+) -> None:
+    hub = ToolHub()
+    assert hub.register(lambda: 1, name="almanac", **{"description": "", **options}).safety == safety
 
 
 async def test_a_server_that_is_not_trusted_cannot_make_its_tools_repeatable(lab: Lab) -> None:

@@ -105,12 +105,29 @@ async def test_health_is_reported() -> None:
     )
 
 
+SQL = {"type": "object", "properties": {"sql": {"type": "string"}}}
+
+
 @pytest.mark.parametrize(
     ("name", "more", "safety", "evidence"),
     [
         ("find_and_delete", {}, "may_act", "its name contains the acting verb 'delete'"),
-        ("get_user", {}, "harmless", "its name starts with the reading verb 'get'"),
-        ("almanac", {"capabilities": ["weather"]}, "harmless", "it has the reading capability 'weather'"),
+        ("get_user", {}, "harmless", "its name has the reading verb 'get'"),
+        (
+            "almanac",
+            {"capabilities": ["weather"]},
+            "harmless",
+            "declared with the reading capability 'weather'",
+        ),
+        ("list_set", {}, "unknown", "the word 'set' in its name may be what it does"),
+        ("find_and_wibble", {}, "unknown", "its name may have another verb after 'and'"),
+        (
+            "get_mail",
+            {"description": "Removes a mail."},
+            "unknown",
+            "its description has the acting verb 'remove'",
+        ),
+        ("get_rows", {"parameters": SQL}, "unknown", "its parameter 'sql' may ask for a change"),
         ("t", {"annotations": {"readOnlyHint": False}}, "may_act", "annotated `readOnlyHint: false`"),
         ("delete", {"read_only": True}, "harmless", "declared at registration"),
         ("frobnicate", {}, "unknown", "nothing shows whether it changes anything"),

@@ -1,0 +1,74 @@
+//! Names and sentences as tokens: each word is a verb of some kind, a joining word, or any other word.
+
+use super::verbs::{
+    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, EITHER, JOINING, READING,
+    READING_OR_NOUN, READING_WHEN_LEADING, Verb,
+};
+use crate::text::is_wide;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// Changes something, and is hardly ever anything else.
+    Acting(Verb),
+    /// Changes something, unless it is a noun.
+    ActingOrNoun(Verb),
+    /// Changes something where a verb is expected, and is a noun or an adjective elsewhere.
+    ActingWhenLeading(Verb),
+    /// May read and may act.
+    Either(Verb),
+    Reading(Verb),
+    ReadingOrNoun(Verb),
+    ReadingWhenLeading(Verb),
+    Joining(Verb),
+    Other,
+}
+
+/// The lists in the order in which they are asked; a token is made of the word that was found.
+const KINDS: &[(&[Verb], fn(Verb) -> Token)] = &[
+    (READING, Token::Reading),
+    (READING_OR_NOUN, Token::ReadingOrNoun),
+    (READING_WHEN_LEADING, Token::ReadingWhenLeading),
+    (ACTING, Token::Acting),
+    (ACTING_WIDE, Token::Acting),
+    (ACTING_OR_NOUN, Token::ActingOrNoun),
+    (ACTING_OR_NOUN_WIDE, Token::ActingOrNoun),
+    (ACTING_WHEN_LEADING, Token::ActingWhenLeading),
+    (EITHER, Token::Either),
+    (JOINING, Token::Joining),
+];
+
+/// The tokens of words in lower case.
+pub fn tokens(words: &[String]) -> Vec<Token> {
+    let mut tokens = Vec::with_capacity(words.len());
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        if word.starts_with(is_wide) {
+            push_wide(word, &mut tokens);
+        } else if word == "look" && words.next_if_eq(&"up").is_some() {
+            tokens.push(Token::Reading("look up"));
+        } else {
+            tokens.push(token(word));
+        }
+    }
+    tokens
+}
+
+pub fn token(word: &str) -> Token {
+    let found = KINDS.iter().find_map(|(list, kind)| Some(kind(list.iter().find(|verb| **verb == word)?)));
+    found.unwrap_or(Token::Other)
+}
+
+/// A run of characters without spaces, at each place the longest word that is known.
+fn push_wide(run: &str, tokens: &mut Vec<Token>) {
+    let mut rest = run;
+    while let Some(next) = rest.chars().next() {
+        let known = KINDS.iter().flat_map(|(list, kind)| list.iter().map(move |verb| (*verb, kind)));
+        let longest = known.filter(|(verb, _)| rest.starts_with(verb)).max_by_key(|(verb, _)| verb.len());
+        let (token, length) = match longest {
+            Some((verb, kind)) => (kind(verb), verb.len()),
+            None => (Token::Other, next.len_utf8()),
+        };
+        tokens.push(token);
+        rest = &rest[length..];
+    }
+}
