@@ -45,6 +45,7 @@ kinds! {
     NotAllowed, "not_allowed", false, "This tool may not be called here.";
     Overloaded, "overloaded", true, "Too many calls are waiting; try again later.";
     Paused, "paused", false, "The call waits for a decision.";
+    NotSent, "not_sent", false, "An earlier call of the message has to be cleared up first.";
 }
 
 impl ErrorKind {
@@ -60,6 +61,7 @@ impl ErrorKind {
                 | ErrorKind::NotAllowed
                 | ErrorKind::Overloaded
                 | ErrorKind::Paused
+                | ErrorKind::NotSent
         )
     }
 }
@@ -151,6 +153,7 @@ impl HubError {
             | ErrorKind::NotAllowed
             | ErrorKind::Overloaded
             | ErrorKind::Paused
+            | ErrorKind::NotSent
             | ErrorKind::Connect => Outcome::NotSent,
             ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Closed => Outcome::Unknown,
             _ => Outcome::Failed,

@@ -216,11 +216,10 @@ impl Hub {
     }
 
     /// Whether a model may call this tool here, and why not.
-    pub fn offers(&self, name: &str, options: &CallOptions) -> Result<(), HubError> {
-        let snapshot = self.registry.load();
+    pub fn offers(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> Result<(), HubError> {
         let wanted = self.wanted(options);
         match snapshot.get(name) {
-            None => Err(self.missing(&snapshot, name, wanted.filter)),
+            None => Err(self.missing(snapshot, name, wanted.filter)),
             Some(entry) if entry.is_hidden() => Err(missing::hidden(name)),
             Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, entry)) => Ok(()),
             Some(entry) => Err(self.no_provider(name, entry, wanted.filter)),
@@ -256,23 +255,26 @@ impl Hub {
         self.refusals.error(name, filter).unwrap_or_else(|| missing::no_provider(name, entry, filter))
     }
 
+    /// The candidates of a name in a snapshot of the registry, so that who judges a call and who runs it see the same ones.
     pub fn plan_by_name(
         &self,
+        snapshot: &Arc<Snapshot>,
         name: &str,
         options: &CallOptions,
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
-        self.plan_known(name, options, now).unwrap_or_else(|| Err(self.not_registered(name, options)))
+        let planned = self.plan_known(snapshot, name, options, now);
+        planned.unwrap_or_else(|| Err(self.not_registered(snapshot, name, options)))
     }
 
     /// The same; `None` for a name that is not registered.
     pub fn plan_known(
         &self,
+        snapshot: &Arc<Snapshot>,
         name: &str,
         options: &CallOptions,
         now: Instant,
     ) -> Option<Result<Box<PlannedRun>, HubError>> {
-        let snapshot = self.registry.load();
         let wanted = self.wanted(options);
         let entry = snapshot.get(name)?;
         let (candidates, healthy) = select::by_name(entry, wanted, now);
@@ -284,8 +286,8 @@ impl Hub {
     }
 
     /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
-    pub fn not_registered(&self, name: &str, options: &CallOptions) -> HubError {
-        self.missing(&self.registry.load(), name, self.wanted(options).filter)
+    pub fn not_registered(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> HubError {
+        self.missing(snapshot, name, self.wanted(options).filter)
     }
 
     /// An execution of one candidate, whether it is registered or not.
@@ -301,11 +303,11 @@ impl Hub {
 
     pub fn plan_by_capability(
         &self,
+        snapshot: &Arc<Snapshot>,
         tag: &str,
         options: &CallOptions,
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
-        let snapshot = self.registry.load();
         let wanted = self.wanted(options);
         let (candidates, healthy) = select::by_capability(&snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
@@ -394,7 +396,7 @@ impl Hub {
         cancel: &CancellationToken,
     ) -> Result<RunReport, HubError> {
         let now = tokio::time::Instant::now().into_std();
-        let plan = self.plan_by_name(name, options, now)?;
+        let plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
         Ok(self.run_planned(*plan, Arc::new(args), None, &CallContextExtras::default(), cancel).await)
     }
 

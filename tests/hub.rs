@@ -53,6 +53,6 @@ fn fates(execution: &RunReport) -> Vec<Fate> {
 /// The labels of the candidates, in the order in which they would be tried now.
 fn order(hub: &Hub, name: &str) -> Vec<String> {
     let now = tokio::time::Instant::now().into_std();
-    let plan = hub.plan_by_name(name, &CallOptions::default(), now).unwrap();
+    let plan = hub.plan_by_name(&hub.registry.snapshot(), name, &CallOptions::default(), now).unwrap();
     plan.candidates.iter().map(|candidate| candidate.label()).collect()
 }

@@ -17,10 +17,14 @@ use toolhub::plan::{CallRequest, CallResult, CallTarget, Permissions, SharingReq
 mod doubles;
 #[path = "plan/machine.rs"]
 mod machine;
+#[path = "plan/ordering.rs"]
+mod ordering;
 #[path = "plan/permitting.rs"]
 mod permitting;
 #[path = "plan/sharing.rs"]
 mod sharing;
+#[path = "plan/snapshots.rs"]
+mod snapshots;
 #[path = "plan/world.rs"]
 mod world;
 

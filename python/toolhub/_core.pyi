@@ -541,6 +541,17 @@ class LoopBridge:
     def pending_mail(self, /) -> int: ...
 
 @final
+class MessageOrder:
+    """
+    The order of the calls of one message: who waits for whom, and what is not made.
+    """
+    def __new__(cls, /, calls: int) -> MessageOrder: ...
+    def answered(self, /, place: int, tool: str, result: Any) -> None:
+        """
+        The call at this place, counted from 0, was answered without being made.
+        """
+
+@final
 class NamedPrincipal:
     """
     A caller that the user's function has named.
@@ -1119,7 +1130,7 @@ def deeds_in(text: str) -> list[tuple[int, int, str, list[str]]]:
     The verbs of a text that say that something was changed: where each stands, the verb, and what it means in both languages.
     """
 
-def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None) -> Any:
+def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None, turn: tuple[MessageOrder, int] | None = None) -> Any:
     """
     Calls the tool that a model asked for; await what comes back.
     """
@@ -1309,9 +1320,9 @@ def pending_approvals(hub: Hub, principal: "str | None") -> "list[dict[str, obje
     The questions that wait for an answer, oldest first.
     """
 
-def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None, list[list[int]]]:
+def plan_run(hub: Hub, message: Any, format: str, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
-    Parses a model's message with the schemas of the tools that it names, and groups its calls.
+    Parses a model's message with the schemas of the tools that it names.
     """
 
 def pool_state() -> tuple[int, int, int]:

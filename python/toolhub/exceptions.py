@@ -48,6 +48,7 @@ class ErrorKind(StrEnum):
     NOT_ALLOWED = "not_allowed"
     OVERLOADED = "overloaded"
     PAUSED = "paused"
+    NOT_SENT = "not_sent"
 
 
 class Strategy(StrEnum):
@@ -145,9 +146,9 @@ class ToolOverloaded(ToolError):
 
 
 class ToolPaused(ToolError):
-    """The call waits for a decision: an approval, or what became of an earlier attempt."""
+    """The call waits for a decision: an approval, what became of an earlier attempt, or an earlier call of its message."""
 
-    kinds = (ErrorKind.PAUSED,)
+    kinds = (ErrorKind.PAUSED, ErrorKind.NOT_SENT)
 
 
 class LimitExceeded(ToolError):

@@ -324,7 +324,7 @@ impl PyHub {
     fn require_server(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         let servers = self.servers();
         let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
-        match unknown_to(&self.core, servers, id) {
+        match unknown_to(&self.core.registry.snapshot(), servers, id) {
             Some(error) => Err(tool_error(py, &localized(error, self.core.options.lang))),
             None => Ok(()),
         }

@@ -126,7 +126,7 @@ mod _core {
     #[pymodule_export]
     use super::call::request::read_request;
     #[pymodule_export]
-    use super::call::run::plan_run;
+    use super::call::run::{PyMessageOrder, plan_run};
     #[pymodule_export]
     use super::call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope};
     #[pymodule_export]

@@ -66,11 +66,13 @@ pub fn explain(
         }
     };
     // A name that is missing is compared with many others.
+    let snapshot = core.registry.snapshot();
     let plan = hub.py().detach(|| {
-        route.and_then(|route| match route {
-            Some(_) => core.offers(&name, &wanted).and_then(|()| core.plan_by_name(&name, &wanted, now)),
-            None => core.plan_by_name(&name, &wanted, now),
-        })
+        let route = route?;
+        if route.is_some() {
+            core.offers(&snapshot, &name, &wanted)?;
+        }
+        core.plan_by_name(&snapshot, &name, &wanted, now)
     });
     let servers = this.servers();
     let to_ask = match (&plan, &servers) {
@@ -90,7 +92,6 @@ pub fn explain(
     let check = |candidate: &Arc<Candidate>| {
         Some(prepare(candidate, args?, &mut CheckPass::new(given.checks, None)).err())
     };
-    let snapshot = core.registry.load();
     let shadows = snapshot.get(&name).map(|entry| {
         entry.candidates.iter().filter(|candidate| is_shadow(candidate, entry)).cloned().collect()
     });

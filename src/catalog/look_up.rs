@@ -91,7 +91,9 @@ impl Servers {
         while let Some((server, answer)) = answers.next().await {
             if answer.is_err() {
                 failed.push((server.id().clone(), answer));
-            } else if name.is_some_and(|name| self.hub.offers(name, wanted).is_ok()) {
+            } else if name
+                .is_some_and(|name| self.hub.offers(&self.hub.registry.load(), name, wanted).is_ok())
+            {
                 break;
             }
         }

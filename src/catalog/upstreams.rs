@@ -64,7 +64,9 @@ impl CallServices for HubUpstreams {
             let Some(servers) = self.set() else { return Unreachable::new() };
             if request.options.server.is_none() {
                 let _ = timeout(request.patience, self.first_lists.wait(servers)).await;
-                let is_found = |name: &Arc<str>| self.hub.offers(name, &request.options).is_ok();
+                let is_found = |name: &Arc<str>| {
+                    self.hub.offers(&self.hub.registry.load(), name, &request.options).is_ok()
+                };
                 if request.name.as_ref().is_some_and(is_found) {
                     return Unreachable::new();
                 }

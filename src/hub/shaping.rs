@@ -7,7 +7,7 @@ use crate::error::HubError;
 use crate::kind::ToolKind;
 use crate::model::Source;
 use crate::principal::Principal;
-use crate::registry::{Candidate, NameEntry};
+use crate::registry::{Candidate, NameEntry, Snapshot};
 use crate::shape::skill::SkillBlock;
 use crate::stats::CandidateStats;
 use crate::truncate::{Options, Truncated, grouped, truncate};
@@ -144,8 +144,8 @@ impl Hub {
     }
 
     /// Whether a name is that tool. It needs no permission: it shows what its reader was given.
-    pub fn is_read_more(&self, name: &str) -> bool {
-        self.registry.load().get(name).is_some_and(|entry| is_read_more(entry))
+    pub fn is_read_more(snapshot: &Snapshot, name: &str) -> bool {
+        snapshot.get(name).is_some_and(|entry| is_read_more(entry))
     }
 
     /// Registers the tool if it is not there, and returns its name.

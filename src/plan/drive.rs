@@ -1,7 +1,7 @@
 //! Carries a plan out on tokio, without Python.
 
 use super::{
-    ApprovalRequest, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
+    ApprovalRequest, CallEnd, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
     ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, closed,
     not_approved, question, synthesis_prompt,
 };
@@ -138,6 +138,10 @@ pub async fn call(
         let bytes = if lead.is_cached(end) { result.bytes() } else { 0 };
         lead.land(result.clone(), bytes, end, now());
     }
+    plan.ended(Some(match &result.outcome {
+        Ok(_) => CallEnd::Over,
+        Err(error) => CallEnd::of_failure(error.kind, error.outcome),
+    }));
     synthesize(&plan, services, &mut result, &args).await;
     result.route = plan.route_name();
     result
@@ -160,6 +164,14 @@ async fn prepare(
     loop {
         match plan.next(hub, services.servers(), now()) {
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
+            PlanStep::AwaitTurn => {
+                let (woken, turn) = oneshot::channel();
+                plan.on_turn(move || _ = woken.send(()));
+                match plan.time_left(now()) {
+                    None => drop(turn.await),
+                    Some(left) => drop(tokio::time::timeout(left, turn).await),
+                }
+            }
             PlanStep::Recall(request) => {
                 let (answer, answered) = oneshot::channel();
                 let ticket = request.ask(move |memory| drop(answer.send(memory)));

@@ -1,7 +1,7 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
+use super::PlanView;
 use super::permissions::Permissions;
-use super::servers::ServerSet;
 use super::state::CallPlan;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
@@ -27,20 +27,19 @@ pub(super) fn is_miss(error: &HubError) -> bool {
 
 impl CallPlan {
     /// The look-up that this call needs; `None` when there are no servers, or they were asked already.
-    pub(super) fn look_up(
-        &self,
-        hub: &Hub,
-        servers: Option<&dyn ServerSet>,
-        now: Instant,
-    ) -> Option<LookUpRequest> {
-        if servers.is_none() || self.unreachable.is_some() {
+    pub(super) fn look_up(&self, view: &PlanView<'_>) -> Option<LookUpRequest> {
+        if view.servers.is_none() || self.unreachable.is_some() {
             return None;
         }
         let name = match &self.request.target {
             CallTarget::Capability(_) => None,
             CallTarget::Name(name) | CallTarget::Routed { name, .. } => Some(name.clone()),
         };
-        Some(LookUpRequest { name, options: self.options.clone(), patience: self.patience(hub, now) })
+        Some(LookUpRequest {
+            name,
+            options: self.options.clone(),
+            patience: self.patience(view.hub, view.now),
+        })
     }
 
     /// Whether what the call does has to be bound to a definition, which a server has not given before it has listed its tools.

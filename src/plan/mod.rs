@@ -1,15 +1,15 @@
 //! L4, one call from request to result.
 //!
 //! ```text
-//! request ─► route ─► permit ─► look up ─► select ─► recall ─► approve ─► share ─► run ─► synthesise ─► result
-//!              │         │         │          │          │         │       │         │
-//!           labels   patterns   servers   candidates   caller   cache,  execute    model
-//!                                                               flights
+//! request ─► route ─► permit ─► look up ─► select ─► take turn ─► recall ─► approve ─► share ─► run ─► synthesise ─► result
+//!              │         │         │          │          │          │         │         │       │         │
+//!           labels   patterns   servers  candidates   message    ledger    caller    cache,  execute    model
+//!                                                                                    flights
 //! ```
 //!
 //! [`CallPlan`] decides, without I/O and without a runtime: [`CallPlan::next`] returns the next [`PlanStep`], the driver
 //! carries it out and reports back ([`CallPlan::looked_up`], [`CallPlan::approval_answered`], [`CallPlan::not_shared`]).
-//! Time is an input. Every entry point is a [`CallRequest`]: a call by name, by capability, or as a model asked for it.
+//! Each step judges one snapshot of the registry, so that what was permitted is what runs. Time is an input. Every entry point is a [`CallRequest`]: a call by name, by capability, or as a model asked for it.
 //!
 //! Two drivers: [`call`] on tokio, and `CallDriver` in the bindings on the caller's asyncio loop. A call that needs none
 //! of these steps (the usual one: a name that is registered) goes straight to [`select_by_name`] and its run.
@@ -22,6 +22,7 @@
 //! | [`permit`] | which providers of a tool may be called |
 //! | [`question`] | what binds an approval in the store, and what a person reads |
 //! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
+//! | [`order`] | the order of the calls of one message |
 //! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
@@ -29,6 +30,7 @@
 
 mod drive;
 mod lookup;
+mod order;
 mod permissions;
 mod permit;
 mod question;
@@ -43,6 +45,7 @@ mod synthesis;
 pub use crate::identity::CallTarget;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
+pub use order::{CallEnd, MessageOrder, Turn};
 pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, not_approved};
 pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
@@ -54,18 +57,36 @@ pub use synthesis::{answer_kind, question, synthesis_prompt};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
+use crate::registry::Snapshot;
 use crate::route::Route;
-use crate::select::Candidates;
+use order::Due;
 use recall::RecallStep;
 use serde_json::Value;
 use servers::offered_elsewhere;
 use state::{ApprovalState, RouteState};
+use std::sync::Arc;
 use std::time::Instant;
+
+/// What one step of a plan judges by.
+pub struct PlanView<'a> {
+    pub hub: &'a Hub,
+    pub snapshot: Arc<Snapshot>,
+    pub servers: Option<&'a dyn ServerSet>,
+    pub now: Instant,
+}
+
+impl<'a> PlanView<'a> {
+    pub fn new(hub: &'a Hub, servers: Option<&'a dyn ServerSet>, now: Instant) -> Self {
+        PlanView { hub, snapshot: hub.registry.snapshot(), servers, now }
+    }
+}
 
 /// What the driver of a call does next.
 pub enum PlanStep {
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
+    /// Wait until [`CallPlan::on_turn`] calls back, and not beyond the deadline: calls before this one have not ended.
+    AwaitTurn,
     /// Ask the ledger what the run knows of this call, then report [`CallPlan::recalled`].
     Recall(RecallRequest),
     /// The call ends here, with what it gave when it was made in an earlier life of its run.
@@ -83,55 +104,60 @@ pub enum PlanStep {
 impl CallPlan {
     /// What to do next.
     pub fn next(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>, now: Instant) -> PlanStep {
-        self.step(hub, servers, now).unwrap_or_else(PlanStep::Refuse)
+        self.step(&PlanView::new(hub, servers, now)).unwrap_or_else(PlanStep::Refuse)
     }
 
-    fn step(
-        &mut self,
-        hub: &Hub,
-        servers: Option<&dyn ServerSet>,
-        now: Instant,
-    ) -> Result<PlanStep, HubError> {
+    fn step(&mut self, view: &PlanView<'_>) -> Result<PlanStep, HubError> {
+        let (hub, now) = (view.hub, view.now);
         if hub.is_closed() {
             return Err(closed());
         }
         if let Some(error) = &self.request.unreadable {
             return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
         }
-        self.find_route(hub, servers)?;
+        self.find_route(view)?;
         if self.unreachable.is_none() {
             self.check_deadline(now)?;
         }
-        if self.must_know_providers(hub)
-            && let Some(look_up) = self.look_up(hub, servers, now)
+        if self.must_know_providers(view)
+            && let Some(look_up) = self.look_up(view)
         {
             return Ok(PlanStep::LookUp(look_up));
         }
-        self.narrow(hub)?;
-        let mut planned = match self.select(hub, servers, now) {
+        self.narrow(view)?;
+        let mut planned = match self.select(view) {
             Ok(planned) => planned,
-            Err(miss) => match self.look_up(hub, servers, now) {
+            Err(miss) => match self.look_up(view) {
                 Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
                 _ => return Err(self.missed(hub, miss)),
             },
         };
         if self.must_be_defined()
             && !planned.candidates.iter().all(|one| one.tool.is_defined())
-            && let Some(look_up) = self.look_up(hub, servers, now)
+            && let Some(look_up) = self.look_up(view)
         {
             return Ok(PlanStep::LookUp(look_up));
+        }
+        let is_harmless = permit::are_harmless(&planned.candidates);
+        match self.request.turn.as_ref().map_or(Due::Now, |turn| turn.take(is_harmless)) {
+            Due::Now => {}
+            Due::Never(error) => return Err(error),
+            Due::Later => {
+                self.check_deadline(now)?;
+                return Ok(PlanStep::AwaitTurn);
+            }
         }
         match self.recall(hub, &planned, now)? {
             Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
             None => {}
         }
-        if let Some(approval) = self.needed_approval(hub, &planned.candidates)? {
+        if !is_harmless && let Some(approval) = self.needed_approval(&planned)? {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
         }
         let tape = hub.tape();
-        if let Some(shareable) = self.shareable(hub, &planned.candidates).filter(|_| tape.is_none()) {
+        if let Some(shareable) = self.shareable(view, &planned.candidates).filter(|_| tape.is_none()) {
             return Ok(PlanStep::Share(Box::new(shareable)));
         }
         // The deadline and the duration count from the beginning of the call.
@@ -144,18 +170,18 @@ impl CallPlan {
         Ok(PlanStep::Run(planned))
     }
 
-    fn find_route(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>) -> Result<(), HubError> {
+    fn find_route(&mut self, view: &PlanView<'_>) -> Result<(), HubError> {
         let (RouteState::Open, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target)
         else {
             return Ok(());
         };
-        let known = KnownServers::new(hub.registry.snapshot(), servers);
-        match hub.route(source.as_deref(), &known) {
+        let known = KnownServers::new(view.snapshot.clone(), view.servers);
+        match view.hub.route(source.as_deref(), &known) {
             Ok(route) => {
                 self.follow(route);
                 self.options.is_routed = true;
                 // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
-                let prefer = self.options.prefer.or(hub.options.prefer);
+                let prefer = self.options.prefer.or(view.hub.options.prefer);
                 self.options.prefer = prefer.or(Some(Prefer::Mcps));
                 Ok(())
             }
@@ -172,33 +198,26 @@ impl CallPlan {
     }
 
     /// Finds the candidates, with an error that says why there are none.
-    fn select(
-        &self,
-        hub: &Hub,
-        servers: Option<&dyn ServerSet>,
-        now: Instant,
-    ) -> Result<Box<PlannedRun>, HubError> {
+    fn select(&self, view: &PlanView<'_>) -> Result<Box<PlannedRun>, HubError> {
+        let PlanView { hub, snapshot, servers, now } = view;
         match &self.request.target {
-            CallTarget::Name(name) => select_by_name(hub, servers, name, &self.options, now),
+            CallTarget::Name(name) => select_by_name(view, name, &self.options),
             CallTarget::Capability(tag) => {
-                let planned = hub.plan_by_capability(&tag.to_lowercase(), &self.options, now);
+                let planned = hub.plan_by_capability(snapshot, &tag.to_lowercase(), &self.options, *now);
                 planned.map_err(|error| {
                     let server = self.options.server.as_deref();
-                    server.and_then(|server| unknown_to(hub, servers, server)).unwrap_or(error)
+                    server.and_then(|server| unknown_to(snapshot, *servers, server)).unwrap_or(error)
                 })
             }
             CallTarget::Routed { name, .. } => {
-                hub.offers(name, &self.options)?;
-                hub.plan_by_name(name, &self.options, now)
+                hub.offers(snapshot, name, &self.options)?;
+                hub.plan_by_name(snapshot, name, &self.options, *now)
             }
         }
     }
 
-    fn needed_approval(
-        &mut self,
-        hub: &Hub,
-        candidates: &Candidates,
-    ) -> Result<Option<ApprovalRequest>, HubError> {
+    /// The question about a call that is not known to be harmless; `None` when there is nobody to ask, or it was answered.
+    fn needed_approval(&mut self, planned: &PlannedRun) -> Result<Option<ApprovalRequest>, HubError> {
         if !self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
             return Ok(None);
         }
@@ -209,7 +228,7 @@ impl CallPlan {
                 Err(permissions::not_approved(self.request.target.name(), reason))
             }
             ApprovalState::Open => {
-                Ok(permit::approval(hub, self.request.target.name(), &self.options, candidates))
+                Ok(Some(ApprovalRequest::new(self.request.target.name(), &planned.candidates)))
             }
         }
     }
@@ -217,26 +236,24 @@ impl CallPlan {
 
 /// The candidates of a name. A call that names a server may use tools that the server has not listed.
 pub fn select_by_name(
-    hub: &Hub,
-    servers: Option<&dyn ServerSet>,
+    view: &PlanView<'_>,
     name: &str,
     options: &CallOptions,
-    now: Instant,
 ) -> Result<Box<PlannedRun>, HubError> {
-    let planned = hub.plan_by_name(name, options, now);
+    let PlanView { hub, snapshot, servers, now } = view;
+    let planned = hub.plan_by_name(snapshot, name, options, *now);
     let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
     if error.kind != ErrorKind::NotFound || name.is_empty() {
         return planned;
     }
-    if let Some(unknown) = unknown_to(hub, servers, server) {
-        let snapshot = hub.registry.load();
+    if let Some(unknown) = unknown_to(snapshot, *servers, server) {
         return Err(match snapshot.get(name) {
             Some(entry) => offered_elsewhere(unknown, name, entry),
             None => unknown,
         });
     }
     match servers.and_then(|servers| servers.unlisted(server, name)) {
-        Some(candidate) => Ok(hub.plan_for(candidate, options, now)),
+        Some(candidate) => Ok(hub.plan_for(candidate, options, *now)),
         None => planned,
     }
 }

@@ -37,6 +37,17 @@ pub struct ApprovalRequest {
     pub candidates: Candidates,
 }
 
+impl ApprovalRequest {
+    pub(super) fn new(name: &Arc<str>, candidates: &Candidates) -> Self {
+        let mut servers: Vec<Arc<str>> = candidates.iter().filter_map(|one| one.server.clone()).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let described = candidates.iter().min_by_key(|one| (one.priority, one.id));
+        let description = described.map_or_else(|| Arc::from(""), |one| one.spec().description.clone());
+        ApprovalRequest { name: name.clone(), servers, description, candidates: candidates.clone() }
+    }
+}
+
 /// The error of a candidate that nobody was asked about: it was registered or replaced in the meantime.
 pub fn changed_meanwhile(name: &str) -> HubError {
     not_approved(name, "it changed while its approval was awaited")

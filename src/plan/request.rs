@@ -1,5 +1,6 @@
 //! What a caller asks for.
 
+use super::order::Turn;
 use super::permissions::Permissions;
 use crate::identity::{CallContent, CallTarget};
 use crate::model::CallOptions;
@@ -42,10 +43,20 @@ pub struct CallRequest {
     /// Of the agent that asks; `None` allows everything.
     pub permissions: Option<Permissions>,
     pub sharing: Option<SharingRequest>,
+    /// Its place in the message that it is a part of.
+    pub turn: Option<Turn>,
 }
 
 impl CallRequest {
     pub fn new(target: CallTarget, options: CallOptions) -> Self {
-        CallRequest { target, unreadable: None, options, content: None, permissions: None, sharing: None }
+        CallRequest {
+            target,
+            unreadable: None,
+            options,
+            content: None,
+            permissions: None,
+            sharing: None,
+            turn: None,
+        }
     }
 }

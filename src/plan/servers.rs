@@ -1,7 +1,6 @@
 //! The MCP servers, as far as a plan has to know them.
 
 use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::Hub;
 use crate::registry::{Candidate, NameEntry, Snapshot};
 use crate::route::Directory;
 use crate::text::near_names;
@@ -56,8 +55,8 @@ impl Directory for KnownServers<'_> {
 }
 
 /// The error of a call that names this server; `None` when there is such a server.
-pub fn unknown_to(hub: &Hub, servers: Option<&dyn ServerSet>, id: &str) -> Option<HubError> {
-    let known = KnownServers::new(hub.registry.snapshot(), servers);
+pub fn unknown_to(snapshot: &Arc<Snapshot>, servers: Option<&dyn ServerSet>, id: &str) -> Option<HubError> {
+    let known = KnownServers::new(snapshot.clone(), servers);
     (!known.has(id)).then(|| unknown_server(id, known.ids()))
 }
 

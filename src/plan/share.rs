@@ -5,10 +5,10 @@
 //!
 //! While a tape is in, nothing is shared: each call has its own recording.
 
+use super::PlanView;
 use super::request::TimeAllowed;
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
-use crate::hub::Hub;
 use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use crate::registry::Candidate;
@@ -51,13 +51,13 @@ pub struct Shareable {
 
 impl CallPlan {
     /// How this call may be shared; `None` if it was not requested, or a candidate may have effects.
-    pub(super) fn shareable(&self, hub: &Hub, planned: &[Arc<Candidate>]) -> Option<Shareable> {
+    pub(super) fn shareable(&self, view: &PlanView<'_>, planned: &[Arc<Candidate>]) -> Option<Shareable> {
         let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
         let what = self.request.target.name().clone();
         let by_capability = matches!(self.request.target, CallTarget::Capability(_));
-        let (candidates, time) = harmless_candidates(hub, &what, by_capability, &self.options)?;
+        let (candidates, time) = harmless_candidates(view, &what, by_capability, &self.options)?;
         // Arguments that are not JSON cannot be compared.
-        let identity = self.identity(hub, planned)?.ok()?;
+        let identity = self.identity(view.hub, planned)?.ok()?;
         let key = ShareKey {
             identity: identity.digest(),
             candidates,
@@ -72,12 +72,11 @@ impl CallPlan {
 
 /// The version of a set of candidates that are all harmless, and how long they may take one after another.
 fn harmless_candidates(
-    hub: &Hub,
+    PlanView { hub, snapshot, .. }: &PlanView<'_>,
     what: &str,
     by_capability: bool,
     options: &CallOptions,
 ) -> Option<(u64, TimeAllowed)> {
-    let snapshot = hub.registry.load();
     let time = |candidates: &mut dyn Iterator<Item = &Arc<Candidate>>| {
         let none = Duration::ZERO;
         let mut time = TimeAllowed { timeouts: none, longest: none, deadline: options.deadline };

@@ -1,5 +1,6 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
+use super::order::CallEnd;
 use super::permissions::Verdict;
 use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -99,6 +100,21 @@ impl CallPlan {
     /// The servers were asked; those that could not be are listed with the reason.
     pub fn looked_up(&mut self, unreachable: Unreachable) {
         self.unreachable = Some(unreachable);
+    }
+
+    /// Calls `wake` once, on any thread, when the turn of the call may have come.
+    pub fn on_turn(&self, wake: impl FnOnce() + Send + 'static) {
+        match &self.request.turn {
+            Some(turn) => turn.wait(wake),
+            None => wake(),
+        }
+    }
+
+    /// The call has ended; without an `end` it was given up, and nobody knows what became of it.
+    pub fn ended(&mut self, end: Option<CallEnd>) {
+        if let Some(mut turn) = self.request.turn.take() {
+            turn.end(end.unwrap_or(CallEnd::Unknown));
+        }
     }
 
     /// The caller was asked.

@@ -114,6 +114,13 @@ const HUB: &[(&str, &str)] = &[
     ("source '{}'", "来源 '{0}'"),
     ("any source", "任何来源"),
     // Permission
+    (
+        "Tool '{}' was not called: '{}', which the same message calls before it, {~}. Make the call again if it is still wanted.",
+        "未调用工具 '{0}'：同一条消息中先于它调用的 '{1}' {2}。如果仍然需要，请再次调用。",
+    ),
+    ("waits for a decision", "正在等待决定"),
+    ("was refused", "被拒绝"),
+    ("may have run, and nobody knows", "可能已经运行，情况不明"),
     ("Tool '{}' was not called: {~}.", "未调用工具 '{0}'：{1}。"),
     ("it is not among the tools that are allowed here", "它不在此处允许的工具之列"),
     ("it was not approved within {} s", "在 {0} 秒内未获批准"),

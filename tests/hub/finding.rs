@@ -105,7 +105,10 @@ async fn a_capability_finds_tools_of_any_name() {
     stage.add(tagged(Double::answering("wetter", "sun")).after(10));
     stage.add(tagged(Double::answering("weather", "rain")).server("w"));
     stage.add(Double::answering("other", "no"));
-    let mut plan = hub.plan_by_capability("weather", &CallOptions::default(), now()).ok().unwrap();
+    let mut plan = hub
+        .plan_by_capability(&hub.registry.snapshot(), "weather", &CallOptions::default(), now())
+        .ok()
+        .unwrap();
     assert_eq!(&*plan.what, "weather");
     let labels: Vec<_> = plan.candidates.iter().map(|c| c.spec().name.to_string()).collect();
     assert_eq!(labels, ["wetter", "weather"], "by priority");
@@ -136,7 +139,9 @@ async fn a_capability_finds_tools_of_any_name() {
 #[tokio::test(start_paused = true)]
 async fn a_capability_that_no_tool_has_is_an_error_that_lists_the_known_ones() {
     let hub = hub();
-    let refusal = |tag: &str| hub.plan_by_capability(tag, &CallOptions::default(), now()).err().unwrap();
+    let refusal = |tag: &str| {
+        hub.plan_by_capability(&hub.registry.snapshot(), tag, &CallOptions::default(), now()).err().unwrap()
+    };
     assert_eq!(refusal("fly").kind, ErrorKind::NoCapability);
     assert!(refusal("fly").message.contains("none"));
     let stage = Stage::new(&hub);
@@ -144,6 +149,6 @@ async fn a_capability_that_no_tool_has_is_an_error_that_lists_the_known_ones() {
     assert!(refusal("fly").message.contains("math, time"), "{}", refusal("fly"));
     assert!(refusal(&"x".repeat(10_000)).message.len() < 500);
     let elsewhere = CallOptions { source: Some(Source::Mcps), ..CallOptions::default() };
-    let error = hub.plan_by_capability("time", &elsewhere, now()).err().unwrap();
+    let error = hub.plan_by_capability(&hub.registry.snapshot(), "time", &elsewhere, now()).err().unwrap();
     assert_eq!(error.kind, ErrorKind::NoCapability);
 }

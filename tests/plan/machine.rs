@@ -96,6 +96,7 @@ proptest! {
                     plan.not_shared();
                 }
                 PlanStep::Recall(_) | PlanStep::Replay(_) => prop_assert!(false, "no run was named"),
+                PlanStep::AwaitTurn => prop_assert!(false, "it is not a part of a message"),
                 PlanStep::Run(planned) => break Ok(planned.candidates.len()),
                 PlanStep::Refuse(error) => break Err(error),
             }

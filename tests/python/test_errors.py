@@ -94,6 +94,13 @@ def paused() -> ToolResult:
     return hub.run_sync('<tool_call>{"name": "t", "arguments": {}}</tool_call>', approve="ask").results[0]
 
 
+def not_sent() -> ToolResult:
+    hub = ToolHub()
+    hub.register(lambda: 1, name="t")
+    call = '<tool_call>{"name": "t", "arguments": {}}</tool_call>'
+    return hub.run_sync(call + call, approve="ask").results[1]
+
+
 HAPPENS = {
     ErrorKind.NOT_FOUND: [not_found],
     ErrorKind.NO_CAPABILITY: [no_capability],
@@ -102,6 +109,7 @@ HAPPENS = {
     ErrorKind.CANCELLED: [cancelled],
     ErrorKind.OVERLOADED: [overloaded],
     ErrorKind.PAUSED: [paused],
+    ErrorKind.NOT_SENT: [not_sent],
     ErrorKind.CLOSED: [closed],
     ErrorKind.TOOL_ERROR: [tool_error],
 }
@@ -115,6 +123,7 @@ CLASSES: dict[ErrorKind, type[ToolError]] = {
     ErrorKind.CANCELLED: toolhub.ToolCancelled,
     ErrorKind.CONNECT: toolhub.ConnectionFailed,
     ErrorKind.PAUSED: toolhub.ToolPaused,
+    ErrorKind.NOT_SENT: toolhub.ToolPaused,
     ErrorKind.CLOSED: toolhub.ConnectionFailed,
     ErrorKind.AUTH: toolhub.AuthenticationFailed,
     ErrorKind.HTTP: toolhub.ServerError,
@@ -184,6 +193,7 @@ def test_the_outcome_says_whether_it_may_have_run(kind: ErrorKind) -> None:
         "not_allowed",
         "overloaded",
         "paused",
+        "not_sent",
         "connect",
     }
     outcome = raised(kind).meta["error"]["outcome"]

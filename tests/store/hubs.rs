@@ -37,7 +37,9 @@ fn register(hub: &Hub, name: &str, server: &str) {
 }
 
 fn order(hub: &Hub, name: &str) -> Vec<String> {
-    let plan = hub.plan_by_name(name, &CallOptions::default(), std::time::Instant::now()).unwrap();
+    let plan = hub
+        .plan_by_name(&hub.registry.snapshot(), name, &CallOptions::default(), std::time::Instant::now())
+        .unwrap();
     plan.candidates.iter().map(|candidate| candidate.label()).collect()
 }
 

@@ -237,10 +237,13 @@ class ChatLoop(AnsweringAgent):
 
     def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome", told: set[int]) -> None:
         """Report the calls that were made; those in `told` were reported before."""
+        # What a pause held up is made, and reported, when the run goes on.
+        is_held = any(result.kind is ErrorKind.PAUSED for result in outcome.results)
         for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True)):
-            if result.kind is ErrorKind.PAUSED:
+            is_unmade = result.kind in (ErrorKind.PAUSED, ErrorKind.NOT_SENT)
+            if is_unmade:
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
-            if result.kind is ErrorKind.PAUSED or place in told:
+            if (is_unmade and is_held) or place in told:
                 continue
             name = self.view.hub.original_name(call.name)
             talk.made.ended(same_key(name, call), result.text)

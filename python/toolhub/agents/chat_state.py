@@ -88,7 +88,7 @@ class ChatState:
             done = [
                 {"place": place, "key": call_key(call), "result": _plain(result)}
                 for place, (call, result) in made
-                if result.kind is not ErrorKind.PAUSED
+                if result.kind not in (ErrorKind.PAUSED, ErrorKind.NOT_SENT)
             ]
             self.held = {"message": message, "done": done}
         return waiting

@@ -187,7 +187,10 @@ class CallMethods:
         concurrency: int = 16,
         **options: Unpack[CallOptions],
     ) -> list[ToolResult]:
-        """Call many tools, `concurrency` at a time; the results come in the order of the calls.
+        """Call many tools concurrently, `concurrency` at a time; the results come in the order of the calls.
+
+        The calls are begun in their order and do not wait for each other, whatever they do. Where the order matters, use
+        `concurrency=1`; `run` keeps the order of a model's message.
 
         `options` are those of `execute` and hold for each call.
 

@@ -1,6 +1,6 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -72,10 +72,12 @@ class RunMethods(DispatchMethods):
 
         `message` is the model's text, or a message, response or list of blocks of the OpenAI, Anthropic or Gemini API; `format`
         is the format of a text, and `reasoning` is that of `toolhub.parse`: no call in reasoning is made. Harmless calls run
-        concurrently, `concurrency` at a time; a call that may act runs alone, in its position among the others. `allowed` and
+        concurrently, `concurrency` at a time. A call that is not known to be harmless waits for all calls before it, and later
+        ones wait for it; after one that paused, was refused or may have run, such calls are not made: their results have the
+        kind `not_sent`. `allowed` and
         `approve` are those of `toolhub.permissions.Permissions`. Each result is cut to `limit` characters (at least 1,000; by
         default `result_limit` of the hub); once one was cut, the model has the tool `read_more`. `admit` is called with each
-        call just before it is made, and may return a result that takes its place; None lets the call be made. Results are
+        call, in their order, and may return a result that takes its place; None lets the call be made. Results are
         written in the form of the API that the message came from, with images where it takes them, or in that of `results`
         (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means both. `options` are
         those of `dispatch`.
@@ -108,19 +110,21 @@ class RunMethods(DispatchMethods):
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)
         planned, around = self._planned_options(ROUTE, **options)
-        calls, text, found, groups = self._planned(message, "auto" if format == "tags" else format, reasoning)
+        calls, text, found = self._planned(message, "auto" if format == "tags" else format, reasoning)
+        order = _core.MessageOrder(len(calls))
 
-        async def answer(call: _core.ParsedCall) -> ToolResult:
+        async def answer(place: int, call: _core.ParsedCall) -> ToolResult:
             if admit is not None and (instead := admit(call)) is not None:
+                order.answered(place, call.name, instead)
                 return instead
             return await self._made(
                 call.name,
                 call.arguments,
                 around,
-                lambda around: _core.dispatch(self._core, call, planned, around, permissions),
+                lambda around: _core.dispatch(self._core, call, planned, around, permissions, (order, place)),
             )
 
-        answered = await _carry_out(calls, groups, concurrency, answer)
+        answered = await _carry_out(calls, concurrency, answer)
         await self._servers.catch_up(answered)
         outcome = RunOutcome(text, calls, answered)
         if calls:
@@ -129,8 +133,8 @@ class RunMethods(DispatchMethods):
 
     def _planned(
         self, message: Any, format: str, reasoning: Reasoning
-    ) -> "tuple[list[_core.ParsedCall], str, str | None, list[list[int]]]":
-        """The calls of a message, the text around them, the format, and the calls that may run together."""
+    ) -> "tuple[list[_core.ParsedCall], str, str | None]":
+        """The calls of a message, the text around them, and the format."""
         try:
             planned = _core.plan_run(self._core, message, format, False, reasoning)
         except TypeError:
@@ -138,7 +142,7 @@ class RunMethods(DispatchMethods):
             if not isinstance(plain, (dict, list)):
                 raise
             planned = _core.plan_run(self._core, plain, format, True, reasoning)
-        calls, _, found, _ = planned
+        calls, _, found = planned
         repairs = sum(len(call.repairs) for call in calls)
         self._events.emit("parsed", calls=len(calls), format=found, repairs=repairs)
         return planned
@@ -146,27 +150,43 @@ class RunMethods(DispatchMethods):
 
 async def _carry_out(
     calls: "list[_core.ParsedCall]",
-    groups: list[list[int]],
     concurrency: int,
-    answer: "Callable[[_core.ParsedCall], Awaitable[ToolResult]]",
+    answer: "Callable[[int, _core.ParsedCall], Awaitable[ToolResult]]",
 ) -> list[ToolResult]:
-    """The answers of all calls: group after group, and `concurrency` calls of a group at a time."""
+    """The answers of all calls, begun in their order, `concurrency` at a time; the core lets them wait for each other."""
     results: list[ToolResult | None] = [None] * len(calls)
+    queue = enumerate(calls)
+    raised: list[BaseException] = []
 
-    async def work(queue: Iterator[int]) -> None:
-        for place in queue:
-            results[place] = await answer(calls[place])
+    async def work() -> None:
+        for place, call in queue:
+            results[place] = await answer(place, call)
 
-    for group in groups:
-        queue = iter(group)
-        if len(group) == 1:
-            await work(queue)
-            continue
+    async def worker() -> None:
         try:
-            async with asyncio.TaskGroup() as workers:
-                for _ in range(min(concurrency, len(group))):
-                    unmissed(workers.create_task(work(queue)))
-        except BaseExceptionGroup as errors:
-            # Only a programming error raises in there; it is raised as `dispatch` would raise it.
-            raise errors.exceptions[0] from None
+            await work()
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            # Raised again below, in the caller's task: an interrupt would leave the loop from this task too.
+            raised.append(error)
+            raise _Raised from None
+
+    workers = min(concurrency, len(calls))
+    if workers <= 1:
+        await work()
+        return cast("list[ToolResult]", results)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                unmissed(group.create_task(worker()))
+    except* _Raised:
+        # Only a programming error or an interrupt raises in there; it is raised as `dispatch` would raise it.
+        pass
+    if raised:
+        raise raised[0]
     return cast("list[ToolResult]", results)
+
+
+class _Raised(Exception):
+    """Ends the other workers."""

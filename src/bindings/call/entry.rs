@@ -1,6 +1,7 @@
 //! The entry points of a call from Python. Each is one crossing: it returns an awaitable.
 
 use super::content::{content, is_plain, with_texts};
+use super::run::PyMessageOrder;
 use super::{CallCallbacks, CallDriver, request};
 use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::call_scope;
@@ -16,7 +17,8 @@ use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
 use crate::identity::CallContent;
 use crate::plan::{
-    CallPlan, CallRequest, CallTarget, Permissions, ServerSet, SharingRequest, closed, select_by_name,
+    CallPlan, CallRequest, CallTarget, Permissions, PlanView, ServerSet, SharingRequest, closed,
+    select_by_name,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
@@ -144,9 +146,11 @@ pub fn execute<'py>(
         let planned = match core.is_closed() {
             true => Err(closed()),
             // Near names take a while when there are many names.
-            false => core
-                .plan_known(&name, wanted, now)
-                .unwrap_or_else(|| Err(hub.py().detach(|| core.not_registered(&name, wanted)))),
+            false => {
+                let missing = || core.not_registered(&core.registry.snapshot(), &name, wanted);
+                let known = core.plan_known(&core.registry.load(), &name, wanted, now);
+                known.unwrap_or_else(|| Err(hub.py().detach(missing)))
+            }
         };
         if let Some(execution) = plain(hub, &name, planned, &args, options, &around)? {
             return Ok(execution);
@@ -175,13 +179,14 @@ pub fn execute_by_capability<'py>(
 
 /// Calls the tool that a model asked for; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, request, options, around=None, permissions=None))]
+#[pyo3(signature = (hub, request, options, around=None, permissions=None, turn=None))]
 pub fn dispatch<'py>(
     hub: &Bound<'py, PyHub>,
     request: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
     permissions: Option<Bound<'py, PyAny>>,
+    turn: Option<(Bound<'py, PyMessageOrder>, usize)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
     let around = around.unwrap_or_default();
@@ -190,13 +195,15 @@ pub fn dispatch<'py>(
         None => read.restore(hub, options.get().checks.coerce)?,
         Some(_) => PyDict::new(hub.py()).into_any(),
     };
-    let target = CallTarget::Routed {
-        name: Arc::from(&*read.name.to_string_lossy()),
-        source: read.source.as_deref().map(Arc::from),
-    };
+    let name: Arc<str> = Arc::from(&*read.name.to_string_lossy());
+    let turn = turn.map(|(order, place)| order.get().turn(place, name.clone()));
+    let target = CallTarget::Routed { name, source: read.source.as_deref().map(Arc::from) };
     let id = read.id.filter(|id| !id.is_empty()).unwrap_or_else(|| hub.get().next_call_id());
-    let call =
-        CallRequest { unreadable: read.error, ..CallRequest::new(target, options.get().options.clone()) };
+    let call = CallRequest {
+        unreadable: read.error,
+        turn,
+        ..CallRequest::new(target, options.get().options.clone())
+    };
     planned_call(hub, call, args, options, around, Some((id, permissions)))
 }
 
@@ -209,20 +216,19 @@ fn plain<'py>(
     options: &Bound<'py, PyCallOptions>,
     around: &Surroundings,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let (py, this) = (hub.py(), hub.get());
+    let (py, this, now) = (hub.py(), hub.get(), Instant::now());
     let planned = match planned {
         Ok(planned) if around.llm.is_some() && planned.candidates.len() > 1 => return Ok(None),
         Ok(planned) => Ok(planned),
         // The servers may have it.
         Err(error) => match this.servers() {
             None if error.kind == ErrorKind::NotFound && options.get().options.server.is_some() => {
-                select_by_name(this.core(), None, name, &options.get().options, Instant::now())
+                select_by_name(&PlanView::new(this.core(), None, now), name, &options.get().options)
             }
             None => Err(error),
             Some(servers) if options.get().options.server.is_some() => {
-                let servers: &dyn ServerSet = &*servers;
-                match select_by_name(this.core(), Some(servers), name, &options.get().options, Instant::now())
-                {
+                let view = PlanView::new(this.core(), Some(&*servers as &dyn ServerSet), now);
+                match select_by_name(&view, name, &options.get().options) {
                     Ok(planned) => Ok(planned),
                     Err(_) => return Ok(None),
                 }

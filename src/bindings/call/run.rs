@@ -1,9 +1,10 @@
-//! What a model's message asks for: its calls, and which of them may run together.
+//! What a model's message asks for: its calls, and the order in which they are made.
 
+use super::steps::call_end;
 use crate::bindings::hub::PyHub;
 use crate::bindings::parse::{PyParsedCall, options, parse_message};
-use crate::model::Safety;
 use crate::parse::ToolSchemas;
+use crate::plan::{MessageOrder, Turn};
 use crate::prompt::vendor;
 use crate::registry::{NameEntry, Snapshot};
 use pyo3::prelude::*;
@@ -11,10 +12,10 @@ use pyo3::types::PyString;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The calls, the text around them, the format, and the groups of calls that run together, by their positions in the list.
-type PlannedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>, Vec<Vec<usize>>);
+/// The calls, the text around them, and the format.
+type PlannedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
 
-/// Parses a model's message with the schemas of the tools that it names, and groups its calls.
+/// Parses a model's message with the schemas of the tools that it names.
 #[pyfunction]
 #[pyo3(signature = (hub, message, format, is_plain=false, reasoning="auto"))]
 pub fn plan_run(
@@ -24,15 +25,34 @@ pub fn plan_run(
     is_plain: bool,
     reasoning: &str,
 ) -> PyResult<PlannedMessage> {
-    let py = hub.py();
     hub.get().check_process()?;
     let schemas = Arc::new(HubSchemas(hub.get().core().registry.snapshot()));
-    let options = options(format, None, reasoning)?.with_schemas(schemas.clone());
-    let (calls, text, format) = parse_message("run()", message, &options, is_plain)?;
-    let name = |call: &Py<PyParsedCall>| call.get().name(py).to_string_lossy().into_owned();
-    let entries: Vec<_> = calls.iter().map(|call| schemas.entry(&name(call))).collect();
-    let groups = groups(&entries);
-    Ok((calls, text, format, groups))
+    let options = options(format, None, reasoning)?.with_schemas(schemas);
+    parse_message("run()", message, &options, is_plain)
+}
+
+/// The order of the calls of one message: who waits for whom, and what is not made.
+#[pyclass(name = "MessageOrder", frozen, module = "toolhub._core")]
+pub struct PyMessageOrder(MessageOrder);
+
+impl PyMessageOrder {
+    pub fn turn(&self, place: usize, tool: Arc<str>) -> Turn {
+        self.0.turn(place, tool)
+    }
+}
+
+#[pymethods]
+impl PyMessageOrder {
+    #[new]
+    fn new(calls: usize) -> Self {
+        PyMessageOrder(MessageOrder::new(calls))
+    }
+
+    /// The call at this place, counted from 0, was answered without being made.
+    fn answered(&self, place: usize, tool: &str, result: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.turn(place, Arc::from(tool)).end(call_end(result)?);
+        Ok(())
+    }
 }
 
 /// The schemas of a hub's tools, by their own names and by those that they have in an API. Values between tags are plain
@@ -68,23 +88,4 @@ impl ToolSchemas for HubSchemas {
             }
         }
     }
-}
-
-/// Calls that may act run alone, in their place among the others; all others run together with their neighbours.
-fn groups(entries: &[Option<&Arc<NameEntry>>]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    let mut open = false;
-    for (place, entry) in entries.iter().enumerate() {
-        let alone = entry.as_ref().is_some_and(|entry| runs_alone(entry));
-        match groups.last_mut().filter(|_| open && !alone) {
-            Some(group) => group.push(place),
-            None => groups.push(vec![place]),
-        }
-        open = !alone;
-    }
-    groups
-}
-
-fn runs_alone(entry: &NameEntry) -> bool {
-    entry.candidates.iter().any(|one| one.spec().effects.safety == Safety::MayAct)
 }

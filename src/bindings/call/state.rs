@@ -61,6 +61,8 @@ pub(super) type StoredAnswer = Arc<Mutex<Option<Result<ApprovalAnswer, String>>>
 pub(super) enum Awaiting {
     Nothing,
     LookUp(Arc<Mutex<Option<Unreachable>>>),
+    /// Earlier calls of its message have to end.
+    Turn,
     Recall(RecallAnswer),
     /// A long check of the arguments that are to be approved.
     Fit(Py<LongFit>),

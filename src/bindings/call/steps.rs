@@ -20,7 +20,7 @@ use crate::bindings::value;
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::kind::ToolKind;
 use crate::plan::{
-    Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
+    CallEnd, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
@@ -29,6 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// What the driver does next.
 pub enum Next<'py> {
@@ -52,6 +53,7 @@ impl CallDriver {
         let step = if is_known { plan() } else { py.detach(plan) };
         match step {
             PlanStep::LookUp(request) => Self::look_up(slf, request),
+            PlanStep::AwaitTurn => Self::await_turn(slf),
             PlanStep::Recall(request) => Self::recall(slf, &request),
             PlanStep::Replay(kept) => {
                 this.report_route(py)?;
@@ -102,6 +104,26 @@ impl CallDriver {
         Ok(Next::Await(bridge::run(py, ask)?.into_any()))
     }
 
+    /// Waits for the calls before this one, and not beyond the deadline, which the plan looks at.
+    fn await_turn<'py>(slf: &Bound<'py, Self>) -> PyResult<Next<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let (woken, turn) = oneshot::channel();
+        let left = {
+            let plan = this.plan.lock();
+            plan.on_turn(move || _ = woken.send(()));
+            plan.time_left(Instant::now())
+        };
+        let wait = async move {
+            match left {
+                None => _ = turn.await,
+                Some(left) => _ = tokio::time::timeout(left, turn).await,
+            }
+            Ok::<(), HubError>(())
+        };
+        this.state.lock().awaiting = Awaiting::Turn;
+        Ok(Next::Await(bridge::run(py, wait)?.into_any()))
+    }
+
     fn share<'py>(slf: &Bound<'py, Self>, shareable: &Shareable) -> PyResult<Next<'py>> {
         let (py, this) = (slf.py(), slf.get());
         let now = Instant::now();
@@ -144,6 +166,7 @@ impl CallDriver {
                 this.plan.lock().looked_up(unreachable);
                 Ok(Next::Plan)
             }
+            Awaiting::Turn => ended.map(|_| Next::Plan),
             Awaiting::Recall(recalled) => {
                 ended?;
                 if let Some((memory, ticket)) = recalled.lock().take() {
@@ -323,8 +346,10 @@ impl CallDriver {
     /// The result is there: it gets the id and the route of the call, and listeners hear of it.
     pub(super) fn finish(&self, result: Bound<'_, PyDict>) -> PyResult<Step> {
         let py = result.py();
+        let end = call_end(result.as_any())?;
         let (route, forbidden) = {
-            let plan = self.plan.lock();
+            let mut plan = self.plan.lock();
+            plan.ended(Some(end));
             (plan.route_name(), plan.is_forbidden())
         };
         self.state.lock().awaiting = Awaiting::Done;
@@ -349,12 +374,35 @@ fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
 }
 
 fn end_of(result: &Bound<'_, PyDict>) -> PyResult<RunEnd> {
+    Ok(match failure(result.as_any())? {
+        None => RunEnd::Success,
+        Some((Some(ErrorKind::Timeout), _)) => RunEnd::TimedOut,
+        Some(_) => RunEnd::Failure,
+    })
+}
+
+/// How a call ended, for the calls after it in its message. A failure that does not say what it did may have done something.
+pub fn call_end(result: &Bound<'_, PyAny>) -> PyResult<CallEnd> {
+    Ok(match failure(result)? {
+        None => CallEnd::Over,
+        Some((kind, outcome)) => {
+            CallEnd::of_failure(kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown))
+        }
+    })
+}
+
+/// The kind and the outcome of a result that is not a success.
+fn failure(result: &Bound<'_, PyAny>) -> PyResult<Option<(Option<ErrorKind>, Option<Outcome>)>> {
     let py = result.py();
-    if result.as_any().get_item(intern!(py, "success"))?.is_truthy()? {
-        return Ok(RunEnd::Success);
+    if result.get_item(intern!(py, "success"))?.is_truthy()? {
+        return Ok(None);
     }
-    let error = meta_of(result)?.get_item(intern!(py, "error"))?;
-    let kind = error.and_then(|error| error.get_item(intern!(py, "kind")).ok());
-    let is_late = kind.is_some_and(|kind| kind.eq(ErrorKind::Timeout.name()).unwrap_or(false));
-    Ok(if is_late { RunEnd::TimedOut } else { RunEnd::Failure })
+    let error = result.get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item(intern!(py, "error")));
+    let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
+    let (kind, outcome) = (word("kind"), word("outcome"));
+    let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
+    let outcome = [Outcome::NotSent, Outcome::Failed, Outcome::Unknown]
+        .into_iter()
+        .find(|one| outcome.as_deref() == Some(one.name()));
+    Ok(Some((kind, outcome)))
 }

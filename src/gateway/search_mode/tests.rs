@@ -156,7 +156,8 @@ fn a_view_of_harmless_tools_shows_the_harmless_provider() {
     let shown = view.shown(snapshot.get("look").unwrap()).unwrap();
     assert_eq!(shown.server.as_deref(), Some("b"));
     let options = view.call_options(&crate::gateway::Principal::anonymous());
-    let planned = hub.plan_by_name("look", &options, std::time::Instant::now()).unwrap();
+    let planned =
+        hub.plan_by_name(&hub.registry.snapshot(), "look", &options, std::time::Instant::now()).unwrap();
     assert_eq!(planned.candidates.len(), 1);
     assert_eq!(planned.candidates[0].server.as_deref(), Some("b"));
 }

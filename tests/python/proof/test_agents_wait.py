@@ -77,7 +77,7 @@ def test_a_chat_pauses_and_goes_on_elsewhere(office: Office, run: str | None) ->
         loop = ChatLoop(hub, model, approve="ask", run=run)
         first = asyncio.run(loop.answer("Send two mails"))
         waiting = first["state"]["waiting"]
-        assert [one["tool"] for one in waiting] == ["send_mail", "send_mail"]
+        assert [one["tool"] for one in waiting] == ["send_mail"], "the second mail waits for the first"
         assert first["spent"]["calls"] == 1  # what waits was not called
         assert first.errors == [one["error"] for one in waiting]
         assert [one.id for one in hub.pending()] == [one["approval"] for one in waiting]
@@ -87,7 +87,7 @@ def test_a_chat_pauses_and_goes_on_elsewhere(office: Office, run: str | None) ->
         again = asyncio.run(ChatLoop(hub, model, approve="ask", run=run).answer(state=state))
         assert office.done == ["look", "ann"]
         (left,) = again["state"]["waiting"]
-        assert left["approval"] == waiting[1]["approval"]
+        assert left["approval"] != waiting[0]["approval"]
         hub.deny(left["approval"], "one is enough")
         end = asyncio.run(ChatLoop(hub, model, approve="ask", run=run).answer(state=stored(again)))
     assert office.done == ["look", "ann"]
