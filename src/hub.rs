@@ -309,7 +309,7 @@ impl Hub {
         now: Instant,
     ) -> Result<Box<PlannedRun>, HubError> {
         let wanted = self.wanted(options);
-        let (candidates, healthy) = select::by_capability(&snapshot, tag, wanted, &mut self.rng.lock(), now);
+        let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
         if candidates.is_empty() {
             let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
             let known = if known.is_empty() { "none".to_owned() } else { known };

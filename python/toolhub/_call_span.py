@@ -232,9 +232,9 @@ class TracedCall:
         inside = trace.set_span_in_context(self._span, current)
         self._token = attach(inside)
         # What the caller has put into `_meta` itself is meant to go out as it is.
-        progress, meta, watch, llm, passed_on = self.around
+        progress, meta, watch, llm, passed_on, permissions = self.around
         meta = _carried(self._span, inside) | dict(meta or {})
-        self.around = progress, meta, watch and self._watching(watch), llm, passed_on
+        self.around = progress, meta, watch and self._watching(watch), llm, passed_on, permissions
         return self
 
     def _watching(self, watch: Any) -> Any:

@@ -1130,7 +1130,7 @@ def deeds_in(text: str) -> list[tuple[int, int, str, list[str]]]:
     The verbs of a text that say that something was changed: where each stands, the verb, and what it means in both languages.
     """
 
-def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None, permissions: Any | None = None, turn: tuple[MessageOrder, int] | None = None) -> Any:
+def dispatch(hub: Hub, request: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None, turn: tuple[MessageOrder, int] | None = None) -> Any:
     """
     Calls the tool that a model asked for; await what comes back.
     """
@@ -1173,17 +1173,17 @@ def event_name(name: str) -> str:
     A name or an id for a log or an event: short, one line, without commands to a terminal.
     """
 
-def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
+def execute(hub: Hub, name: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None) -> Any:
     """
     Calls a tool by name; await what comes back.
     """
 
-def execute_by_capability(hub: Hub, capability: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None] | None = None) -> Any:
+def execute_by_capability(hub: Hub, capability: Any, args: Any, options: CallOptions, around: tuple[Any | None, Any | None, Any | None, Any | None, dict | None, Any | None] | None = None) -> Any:
     """
     Calls the tools with a capability; await what comes back.
     """
 
-def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
+def explain(hub: Hub, name: str, args: Any | None, options: CallOptions, routed: bool, source: str | None = None, approvers: Sequence[str] | None = None) -> tuple[str, list[Candidate], str, str, list[str]]:
     """
     Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
     checked.
@@ -1439,6 +1439,11 @@ def server_options() -> list[str]:
 def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "bool":
     """
     Decides about a row: `done`, `failed` or `again`. False if there is none that can be decided about.
+    """
+
+def shown_in_short(shown: str) -> str:
+    """
+    The text of a question with its long values cut in the middle, each with its length.
     """
 
 def shutdown_runtime(seconds: float) -> None:

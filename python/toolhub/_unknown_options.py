@@ -50,6 +50,8 @@ def names_unknown_options(function: F) -> F:
 def explain_unknown_options(cls: C) -> C:
     """Check the keyword arguments of the constructor and of all public methods of a class.
 
+    If it has `_closed_too`, methods that are not named there raise once `_state` of an object is closed.
+
     >>> @explain_unknown_options
     ... class Shop:
     ...     def order(self, *, size: int = 1) -> int:
@@ -58,6 +60,7 @@ def explain_unknown_options(cls: C) -> C:
     Traceback (most recent call last):
     TypeError: shop.order() has no option 'sise'; did you mean 'size'?
     """
+    closed_too: frozenset[str] | None = getattr(cls, "_closed_too", None)
     for base in cls.__mro__[:-1]:
         for name, method in list(vars(base).items()):
             if not isinstance(method, FunctionType) or (name.startswith("_") and name != "__init__"):
@@ -68,7 +71,8 @@ def explain_unknown_options(cls: C) -> C:
             else:
                 # Python's own messages name the class that users know.
                 method.__qualname__ = f"{cls.__name__}.{name}"
-                setattr(base, name, _checked(method))
+                needs_open = closed_too is not None and name not in closed_too
+                setattr(base, name, _checked(method, needs_open))
     return cls
 
 
@@ -165,7 +169,7 @@ def _short(value: Any) -> str:
     return shown if len(shown) <= 20 else "…"
 
 
-def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+def _checked(method: Callable[..., Any], needs_open: bool) -> Callable[..., Any]:
     known = known_options(method)
     if known is None or inspect.isasyncgenfunction(method):
         return method
@@ -184,6 +188,8 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
 
         @wraps(method)
         async def checked_async(*args: Any, **kwargs: Any) -> Any:
+            if needs_open:
+                args[0]._state.require_open()
             check(args, kwargs)
             return await method(*args, **kwargs)
 
@@ -191,6 +197,8 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        if needs_open:
+            args[0]._state.require_open()
         if kwargs or len(args) > 3:
             check(args, kwargs)
         return method(*args, **kwargs)

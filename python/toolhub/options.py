@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict
 
 from .exceptions import Strategy
+from .permissions import Approve, Permissions
 from .principal import Principal
 
 __all__ = [
@@ -126,6 +127,7 @@ class DispatchOptions(RequestOptions, total=False):
 class CapabilityOptions(_CommonOptions, total=False):
     """`CallOptions` without `max_parallel`, which `hub.execute_by_capability` names itself."""
 
+    approve: "Approve | Permissions | None"
     source: Source | None
     server: str | None
     prefer: Prefer | None

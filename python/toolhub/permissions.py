@@ -11,7 +11,7 @@ from ._core import PatternList, event_error
 from ._lazy import asyncio
 from ._plain import readable
 
-__all__ = ["Approval", "Approver", "Permissions"]
+__all__ = ["Approval", "Approve", "Approver", "Permissions"]
 
 _log = logging.getLogger("toolhub.route")
 
@@ -27,8 +27,8 @@ class Approval:
     """The tool."""
     arguments: Mapping[str, Any]
     """The arguments that run if it is approved: checked and coerced."""
-    id: str
-    """The id of the call, as the model gave it or as it was numbered."""
+    id: str | None
+    """The id of the call, as the model gave it or as it was numbered; None for a call of the program."""
     servers: tuple[str, ...]
     """The MCP servers that may be called."""
     description: str
@@ -40,7 +40,15 @@ class Approval:
 
 
 Approver = Callable[[Approval], Any] | Literal["ask"]
-"""Who approves calls: a function that is called with an `Approval`, or `"ask"`, which keeps the question in the store."""
+"""Who is asked about calls: a function that answers an `Approval` with `True` (go), `False` (refuse) or None (ask the next), or
+`"ask"`, a person: the question is kept in the store."""
+
+Approve = Approver | Sequence[Approver]
+"""`approve=` of a call: one who is asked, or several, one after another until one of them decides."""
+
+
+class EachApproves(list[Any]):
+    """Several `approve=`, each of which has to approve: those of an agent and of the agents around it."""
 
 
 class Permissions:
@@ -48,10 +56,12 @@ class Permissions:
 
     `allowed` holds patterns as for file names (`*`, `?`, `[a-z]`, `[!a-z]`): `read_*` matches any tool of such a name,
     `files/*` the tools and skills of the server `files`, `native/*` tools that belong to no server. A pattern that begins with
-    `!` forbids, whatever else allows it. None allows everything, an empty list nothing. `approve` is called with an `Approval`
-    before a tool runs that is not known to be harmless, or that no server has listed yet; only `True` within `timeout` seconds
-    lets it run. `approve="ask"` keeps the question in the store instead: the call ends as `paused`, and runs when it is made
-    again after `hub.approve`. Of a list of these, each has to approve; the store is asked last.
+    `!` forbids, whatever else allows it. None allows everything, an empty list nothing.
+
+    `approve` is asked before a tool runs that is not known to be harmless, or that no server has listed yet. A function is
+    called with an `Approval` and answers `True` (go), `False` (refuse) or None (ask the next); an answer of another kind, an
+    exception, or no answer within `timeout` seconds refuses. `"ask"` keeps the question in the store: the call ends as
+    `paused`, and runs when it is made again after `hub.approve`. The end of a list refuses.
 
     >>> permissions = Permissions(["read_*", "files/*", "!*delete*"])
     >>> [permissions.allows(name, server) for name, server in
@@ -62,7 +72,7 @@ class Permissions:
     def __init__(
         self,
         allowed: Iterable[str] | None = None,
-        approve: Approver | Sequence[Approver] | None = None,
+        approve: Approve | None = None,
         timeout: float = PATIENCE,
     ) -> None:
         if isinstance(allowed, str):
@@ -73,28 +83,37 @@ class Permissions:
                 raise TypeError(
                     f"allowed must be a list of patterns of tool names, got {type(pattern).__name__} in it"
                 )
-        approvers: list[Any] = [] if approve is None else [approve]
-        if isinstance(approve, (list, tuple)):
-            approvers = list(cast("Sequence[Any]", approve))
-        for approver in approvers:
-            if isinstance(approver, str) and approver != "ask":
-                raise ValueError(f"approve must be a function or 'ask', got {approver!r}")
-            if not isinstance(approver, str) and not callable(approver):
-                raise TypeError(f"approve must be callable, got {type(approver).__name__}")
-        if approve is not None and not approvers:
-            raise ValueError("approve must be a function or 'ask', got an empty list")
-        self.asks_later = any(isinstance(approver, str) for approver in approvers)
-        """Whether the question is kept in the store, and the call ends as paused."""
-        self._approve = [approver for approver in approvers if not isinstance(approver, str)]
+        lists = approve if isinstance(approve, EachApproves) else [] if approve is None else [approve]
+        self._functions: list[Callable[[Approval], Any]] = []
+        self.approvers: list[list[int | None]] = [self._checked(one) for one in lists]
+        """Lists, each of which has to approve: the number of a function, or None for a person."""
         self.patterns = PatternList(patterns)
         self.timeout = check_seconds("timeout", timeout, above_zero=True)
         # One question at a time, in the order of the calls.
         self._asking = asyncio.Lock()
 
+    def _checked(self, approve: Any) -> list[int | None]:
+        approvers = list(cast("Sequence[Any]", approve)) if isinstance(approve, (list, tuple)) else [approve]
+        if not approvers:
+            raise ValueError("approve must be a function or 'ask', got an empty list")
+        numbers: list[int | None] = []
+        for approver in approvers:
+            if isinstance(approver, str):
+                if approver != "ask":
+                    raise ValueError(f"approve must be a function or 'ask', got {approver!r}")
+                numbers.append(None)
+                continue
+            if not callable(approver):
+                raise TypeError(f"approve must be callable, got {type(approver).__name__}")
+            numbers.append(len(self._functions))
+            self._functions.append(approver)
+        return numbers
+
     @property
-    def asks(self) -> bool:
-        """Whether an `approve` callback is set."""
-        return bool(self._approve)
+    def asked(self) -> list[str]:
+        """The names of those who are asked, in their order."""
+        numbers = (number for one in self.approvers for number in one)
+        return [_name("ask" if number is None else self._functions[number]) for number in numbers]
 
     @property
     def names_servers(self) -> bool:
@@ -109,19 +128,14 @@ class Permissions:
         """Whether a tool of this name may be called on this server; None means a native tool or skill."""
         return self.patterns.allows(name, server)
 
-    async def ask(self, approval: Approval, within: float | None = None) -> Any:
-        """What `approve` answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left.
+    async def ask(self, number: int, approval: Approval, within: float | None = None) -> Any:
+        """What a function answers; `TimeoutError` after `timeout` seconds, or `within` the time that the call has left.
 
-        Of several functions the first answer that is not `True` counts. The store is asked by the core, not by this.
+        The core decides what the answer means, and asks the store.
         """
-        answer: Any = True
         try:
             async with asyncio.timeout(within), self._asking, asyncio.timeout(self.timeout):
-                for approve in self._approve:
-                    answer = await _user_functions.call(approve, approval)
-                    if answer is not True:
-                        break
-                return answer
+                return await _user_functions.call(self._functions[number], approval)
         except Exception as error:
             if not isinstance(error, TimeoutError):
                 # The author of the callback has to know why; a model must not.
@@ -134,3 +148,12 @@ class Permissions:
                     exc_info=error if debug else None,
                 )
             raise
+
+
+def permissions_of(approve: "Approve | Permissions | None") -> Permissions | None:
+    """The permissions of a call with this `approve=`; None if nobody is asked."""
+    return approve if approve is None or isinstance(approve, Permissions) else Permissions(None, approve)
+
+
+def _name(approver: Any) -> str:
+    return "'ask'" if approver == "ask" else str(getattr(approver, "__name__", type(approver).__name__))

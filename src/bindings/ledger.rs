@@ -4,6 +4,7 @@ use super::call_scope;
 use super::hub::PyHub;
 use super::json;
 use crate::hub::{answer_refused, run_refused};
+use crate::plan::in_short;
 use crate::store::ledger::{EffectState, LedgerFilter, Settlement};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -149,4 +150,10 @@ pub fn has_ledger(hub: &Bound<'_, PyHub>) -> bool {
 pub fn close_ledger(py: Python<'_>, hub: &Bound<'_, PyHub>, seconds: f64) -> bool {
     let core = hub.get().core();
     py.detach(|| core.close_ledger(Duration::from_secs_f64(seconds)))
+}
+
+/// The text of a question with its long values cut in the middle, each with its length.
+#[pyfunction]
+pub fn shown_in_short(shown: &str) -> String {
+    in_short(shown)
 }

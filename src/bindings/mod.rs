@@ -159,7 +159,7 @@ mod _core {
     #[pymodule_export]
     use super::ledger::{
         close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run, resume_run,
-        settle_row,
+        settle_row, shown_in_short,
     };
     #[pymodule_export]
     use super::llm::ChatClient;

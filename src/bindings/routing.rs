@@ -38,7 +38,7 @@ type Explained = (&'static str, Vec<PyCandidate>, &'static str, String, Vec<Stri
 /// Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
 /// checked.
 #[pyfunction]
-#[pyo3(signature = (hub, name, args, options, routed, source=None))]
+#[pyo3(signature = (hub, name, args, options, routed, source=None, approvers=None))]
 pub fn explain(
     hub: &Bound<'_, PyHub>,
     name: &Bound<'_, PyString>,
@@ -46,6 +46,7 @@ pub fn explain(
     options: &Bound<'_, PyCallOptions>,
     routed: bool,
     source: Option<&Bound<'_, PyString>>,
+    approvers: Option<Vec<String>>,
 ) -> PyResult<Explained> {
     hub.get().check_process()?;
     let (this, given, now) = (hub.get(), options.get(), Instant::now());
@@ -100,6 +101,7 @@ pub fn explain(
         name: &name,
         rule: sentence,
         plan: plan.as_deref(),
+        approvers,
         configured: configured(&candidates, &core.options.strategies, false),
         refusals: candidates.iter().filter_map(check).collect(),
         shadows: shadows.unwrap_or_default(),

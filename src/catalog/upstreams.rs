@@ -8,7 +8,7 @@ use crate::hub::Hub;
 use crate::model::{Arguments, OfferChange, OfferKind};
 use crate::offers::{OfferCallContext, PartialArgument};
 use crate::pattern::NATIVE;
-use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::sources::mcp::server::Server;
 use crate::tool::{BoxFuture, CallContextExtras};
@@ -77,8 +77,14 @@ impl CallServices for HubUpstreams {
     }
 
     /// Closed by default: a gateway has no user who could be asked.
-    fn approve<'a>(&'a self, _: &'a ApprovalRequest, _: &'a Arguments) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::Refused("no approval can be asked for here".to_owned())))
+    fn approve<'a>(
+        &'a self,
+        _: usize,
+        _: &'a ApprovalRequest,
+        _: &'a Arguments,
+    ) -> BoxFuture<'a, FunctionAnswer> {
+        let reason = "no approval can be asked for here".to_owned();
+        Box::pin(std::future::ready(FunctionAnswer::Refuse(reason)))
     }
 
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {

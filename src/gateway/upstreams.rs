@@ -4,7 +4,7 @@ use super::view::View;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::Hub;
 use crate::model::{Arguments, OfferChange, OfferKind};
-use crate::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
@@ -113,8 +113,14 @@ impl CallServices for NoUpstreams {
     }
 
     /// Closed by default: without a user there is no approval.
-    fn approve<'a>(&'a self, _: &'a ApprovalRequest, _: &'a Arguments) -> BoxFuture<'a, Verdict> {
-        Box::pin(std::future::ready(Verdict::Refused("no approval can be asked for here".to_owned())))
+    fn approve<'a>(
+        &'a self,
+        _: usize,
+        _: &'a ApprovalRequest,
+        _: &'a Arguments,
+    ) -> BoxFuture<'a, FunctionAnswer> {
+        let reason = "no approval can be asked for here".to_owned();
+        Box::pin(std::future::ready(FunctionAnswer::Refuse(reason)))
     }
 
     fn ask_model<'a>(&'a self, _: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {

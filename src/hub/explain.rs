@@ -21,6 +21,8 @@ pub struct Facts<'a> {
     /// The rule that fired, as a sentence without its end.
     pub rule: String,
     pub plan: Result<&'a PlannedRun, &'a HubError>,
+    /// Who approves the call, if anybody is to be asked.
+    pub approvers: Option<Vec<String>>,
     /// The strategy that is set for these candidates, if there is one.
     pub configured: Option<(Strategy, Rule)>,
     /// Why each candidate refuses the arguments; empty when there are none.
@@ -83,6 +85,7 @@ impl Facts<'_> {
                 lines.push(format!("     and {} more rules are not checked", unchecked.len() - UNCHECKED));
             }
         }
+        lines.push(self.approval(plan));
         let how = match plan.strategy {
             Strategy::Auto => "the hub decides",
             Strategy::First => "they race, the first success wins",
@@ -104,6 +107,21 @@ impl Facts<'_> {
         }
         if !refused.is_empty() && refused.len() == plan.candidates.len() {
             lines.push("Nothing is called.".into());
+        }
+    }
+
+    fn approval(&self, plan: &PlannedRun) -> String {
+        let acting = plan.candidates.iter().find(|one| !one.spec().effects.are_harmless());
+        match (acting, &self.approvers) {
+            (None, _) => "Approval: not needed; every candidate is known to be harmless.".to_owned(),
+            (Some(one), None) => {
+                let label = one.label();
+                format!("Approval: only if the call has `approve`; {label} is not known to be harmless.")
+            }
+            (Some(one), Some(asked)) => {
+                let (asked, label) = (asked.join(", then "), one.label());
+                format!("Approval: asks {asked}; {label} is not known to be harmless.")
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! Carries a plan out on tokio, without Python.
 
 use super::{
-    ApprovalRequest, CallEnd, CallPlan, CallRequest, Consulted, FlightLead, LookUpRequest, PlanStep, RunEnd,
-    ServerSet, Shareable, SharedResults, Unreachable, Verdict, answer_kind, changed_meanwhile, closed,
-    not_approved, question, synthesis_prompt,
+    ApprovalRequest, ApprovalRound, CallEnd, CallPlan, CallRequest, Consulted, FlightLead, FunctionAnswer,
+    LookUpRequest, NextApprover, PlanStep, RunEnd, ServerSet, Shareable, SharedResults, Unreachable, Verdict,
+    answer_kind, changed_meanwhile, closed, not_approved, question, synthesis_prompt,
 };
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -27,8 +27,13 @@ pub trait CallServices: Send + Sync {
     /// Asks servers for their tools; returns those that could not be asked.
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable>;
 
-    /// Asks whether a call may be made with these arguments.
-    fn approve<'a>(&'a self, request: &'a ApprovalRequest, args: &'a Arguments) -> BoxFuture<'a, Verdict>;
+    /// Asks the approver of this number whether a call may be made with these arguments.
+    fn approve<'a>(
+        &'a self,
+        approver: usize,
+        request: &'a ApprovalRequest,
+        args: &'a Arguments,
+    ) -> BoxFuture<'a, FunctionAnswer>;
 
     /// Asks a model; `None` when there is none.
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>>;
@@ -254,22 +259,28 @@ async fn answered(
     request: &ApprovalRequest,
     args: &Arguments,
 ) -> Result<Result<(), String>, HubError> {
-    if plan.request().permissions.as_ref().is_some_and(|permissions| permissions.asks_later) {
-        // Questions are kept by the driver of the caller's loop only.
-        return Ok(Err("no approval can be asked for here".to_owned()));
+    let approvers = plan.request().permissions.as_ref().map(|one| one.approvers.clone()).unwrap_or_default();
+    let mut round = ApprovalRound::default();
+    loop {
+        let number = match round.next(&approvers) {
+            NextApprover::Function(number) => number,
+            NextApprover::Nobody(Verdict::Approved) => return Ok(Ok(())),
+            NextApprover::Nobody(Verdict::Refused(reason)) => return Ok(Err(reason)),
+            // Questions are kept by the driver of the caller's loop only.
+            NextApprover::Store => return Ok(Err("no approval can be asked for here".to_owned())),
+        };
+        let asked = services.approve(number, request, args);
+        let answer = match plan.time_left(now()) {
+            None => asked.await,
+            Some(left) => match tokio::time::timeout(left, asked).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(plan.deadline_passed(Outcome::NotSent)),
+            },
+        };
+        if let Err(Verdict::Refused(reason)) = round.answered(answer) {
+            return Ok(Err(reason));
+        }
     }
-    let asked = services.approve(request, args);
-    let verdict = match plan.time_left(now()) {
-        None => asked.await,
-        Some(left) => match tokio::time::timeout(left, asked).await {
-            Ok(verdict) => verdict,
-            Err(_) => return Err(plan.deadline_passed(Outcome::NotSent)),
-        },
-    };
-    Ok(match verdict {
-        Verdict::Approved => Ok(()),
-        Verdict::Refused(reason) => Err(reason),
-    })
 }
 
 /// What each candidate of a run gets; one that was not asked about must not start.

@@ -25,6 +25,7 @@
 //! | [`order`] | the order of the calls of one message |
 //! | [`recall`] | what a run has recorded of the call |
 //! | [`share`] | the result cache and single flight |
+//! | [`shown`] | a question as people read it |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
 //! | [`drive`] | the driver on tokio |
 
@@ -39,6 +40,7 @@ mod request;
 mod result_cache;
 mod servers;
 mod share;
+mod shown;
 mod state;
 mod synthesis;
 
@@ -46,11 +48,15 @@ pub use crate::identity::CallTarget;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
 pub use order::{CallEnd, MessageOrder, Turn};
-pub use permissions::{ApprovalRequest, Permissions, Verdict, changed_meanwhile, not_approved};
+pub use permissions::{
+    ApprovalRequest, ApprovalRound, Approver, FunctionAnswer, NOT_APPROVED, NextApprover, Permissions,
+    Verdict, changed_meanwhile, not_approved,
+};
 pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
+pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
 
@@ -227,9 +233,7 @@ impl CallPlan {
                 self.is_forbidden = true;
                 Err(permissions::not_approved(self.request.target.name(), reason))
             }
-            ApprovalState::Open => {
-                Ok(Some(ApprovalRequest::new(self.request.target.name(), &planned.candidates)))
-            }
+            ApprovalState::Open => Ok(Some(ApprovalRequest::new(&planned.candidates))),
         }
     }
 }

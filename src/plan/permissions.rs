@@ -10,19 +10,94 @@ use std::sync::Arc;
 pub struct Permissions {
     /// The tools that the agent may call.
     pub allowed: Arc<PatternList>,
-    /// The caller is asked about tools that are not known to be harmless.
-    pub asks: bool,
-    /// The question is kept in the store, and the call ends as paused until somebody has answered it. If the caller is asked
-    /// too, that comes first.
-    pub asks_later: bool,
+    /// Who is asked about calls that are not known to be harmless: lists, each of which has to approve; without any, nobody is
+    /// asked.
+    pub approvers: Arc<[Vec<Approver>]>,
 }
 
 impl Permissions {
-    /// Whether calls of tools that are not known to be harmless need an approval, now or later.
+    /// Whether calls of tools that are not known to be harmless need an approval.
     pub fn needs_approval(&self) -> bool {
-        self.asks || self.asks_later
+        !self.approvers.is_empty()
+    }
+
+    /// Whether a person may be asked through the store.
+    pub fn may_be_kept(&self) -> bool {
+        self.approvers.iter().flatten().any(|one| *one == Approver::Ask)
     }
 }
+
+/// One who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approver {
+    /// A function of the caller, by its number.
+    Function(usize),
+    /// A person: the question is kept in the store, and the call ends as paused until somebody has answered it.
+    Ask,
+}
+
+/// What a function has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FunctionAnswer {
+    Go,
+    /// The reason as the rest of a sentence: "it was not approved".
+    Refuse(String),
+    /// The next one in its list decides.
+    Pass,
+}
+
+/// A question on its way through the approvers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApprovalRound {
+    list: usize,
+    at: usize,
+    /// A list leaves it to a person.
+    is_kept: bool,
+}
+
+/// Who is asked next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextApprover {
+    Function(usize),
+    /// The store, after all functions, so that no stored approval is used up by a call that is then refused.
+    Store,
+    Nobody(Verdict),
+}
+
+impl ApprovalRound {
+    /// In a list the first answer that is not a pass counts, and its end refuses.
+    pub fn next(&mut self, approvers: &[Vec<Approver>]) -> NextApprover {
+        loop {
+            match approvers.get(self.list).map(|list| list.get(self.at)) {
+                Some(Some(Approver::Function(number))) => return NextApprover::Function(*number),
+                Some(Some(Approver::Ask)) => {
+                    self.is_kept = true;
+                    self.next_list();
+                }
+                Some(None) => return NextApprover::Nobody(Verdict::Refused(NOT_APPROVED.to_owned())),
+                None if self.is_kept => return NextApprover::Store,
+                None => return NextApprover::Nobody(Verdict::Approved),
+            }
+        }
+    }
+
+    /// The function that [`ApprovalRound::next`] named has answered; a refusal is final.
+    pub fn answered(&mut self, answer: FunctionAnswer) -> Result<(), Verdict> {
+        match answer {
+            FunctionAnswer::Go => self.next_list(),
+            FunctionAnswer::Pass => self.at += 1,
+            FunctionAnswer::Refuse(reason) => return Err(Verdict::Refused(reason)),
+        }
+        Ok(())
+    }
+
+    fn next_list(&mut self) {
+        (self.list, self.at) = (self.list + 1, 0);
+    }
+}
+
+/// Why a call was refused, if its approver gave no reason.
+pub const NOT_APPROVED: &str = "it was not approved";
 
 /// What the caller is asked to approve.
 #[derive(Clone)]
@@ -38,13 +113,24 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    pub(super) fn new(name: &Arc<str>, candidates: &Candidates) -> Self {
+    pub(super) fn new(candidates: &Candidates) -> Self {
+        // A call by capability may have tools of several names.
+        let mut names: Vec<&Arc<str>> = Vec::new();
+        for one in candidates {
+            if !names.contains(&&one.spec().name) {
+                names.push(&one.spec().name);
+            }
+        }
+        let name = match &names[..] {
+            [name] => Arc::clone(name),
+            names => names.iter().map(|name| &***name).collect::<Vec<_>>().join(" or ").into(),
+        };
         let mut servers: Vec<Arc<str>> = candidates.iter().filter_map(|one| one.server.clone()).collect();
         servers.sort_unstable();
         servers.dedup();
         let described = candidates.iter().min_by_key(|one| (one.priority, one.id));
         let description = described.map_or_else(|| Arc::from(""), |one| one.spec().description.clone());
-        ApprovalRequest { name: name.clone(), servers, description, candidates: candidates.clone() }
+        ApprovalRequest { name, servers, description, candidates: candidates.clone() }
     }
 }
 

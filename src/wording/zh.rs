@@ -126,6 +126,7 @@ const HUB: &[(&str, &str)] = &[
     ("it was not approved within {} s", "在 {0} 秒内未获批准"),
     ("it was not approved: {}", "未获批准：{0}"),
     ("it was not approved", "未获批准"),
+    ("approve must answer True, False or None, got {}", "approve 必须回答 True、False 或 None，得到的是 {0}"),
     ("asking for approval failed ({})", "请求批准失败（{0}）"),
     // Time and limits
     (

@@ -12,7 +12,7 @@ use toolhub::gateway::{
 };
 use toolhub::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
 use toolhub::pattern::PatternList;
-use toolhub::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, Unreachable, Verdict};
+use toolhub::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use toolhub::principal::Principal;
 use toolhub::tool::{BoxFuture, CallContextExtras};
 
@@ -40,8 +40,13 @@ impl CallServices for Notes {
         self.none.look_up(request)
     }
 
-    fn approve<'a>(&'a self, request: &'a ApprovalRequest, args: &'a Arguments) -> BoxFuture<'a, Verdict> {
-        self.none.approve(request, args)
+    fn approve<'a>(
+        &'a self,
+        approver: usize,
+        request: &'a ApprovalRequest,
+        args: &'a Arguments,
+    ) -> BoxFuture<'a, FunctionAnswer> {
+        self.none.approve(approver, request, args)
     }
 
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {

@@ -1,6 +1,7 @@
 //! Which calls are allowed, and which are asked about.
 
 use super::*;
+use toolhub::plan::{Approver, FunctionAnswer};
 
 fn may_act(name: &str, answer: &str) -> Double {
     Double::answering(name, answer).with(|spec| spec.effects = Effects::may_act(Evidence::Registration))
@@ -61,7 +62,7 @@ async fn only_what_is_known_to_be_harmless_is_not_asked_about() {
 async fn a_refused_approval_calls_nothing() {
     let world = World::new(hub());
     world.stage.add(may_act("writes", "written").of(Source::Mcps).server("disk"));
-    world.answers_with(Verdict::Refused("it was not approved: too late".into()));
+    world.answers_with(vec![FunctionAnswer::Refuse("it was not approved: too late".into())]);
     let result = world.call(permitted(routed("writes", None), &["writes"], true)).await;
     let expected = "Tool 'writes' was not called: it was not approved: too late.";
     assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
@@ -71,15 +72,42 @@ async fn a_refused_approval_calls_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_approved_later_does_not_run_where_questions_cannot_be_kept() {
-    for asks in [true, false] {
+    for approvers in [vec![Approver::Ask], vec![Approver::Function(0), Approver::Ask]] {
         let world = World::new(hub());
         world.stage.add(may_act("writes", "written"));
-        let mut request = permitted(routed("writes", None), &["writes"], asks);
-        request.permissions.as_mut().unwrap().asks_later = true;
+        world.answers_with(vec![FunctionAnswer::Pass]);
+        let mut request = permitted(routed("writes", None), &["writes"], true);
+        request.permissions.as_mut().unwrap().approvers = Arc::from([approvers.clone()]);
         let result = world.call(request).await;
         let expected = "Tool 'writes' was not called: no approval can be asked for here.";
         assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
-        assert_eq!((world.stage.started(), world.asked()), (vec![], vec![]));
+        assert_eq!(world.stage.started(), Vec::<String>::new());
+        assert_eq!(world.asked().len(), approvers.len() - 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_list_has_to_approve_and_in_a_list_the_first_answer_counts() {
+    use FunctionAnswer::{Go, Pass, Refuse};
+    let no = || Refuse("it was not approved".into());
+    let cases: [(&[&[usize]], Vec<FunctionAnswer>, bool, usize); 7] = [
+        (&[&[0, 1]], vec![Pass, Go], true, 2),
+        (&[&[0, 1]], vec![Go, no()], true, 1),
+        (&[&[0, 1]], vec![Pass, Pass], false, 2),
+        (&[&[0, 1]], vec![no(), Go], false, 1),
+        (&[&[0], &[1]], vec![Go, Go], true, 2),
+        (&[&[0], &[1]], vec![Go, Pass], false, 2),
+        (&[&[0], &[1]], vec![no(), Go], false, 1),
+    ];
+    for (lists, answers, is_made, asked) in cases {
+        let world = World::new(hub());
+        world.stage.add(may_act("writes", "written"));
+        world.answers_with(answers.clone());
+        let mut request = permitted(routed("writes", None), &["writes"], true);
+        let lists = lists.iter().map(|list| list.iter().copied().map(Approver::Function).collect());
+        request.permissions.as_mut().unwrap().approvers = lists.collect();
+        let result = world.call(request).await;
+        assert_eq!((result.outcome.is_ok(), world.asked().len()), (is_made, asked), "{answers:?}");
     }
 }
 

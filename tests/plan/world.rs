@@ -1,11 +1,14 @@
 //! What a plan needs from outside, scripted: servers, a person who approves, a model.
 
-use super::{Arguments, CallRequest, CallResult, Double, Duration, Hub, HubError, Stage, Verdict, call};
+use super::{Arguments, CallRequest, CallResult, Double, Duration, Hub, HubError, Stage, call};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, Outcome};
-use toolhub::plan::{ApprovalRequest, CallServices, LookUpRequest, ServerSet, SharedResults, Unreachable};
+use toolhub::plan::{
+    ApprovalRequest, Approver, CallServices, FunctionAnswer, LookUpRequest, ServerSet, SharedResults,
+    Unreachable,
+};
 use toolhub::registry::Candidate;
 use toolhub::tool::{BoxFuture, CallContextExtras};
 
@@ -15,7 +18,7 @@ pub struct World {
     pub shared: SharedResults<CallResult>,
     servers: Mutex<HashMap<Arc<str>, Server>>,
     asked: Mutex<Vec<String>>,
-    verdict: Mutex<Verdict>,
+    answers: Mutex<Vec<FunctionAnswer>>,
     model: Option<(String, Duration)>,
     prompts: Mutex<Vec<String>>,
 }
@@ -57,7 +60,7 @@ impl World {
             shared: SharedResults::default(),
             servers: Mutex::default(),
             asked: Mutex::default(),
-            verdict: Mutex::new(Verdict::Approved),
+            answers: Mutex::new(vec![FunctionAnswer::Go]),
             model: None,
             prompts: Mutex::default(),
         }
@@ -67,8 +70,9 @@ impl World {
         World { model: Some((answer.to_owned(), takes)), ..self }
     }
 
-    pub fn answers_with(&self, verdict: Verdict) {
-        *self.verdict.lock().unwrap() = verdict;
+    /// What each of the functions answers that are asked for an approval.
+    pub fn answers_with(&self, answers: Vec<FunctionAnswer>) {
+        *self.answers.lock().unwrap() = answers;
     }
 
     pub fn server(&self, id: &str, takes: Duration) -> NewServer<'_> {
@@ -153,11 +157,16 @@ impl CallServices for World {
         })
     }
 
-    fn approve<'a>(&'a self, request: &'a ApprovalRequest, args: &'a Arguments) -> BoxFuture<'a, Verdict> {
+    fn approve<'a>(
+        &'a self,
+        approver: usize,
+        request: &'a ApprovalRequest,
+        args: &'a Arguments,
+    ) -> BoxFuture<'a, FunctionAnswer> {
         let servers: Vec<&str> = request.servers.iter().map(|id| &**id).collect();
         self.note(format!("approve {} {} on [{}]", request.name, args.as_value(), servers.join(", ")));
-        let verdict = self.verdict.lock().unwrap().clone();
-        Box::pin(async move { verdict })
+        let answer = self.answers.lock().unwrap()[approver].clone();
+        Box::pin(async move { answer })
     }
 
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
@@ -174,7 +183,6 @@ impl CallServices for World {
 pub fn ask(allowed: &[&'static str], asks: bool) -> super::Permissions {
     super::Permissions {
         allowed: Arc::new(toolhub::pattern::PatternList::new(allowed.iter().copied())),
-        asks,
-        asks_later: false,
+        approvers: asks.then(|| vec![Approver::Function(0)]).into_iter().collect(),
     }
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.tools import Crowd, Endless, Run, Scripted, offer, tried, turns
-from toolhub import ErrorKind, ToolHub, ToolResult
+from toolhub import ErrorKind, ToolError, ToolHub, ToolResult
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_a_closed_hub_refuses_calls_and_closing_twice_is_fine(run: Run) -> None:
     assert hub.call_by_capability("x").kind == ErrorKind.CLOSED
     assert hub.call_many(["tool"])[0].kind == ErrorKind.CLOSED
     assert len(hub) == 0
-    with pytest.raises(RuntimeError, match="The hub is closed"):
+    with pytest.raises(ToolError, match="The hub is closed"):
         hub.register(lambda: 1, name="tool")
     assert len(hub) == 0
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toolhub
-from toolhub import ToolHub
+from toolhub import ToolError, ToolHub
 from toolhub.llm import OpenAI
 
 
@@ -257,7 +257,7 @@ def test_a_closed_hub_cannot_be_entered_again() -> None:
     hub = ToolHub()
     with hub:
         pass
-    with pytest.raises(RuntimeError, match="The hub is closed; make a new ToolHub"), hub:
+    with pytest.raises(ToolError, match="The hub is closed; make a new ToolHub"), hub:
         pass
 
     async def enter() -> None:

@@ -9,7 +9,7 @@ from ..exceptions import ErrorKind
 from ..kit import check_whole
 from ..options import Model
 from ..parsing import spelt_out
-from ..permissions import Approver
+from ..permissions import Approve
 from ..result import ToolResult
 from .answering import AnsweringAgent
 from .chat_state import ChatState, HeldResults, same_key
@@ -60,7 +60,7 @@ class ChatLoop(AnsweringAgent):
         *,
         chat: Callable[[list[Message]], Any] | None = None,
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
         view: AgentView | None = None,
         run: str | None = None,
         prompts: AgentPrompts | None = None,
@@ -83,7 +83,7 @@ class ChatLoop(AnsweringAgent):
         self,
         profile: "AgentProfile | Mapping[str, Any] | str",
         llm: Model | None = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
     ) -> "ChatLoop":
         """A loop inside this one, by a profile or the name of a view of this agent's profile; never with more than it has."""
         own = self.profile.view(profile) if isinstance(profile, str) else AgentProfile.of(profile)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..kit import check_whole
 from ..options import Model
-from ..permissions import Approver
+from ..permissions import Approve
 from .answering import AnsweringAgent
 from .events import AgentAnswer, PlanMade, StepFinished, StepStarted, Verified
 from .execution import ExecutionAgent
@@ -57,7 +57,7 @@ class CoordinationAgent(AnsweringAgent):
         llm: Model | None = None,
         *,
         profile: "AgentProfile | Mapping[str, Any] | str | PathLike[str] | None" = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
         view: AgentView | None = None,
         run: str | None = None,
         prompts: AgentPrompts | None = None,
@@ -81,7 +81,7 @@ class CoordinationAgent(AnsweringAgent):
         self,
         profile: "AgentProfile | Mapping[str, Any] | str",
         llm: Model | None = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
     ) -> "CoordinationAgent":
         """An agent inside this one, by a profile or the name of a view of this agent's profile.
 

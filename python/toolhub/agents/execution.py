@@ -8,7 +8,7 @@ from .. import ToolInfo, kit
 from ..exceptions import ErrorKind
 from ..kit import check_whole
 from ..options import Model
-from ..permissions import Approver
+from ..permissions import Approve
 from ..result import ToolResult
 from .inputs import NoExpressionError, arguments_for, by_schema, objects_in, unwrapped, with_results
 from .model import AgentModel
@@ -49,7 +49,7 @@ class ExecutionAgent:
         llm: Model | None = None,
         *,
         profile: AgentProfile | None = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
         view: AgentView | None = None,
         model: AgentModel | None = None,
         prompts: AgentPrompts | None = None,

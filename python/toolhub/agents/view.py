@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import Candidate
 from ..exceptions import ErrorKind
 from ..kit import call, in_language
-from ..permissions import Approver, Permissions
+from ..permissions import Approve, EachApproves, Permissions
 from ..result import ToolResult
 from .budget import Budget
 from .deadline import Deadline
@@ -48,7 +48,7 @@ class AgentView:
         effects: Effects = "all",
         budget: Budget | None = None,
         deadline: float | None = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
         *,
         parent: "AgentView | None" = None,
         run: str | None = None,
@@ -61,7 +61,7 @@ class AgentView:
         self._permitted = Permissions(self._tools)
         self._effects: Effects = effects
         self._deadline = Deadline(deadline, None if parent is None else parent._deadline)
-        self._approve: Approver | None = approve
+        self._approve: Approve | None = approve
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
         self._servers: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class AgentView:
         cls,
         hub: "ToolHub",
         profile: AgentProfile,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
         parent: "AgentView | None" = None,
         run: str | None = None,
     ) -> "AgentView":
@@ -92,7 +92,7 @@ class AgentView:
         *,
         budget: Budget | None = None,
         deadline: float | None = None,
-        approve: Approver | None = None,
+        approve: Approve | None = None,
     ) -> "AgentView":
         """A view inside this one. What is not given is inherited; `approve` is asked before the one of this view."""
         inner = self.budget.child() if budget is None else budget
@@ -152,9 +152,9 @@ class AgentView:
         held = [one for tool in self.hub.tools() for one in tool.candidates if self._holds(one)]
         return [f"{one.server or 'native'}/{_literal(one.name)}" for one in held]
 
-    def approval(self) -> list[Approver] | None:
-        """`approve` of this view and of all above it; each of them has to say yes."""
-        asked: list[Approver] = [one._approve for one in self._levels() if one._approve is not None]
+    def approval(self) -> Approve | None:
+        """`approve` of this view and of all above it; each of them has to approve."""
+        asked = EachApproves(one._approve for one in self._levels() if one._approve is not None)
         return asked or None
 
     async def call(self, name: str, arguments: Any) -> ToolResult:

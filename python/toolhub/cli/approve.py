@@ -71,29 +71,12 @@ def _show(given: "argparse.Namespace") -> int:
     return OK
 
 
-_LONGEST = 600
-"""Characters of a question in a list."""
-
-
-def _middle_cut(text: str) -> str:
-    """A long text without its middle, and with its length.
-
-    >>> _middle_cut("short")
-    'short'
-    >>> cut = _middle_cut("a" * 500 + "b" * 500)
-    >>> cut.startswith("aaa"), cut.endswith("bbb"), cut.strip("ab")
-    (True, True, ' … (1,000 characters, see toolhub approve ID --full) … ')
-    """
-    if len(text) <= _LONGEST:
-        return text
-    half = _LONGEST // 2
-    return f"{text[:half]} … ({len(text):,} characters, see toolhub approve ID --full) … {text[-half:]}"
-
-
 def _pending(given: "argparse.Namespace") -> int:
+    from .._core import shown_in_short
+
     def line(row: "Any") -> str:
         run = "" if row.run is None else f" run={row.run}"
-        return f"{row.id}{run} {_middle_cut(row.shown)}"
+        return f"{row.id}{run} {shown_in_short(row.shown)}"
 
     return _put(given, _with_store(given, lambda hub: hub.pending()), line)
 

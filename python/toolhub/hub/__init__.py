@@ -41,7 +41,7 @@ from ..options import (
     Shadow,
     StrategyName,
 )
-from ..permissions import PATIENCE, Approver
+from ..permissions import PATIENCE, Approve, Permissions
 from ..result import ToolResult
 from ._embedding import Embed
 from ._folders import FolderLoader, each
@@ -151,6 +151,12 @@ class ToolHub(
     >>> hub.call("add", {"a": 1, "b": 2})["result"]
     3
     """
+
+    # A call gives a result of kind `closed`; what is not a call raises it.
+    _closed_too = frozenset(
+        {"__init__", "call", "call_by_capability", "call_many", "execute_by_capability_sync", "execute_many"}
+        | {"execute_many_sync", "execute_sync", "dispatch_sync", "run", "run_sync", "close", "aclose"}
+    )
 
     def __init__(
         self,
@@ -278,7 +284,13 @@ class ToolHub(
         """`execute_many`, blocking; `call_many` is its short name."""
         return _background.run(self.execute_many(calls, concurrency, **options))
 
-    def dispatch_sync(self, request: Any, **options: Unpack[DispatchOptions]) -> ToolResult:
+    def dispatch_sync(
+        self,
+        request: Any,
+        *,
+        approve: "Approve | Permissions | None" = None,
+        **options: Unpack[DispatchOptions],
+    ) -> ToolResult:
         """`dispatch`, blocking.
 
         >>> from toolhub import ToolHub
@@ -287,14 +299,14 @@ class ToolHub(
         >>> hub.dispatch_sync({"tool_name": "length", "arguments": {"obj": "abc"}}).result
         3
         """
-        return _background.run(self.dispatch(request, **options))
+        return _background.run(self.dispatch(request, approve=approve, **options))
 
     def run_sync(
         self,
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: Approver | Sequence[Approver] | None = None,
+        approve: Approve | None = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",

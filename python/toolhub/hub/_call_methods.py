@@ -16,6 +16,7 @@ from .._unknown_options import refuse_unknown
 from .._user_functions import ProgressReports
 from ..events import EXECUTE, RESULTS, Events, Watched
 from ..options import CallOptions, CapabilityOptions, Model, Progress
+from ..permissions import Approve, Permissions, permissions_of
 from ..result import ToolResult
 from ._synthesis import check_llm
 
@@ -82,9 +83,11 @@ def _checked_options(
 # Typed, because True == 1: an option of the wrong type must not find the options that were made for a right one.
 _cached_options: "Callable[..., PlannedOptions]" = lru_cache(maxsize=256, typed=True)(_checked_options)
 
-Around = tuple[ProgressReports | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None]
-"""What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, and values
-for the tools that have parameters of these names."""
+Around = tuple[
+    ProgressReports | None, Mapping[str, Any] | None, Any, Any, dict[str, Any] | None, Permissions | None
+]
+"""What the core needs for a call in addition to its options: `progress`, `meta`, what reports about it, the model, values for
+the tools that have parameters of these names, and who has to approve it."""
 
 
 def call_options(*options: Any, **named: Any) -> "_core.CallOptions":
@@ -126,6 +129,10 @@ class CallMethods:
         A tool that is not registered is looked up on the servers that have not listed their tools yet, for at most the hub's
         `lookup_timeout`.
 
+        `approve` is asked before a call that is not known to be harmless: a function that gets a
+        `toolhub.permissions.Approval` and answers `True` (go), `False` (refuse) or None (ask the next), `"ask"` (the call ends
+        as `paused` until `hub.approve`), or a list of them. Without it the call is made unasked.
+
         `run` is the name of a run that the call is a part of: a program that is started again with the same run gets the
         results of calls that are over, and does not make them again; see `resume`.
 
@@ -151,9 +158,9 @@ class CallMethods:
                 pass
             else:
                 if self._tracing is None:
-                    around = None if self._llm is None else (None, None, None, self._llm, None)
+                    around = None if self._llm is None else (None, None, None, self._llm, None, None)
                     return await _core.execute(self._core, name, args, planned, around)
-                with self._tracing._call(name, (None, None, None, self._llm, None)) as call:
+                with self._tracing._call(name, (None, None, None, self._llm, None, None)) as call:
                     return call.ended(await _core.execute(self._core, name, args, planned, call.around))
         refuse_unknown(self, CallMethods.execute, options, name, args, extra)
         planned, around = self._planned_options(EXECUTE, **options)
@@ -206,6 +213,8 @@ class CallMethods:
         if isinstance(calls, (str, Mapping)):
             given = f"the text {calls!r}" if isinstance(calls, str) else "a mapping"
             raise TypeError(f"calls must be a list of names or pairs (name, arguments), got {given}")
+        if approve := options.get("approve"):
+            options["approve"] = permissions_of(approve)  # one question at a time
         self._planned_options(EXECUTE, **options)  # a wrong option is an error without any calls too
         todo = [_as_call(call) for call in calls]
         results: list[ToolResult | None] = [None] * len(todo)
@@ -267,6 +276,7 @@ class CallMethods:
         progress: Progress | None = None,
         meta: Mapping[str, Any] | None = None,
         passed_on: dict[str, Any] | None = None,
+        approve: "Approve | Permissions | None" = None,
         **options: Any,
     ) -> "tuple[PlannedOptions, Around]":
         """The options of a call and what surrounds it, as the core takes them."""
@@ -279,7 +289,8 @@ class CallMethods:
             check_mapping("meta", meta)
         planned = call_options(**options)
         reports = None if progress is None else ProgressReports(progress, options.get("deadline"))
-        return planned, self._around(logger, reports, meta, llm, passed_on)
+        llm = llm or self._llm
+        return planned, (reports, meta, self._watch(logger, llm), llm, passed_on, permissions_of(approve))
 
     async def _made(
         self, tool: Any, args: Any, around: "Around", make: "Callable[[Around], Awaitable[ToolResult]]"
@@ -289,17 +300,6 @@ class CallMethods:
             return await settled(make(around), around)
         with self._tracing._call(tool, around) as call:
             return call.ended(await settled(make(call.around), call.around))
-
-    def _around(
-        self,
-        logger: logging.Logger,
-        progress: ProgressReports | None,
-        meta: Any,
-        llm: Any,
-        passed_on: dict[str, Any] | None = None,
-    ) -> "Around":
-        llm = llm or self._llm
-        return progress, meta, self._watch(logger, llm), llm, passed_on
 
     def _watch(
         self, logger: logging.Logger, llm: Any

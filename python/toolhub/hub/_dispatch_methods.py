@@ -6,8 +6,8 @@ from typing import Any, Unpack, cast
 from .. import _core
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
-from ..options import DispatchOptions, Prefer, RequestOptions, StrategyName
-from ..permissions import Permissions
+from ..options import Prefer, RequestOptions, StrategyName
+from ..permissions import Approve, Permissions, permissions_of
 from ..result import ToolResult
 from ..routing import Explanation
 from ._call_methods import CallMethods
@@ -44,6 +44,7 @@ class DispatchMethods(CallMethods):
         prefer: Prefer | None = None,
         timeout: float | None = None,
         deadline: float | None = None,
+        approve: "Approve | Permissions | None" = None,
         **options: Unpack[RequestOptions],
     ) -> ToolResult:
         """Call the tool that a model asked for, where the `source` of its request says.
@@ -54,8 +55,8 @@ class DispatchMethods(CallMethods):
         and only it, and `tools`, `skills` and `mcps` mean that source. A tool that no server has listed is looked for on those
         whose list is missing or old, for at most `lookup_timeout` of the hub, before it is not found.
 
-        The other options are those of `execute`, without `source` and `server`. `meta` of the result has the `call_id` and the
-        `route`, the name of the rule.
+        `approve` and the other options are those of `execute`, without `source` and `server`. `meta` of the result has the
+        `call_id` and the `route`, the name of the rule.
 
         >>> import asyncio
         >>> from toolhub import ToolHub
@@ -67,21 +68,16 @@ class DispatchMethods(CallMethods):
         (3, 'call_7', 'alias')
         """
         refuse_unknown(self, DispatchMethods.dispatch, options)
-        return await self._dispatch(
-            request, None, prefer=prefer, timeout=timeout, deadline=deadline, **options
+        planned, around = self._planned_options(
+            ROUTE, prefer=prefer, timeout=timeout, deadline=deadline, approve=approve, **options
         )
-
-    async def _dispatch(
-        self, request: Any, permissions: Permissions | None, **options: Unpack[DispatchOptions]
-    ) -> ToolResult:
-        planned, around = self._planned_options(ROUTE, **options)
         # The core reads the request; only a span has to know before what it is about.
         tool, args = ("", None) if self._tracing is None else _core.read_request(self._core, request)[:2]
         return await self._made(
             tool,
             args,
             around,
-            lambda around: _core.dispatch(self._core, request, planned, around, permissions),
+            lambda around: _core.dispatch(self._core, request, planned, around),
         )
 
     def explain(
@@ -91,10 +87,11 @@ class DispatchMethods(CallMethods):
         *,
         strategy: StrategyName = "auto",
         prefer: Prefer | None = None,
+        approve: "Approve | None" = None,
     ) -> Explanation:
         """Tell what `dispatch` would do with a request, or `execute` with a name, and why. Nothing is called or connected.
 
-        Arguments are checked when there are any: those of the request, or `args`.
+        Arguments are checked when there are any: those of the request, or `args`. With `approve` it tells who would be asked.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()
@@ -103,16 +100,19 @@ class DispatchMethods(CallMethods):
         'length': the call names no source: every source is asked, MCP servers first.
         Candidates, in order:
           1. tools (priority 0, not called yet; harmless: declared at registration)
+        Approval: not needed; every candidate is known to be harmless.
         Strategy: first, because there is one candidate.
         The arguments fit.
         """
+        permissions = permissions_of(approve)
+        asked = None if permissions is None else permissions.asked
         if isinstance(request_or_name, str):
             options = _core.CallOptions(strategy=strategy, prefer=prefer)
-            return Explanation(*_core.explain(self._core, request_or_name, args, options, False))
+            return Explanation(*_core.explain(self._core, request_or_name, args, options, False, None, asked))
         name, arguments, source, error = _core.read_request(self._core, request_or_name)
         if error is not None:
             text = f"The call is answered with 'invalid_arguments'; nothing is called: {error}"
             return Explanation("unreadable", [], "none", text, [])
         options = _core.CallOptions(strategy=strategy, prefer=prefer)
         args = arguments if args is None else args
-        return Explanation(*_core.explain(self._core, name, args, options, True, source))
+        return Explanation(*_core.explain(self._core, name, args, options, True, source, asked))

@@ -1,6 +1,6 @@
 """From a model's message to the messages that answer it: parse, check permission, route, execute, shape, format."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -12,7 +12,7 @@ from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import DispatchOptions, Reasoning, ResultFormat
 from ..parsing import spelt_out
-from ..permissions import PATIENCE, Approver, Permissions
+from ..permissions import PATIENCE, Approve, Permissions
 from ..result import ToolResult
 from ._dispatch_methods import DispatchMethods
 from ._formatting import ResultFormatter
@@ -58,7 +58,7 @@ class RunMethods(DispatchMethods):
         message: Any,
         *,
         allowed: Iterable[str] | None = None,
-        approve: Approver | Sequence[Approver] | None = None,
+        approve: Approve | None = None,
         format: str = "auto",
         reasoning: Reasoning = "auto",
         results: ResultFormat = "auto",
@@ -109,7 +109,7 @@ class RunMethods(DispatchMethods):
         approve_timeout = check_seconds("approve_timeout", approve_timeout, above_zero=True)
         permissions = Permissions(allowed, approve, approve_timeout)
         refuse_unknown(self, RunMethods.run, options)
-        planned, around = self._planned_options(ROUTE, **options)
+        planned, around = self._planned_options(ROUTE, approve=permissions, **options)
         calls, text, found = self._planned(message, "auto" if format == "tags" else format, reasoning)
         order = _core.MessageOrder(len(calls))
 
@@ -121,7 +121,7 @@ class RunMethods(DispatchMethods):
                 call.name,
                 call.arguments,
                 around,
-                lambda around: _core.dispatch(self._core, call, planned, around, permissions, (order, place)),
+                lambda around: _core.dispatch(self._core, call, planned, around, (order, place)),
             )
 
         answered = await _carry_out(calls, concurrency, answer)

@@ -2,6 +2,8 @@
 
 import os
 
+from ..exceptions import ErrorKind, ToolError
+
 
 class HubState:
     """Open until the hub is closed. The parts hold this object instead of the hub, so no part keeps its hub alive.
@@ -10,7 +12,7 @@ class HubState:
     >>> state.closed = True
     >>> state.require_open()
     Traceback (most recent call last):
-    RuntimeError: The hub is closed; make a new ToolHub.
+    toolhub.exceptions.ConnectionFailed: The hub is closed; make a new ToolHub.
     """
 
     __slots__ = ("_process", "closed")
@@ -24,6 +26,6 @@ class HubState:
         return os.getpid() != self._process
 
     def require_open(self) -> None:
-        """Raise `RuntimeError` if the hub is closed."""
+        """Raise `ToolError` of kind `closed` if the hub is closed."""
         if self.closed:
-            raise RuntimeError("The hub is closed; make a new ToolHub.")
+            raise ToolError("The hub is closed; make a new ToolHub.", ErrorKind.CLOSED)

@@ -91,7 +91,7 @@ class ToolMethods:
         qualified name (a notebook cell that was run again, a reloaded module), replaces the one before; `replace=True`
         replaces all candidates of this name, source and server. If the `version` of a replaced one differs, the event
         `version_changed` is sent. `parameters` is a JSON Schema that replaces the one from the signature. Raises `TypeError`
-        or `ValueError` for an object that cannot be a tool, and `RuntimeError` if the hub is closed.
+        or `ValueError` for an object that cannot be a tool, and `ToolError` of kind `closed` if the hub is closed.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

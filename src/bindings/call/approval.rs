@@ -1,10 +1,10 @@
 //! Asking for the approval of a call: each form of the arguments that a candidate would run with is a question of its own.
 
-use super::approvals::Approvals;
+use super::approvals::{Approvals, ArgumentForm};
 use super::long_fit::{FittedForms, LongFit};
 use super::state::{Awaiting, CallDriver};
 use super::steps::Next;
-use super::verdict::{failed_question, verdict};
+use super::verdict::{failed_question, function_answer};
 use crate::bindings::awaiting::iterator_of;
 use crate::bindings::copying;
 use crate::bindings::imported::Imported;
@@ -12,7 +12,7 @@ use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::releasing::LargeCopy;
 use crate::error::HubError;
-use crate::plan::{ApprovalRequest, Verdict};
+use crate::plan::{ApprovalRequest, NOT_APPROVED, NextApprover, Verdict};
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -23,10 +23,6 @@ const EARLY: Duration = Duration::from_millis(2);
 
 impl CallDriver {
     pub(super) fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
-        if self.callbacks.permissions.is_none() {
-            self.plan.lock().approval_answered(verdict(py.None().bind(py)));
-            return Ok(Next::Plan);
-        }
         let now = Instant::now();
         let deadline = self.plan.lock().time_left(now).map(|left| now + left);
         match Approvals::new(self.args.bind(py), self.checks, &request, deadline, true) {
@@ -93,12 +89,55 @@ impl CallDriver {
             Some(Err(error)) => return self.refuse(py, &error).map(Next::Finish),
             None => return Err(PyRuntimeError::new_err("the checked arguments were taken twice")),
         }
-        let asks_now = self.plan.lock().request().permissions.as_ref().is_none_or(|one| one.asks);
-        if asks_now { self.ask_about_form(py) } else { self.ask_later(py) }
+        self.ask_next(py)
     }
 
-    /// Asks about the form whose turn it is, within the deadline of the call.
-    fn ask_about_form<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+    /// Asks the next approver about the form whose turn it is; after the last form, reports to the plan.
+    fn ask_next<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        let approvers = self.plan.lock().request().permissions.as_ref().map(|one| one.approvers.clone());
+        let approvers = approvers.unwrap_or_default();
+        let asked = {
+            let mut state = self.state.lock();
+            let Some(asked) = &mut state.approvals else { return Ok(Next::Plan) };
+            loop {
+                let Some(form) = asked.forms.get_mut(asked.at) else { break None };
+                match form.round.next(&approvers) {
+                    NextApprover::Function(number) => break Some(number),
+                    NextApprover::Store => form.is_kept = true,
+                    NextApprover::Nobody(Verdict::Refused(reason)) => form.refusal = Some(reason),
+                    NextApprover::Nobody(Verdict::Approved) => {}
+                }
+                asked.at += 1;
+            }
+        };
+        match asked {
+            Some(number) => self.ask_function(py, number),
+            None => self.all_asked(py),
+        }
+    }
+
+    /// The forms that are not refused may run, if nobody leaves it to the store.
+    fn all_asked<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
+        let (refusal, is_kept) = {
+            let state = self.state.lock();
+            let forms = state.approvals.as_ref().map_or(&[][..], |asked| &asked.forms);
+            let is_open = |form: &&ArgumentForm| form.refusal.is_none();
+            let first = forms.first().and_then(|form| form.refusal.clone());
+            let refusal = || first.unwrap_or_else(|| NOT_APPROVED.to_owned());
+            let is_refused = !forms.iter().any(|form| is_open(&form));
+            (is_refused.then(refusal), forms.iter().filter(is_open).any(|form| form.is_kept))
+        };
+        let verdict = match refusal {
+            Some(reason) => Verdict::Refused(reason),
+            None if is_kept => return self.ask_later(py),
+            None => Verdict::Approved,
+        };
+        self.plan.lock().approval_answered(verdict);
+        Ok(Next::Plan)
+    }
+
+    /// Asks a function of the user, within the deadline of the call.
+    fn ask_function<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Next<'py>> {
         static APPROVAL: Imported = Imported::new("toolhub.permissions", "Approval");
         static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
         let Some(permissions) = &self.callbacks.permissions else { return Ok(Next::Plan) };
@@ -124,7 +163,7 @@ impl CallDriver {
             APPROVAL.get(py)?.call1((name, shown, call_id, servers, description, meta, programs))?;
         // A timer of the loop may be early by the resolution of its clock; the deadline must have passed then.
         let left = self.plan.lock().time_left(Instant::now()).map(|left| (left + EARLY).as_secs_f64());
-        let question = permissions.bind(py).call_method1(intern!(py, "ask"), (approval, left))?;
+        let question = permissions.bind(py).call_method1(intern!(py, "ask"), (number, approval, left))?;
         let question = UNTIL_CLOSED.get(py)?.call1((&self.hub, question))?;
         self.state.lock().awaiting = Awaiting::Approval;
         Ok(iterator_of(&question)?.map_or(Next::Plan, Next::Await))
@@ -137,52 +176,27 @@ impl CallDriver {
     ) -> PyResult<Next<'py>> {
         // Released at the end, when no frame of the user's function is left.
         let _shown = self.state.lock().approvals.as_mut().and_then(|asked| asked.shown.take());
-        let answered = match ended {
-            Ok(answer) => verdict(answer.bind(py)),
+        let answer = match ended {
+            Ok(answer) => function_answer(answer.bind(py)),
             // The plan says so.
             Err(_) if self.hub.get().core().is_closed() => return Ok(Next::Plan),
             Err(error) => {
-                let verdict = failed_question(py, error, self.approval_limit(py))?;
+                let answer = failed_question(py, error, self.approval_limit(py))?;
                 let in_time = self.plan.lock().check_deadline(Instant::now());
                 match in_time {
-                    Ok(()) => verdict,
+                    Ok(()) => answer,
                     Err(late) => return self.refuse(py, &late).map(Next::Finish),
                 }
             }
         };
-        let has_more = {
-            let mut state = self.state.lock();
-            let Some(asked) = &mut state.approvals else { return Ok(Next::Plan) };
-            let at = asked.at;
-            if let Verdict::Refused(reason) = &answered {
-                asked.forms[at].refusal = Some(reason.clone());
-            }
-            asked.at += 1;
-            asked.at < asked.forms.len()
-        };
-        if has_more {
-            return self.ask_about_form(py);
-        }
-        let verdict = {
-            let state = self.state.lock();
-            let forms = state.approvals.as_ref().map_or(&[][..], |asked| &asked.forms);
-            match forms.iter().all(|form| form.refusal.is_some()) {
-                true => {
-                    forms.first().and_then(|form| form.refusal.clone()).map_or(answered, Verdict::Refused)
-                }
-                false => Verdict::Approved,
-            }
-        };
-        let mut plan = self.plan.lock();
-        // Who is asked later comes last, so that no approval is used up by a call that is then refused.
-        if verdict == Verdict::Approved
-            && plan.request().permissions.as_ref().is_some_and(|one| one.asks_later)
+        if let Some(asked) = &mut self.state.lock().approvals
+            && let Some(form) = asked.forms.get_mut(asked.at)
+            && let Err(Verdict::Refused(reason)) = form.round.answered(answer)
         {
-            drop(plan);
-            return self.ask_later(py);
+            form.refusal = Some(reason);
+            asked.at += 1;
         }
-        plan.approval_answered(verdict);
-        Ok(Next::Plan)
+        self.ask_next(py)
     }
 
     fn approval_limit(&self, py: Python<'_>) -> f64 {

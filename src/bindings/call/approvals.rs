@@ -7,7 +7,7 @@ use crate::bindings::releasing::{LargeCopy, LargeJson, is_large, release, withou
 use crate::error::HubError;
 use crate::hub::PlannedRun;
 use crate::identity::is_same_tool;
-use crate::plan::{ApprovalRequest, changed_meanwhile, not_approved};
+use crate::plan::{ApprovalRequest, ApprovalRound, changed_meanwhile, not_approved};
 use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -34,6 +34,16 @@ pub(super) struct ArgumentForm {
     pub(super) args: LargeCopy,
     pub(super) candidates: Vec<Arc<Candidate>>,
     pub(super) refusal: Option<String>,
+    /// How far the question has come, and whether the store is to be asked.
+    pub(super) round: ApprovalRound,
+    pub(super) is_kept: bool,
+}
+
+impl ArgumentForm {
+    fn new(args: &Bound<'_, PyAny>, candidates: Vec<Arc<Candidate>>) -> Self {
+        let (args, round) = (LargeCopy::new(args), ApprovalRound::default());
+        ArgumentForm { args, candidates, refusal: None, round, is_kept: false }
+    }
 }
 
 impl Approvals {
@@ -59,11 +69,7 @@ impl Approvals {
                         form.candidates.push(candidate.clone());
                         release(args);
                     }
-                    None => forms.push(ArgumentForm {
-                        args: LargeCopy::new(&args),
-                        candidates: vec![candidate.clone()],
-                        refusal: None,
-                    }),
+                    None => forms.push(ArgumentForm::new(&args, vec![candidate.clone()])),
                 },
             }
         }
@@ -72,7 +78,7 @@ impl Approvals {
         }
         if forms.is_empty() {
             // A tool that no server has listed yet: nothing is known about its arguments.
-            forms.push(ArgumentForm { args: LargeCopy::new(given), candidates: Vec::new(), refusal: None });
+            forms.push(ArgumentForm::new(given, Vec::new()));
         }
         let (request, takes_long) = (request.clone(), !may_defer);
         Ok(Some(Approvals { request, forms, at: 0, shown: None, takes_long, refusals }))

@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, HubError};
 use crate::hub::PlannedRun;
 use crate::identity::CallContent;
 use crate::plan::{
-    CallPlan, CallRequest, CallTarget, Permissions, PlanView, ServerSet, SharingRequest, closed,
+    Approver, CallPlan, CallRequest, CallTarget, Permissions, PlanView, ServerSet, SharingRequest, closed,
     select_by_name,
 };
 use pyo3::exceptions::PyTypeError;
@@ -41,19 +41,27 @@ pub struct Surroundings {
     llm: Option<Py<PyAny>>,
     /// Values of the caller for the tools that have parameters of these names.
     passed_on: Option<Py<PyDict>>,
+    /// A `toolhub.permissions.Permissions`.
+    permissions: Option<Py<PyAny>>,
 }
 
-/// `(progress, meta, watch, llm, passed_on)`
-type SurroundingsTuple =
-    (Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyAny>>, Option<Py<PyDict>>);
+/// `(progress, meta, watch, llm, passed_on, permissions)`
+type SurroundingsTuple = (
+    Option<Py<PyAny>>,
+    Option<Py<PyAny>>,
+    Option<Py<PyAny>>,
+    Option<Py<PyAny>>,
+    Option<Py<PyDict>>,
+    Option<Py<PyAny>>,
+);
 
 impl<'py> FromPyObject<'_, 'py> for Surroundings {
     type Error = PyErr;
     const INPUT_TYPE: PyStaticExpr = <SurroundingsTuple as FromPyObject<'_, '_>>::INPUT_TYPE;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (progress, meta, watch, llm, passed_on) = given.extract::<SurroundingsTuple>()?;
-        Ok(Surroundings { progress, meta, watch, llm, passed_on })
+        let (progress, meta, watch, llm, passed_on, permissions) = given.extract::<SurroundingsTuple>()?;
+        Ok(Surroundings { progress, meta, watch, llm, passed_on, permissions })
     }
 }
 
@@ -85,7 +93,7 @@ impl Surroundings {
         is_on_tape: bool,
     ) -> Option<Result<CallContent, String>> {
         let (meta, passed_on) = (self.meta.as_ref(), self.passed_on.as_ref());
-        if options.options.run.is_some() || permissions.is_some_and(|one| one.asks_later) {
+        if options.options.run.is_some() || permissions.is_some_and(Permissions::may_be_kept) {
             return Some(content(args, meta, passed_on));
         }
         // A cassette has a text for what is not JSON.
@@ -138,8 +146,8 @@ pub fn execute<'py>(
     let around = around.unwrap_or_default();
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
-    let is_plain =
-        around.watch.is_none() && !options.get().may_share() && options.get().options.run.is_none();
+    let is_alone = around.watch.is_none() && around.permissions.is_none();
+    let is_plain = is_alone && !options.get().may_share() && options.get().options.run.is_none();
     if is_plain && hub.get().core().tape().is_none() {
         let now = Instant::now();
         let (core, wanted) = (hub.get().core(), &options.get().options);
@@ -179,13 +187,12 @@ pub fn execute_by_capability<'py>(
 
 /// Calls the tool that a model asked for; await what comes back.
 #[pyfunction]
-#[pyo3(signature = (hub, request, options, around=None, permissions=None, turn=None))]
+#[pyo3(signature = (hub, request, options, around=None, turn=None))]
 pub fn dispatch<'py>(
     hub: &Bound<'py, PyHub>,
     request: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Option<Surroundings>,
-    permissions: Option<Bound<'py, PyAny>>,
     turn: Option<(Bound<'py, PyMessageOrder>, usize)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     hub.get().check_process()?;
@@ -204,7 +211,7 @@ pub fn dispatch<'py>(
         turn,
         ..CallRequest::new(target, options.get().options.clone())
     };
-    planned_call(hub, call, args, options, around, Some((id, permissions)))
+    planned_call(hub, call, args, options, around, Some(id))
 }
 
 /// A call that needs nothing but its run; `None` when there is more to it.
@@ -248,18 +255,16 @@ fn plain<'py>(
     Ok(Some(new_awaitable(py, execution)?.into_any()))
 }
 
-/// A call with everything around its run. A routed call has an id, and perhaps permissions.
+/// A call with everything around its run. A routed call has an id.
 fn planned_call<'py>(
     hub: &Bound<'py, PyHub>,
     request: CallRequest,
     args: Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: Surroundings,
-    routed: Option<(String, Option<Bound<'py, PyAny>>)>,
+    call_id: Option<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = hub.py();
-    let (call_id, permissions) = routed.unzip();
-    let permissions = permissions.flatten();
     let is_readable = request.unreadable.is_none();
     let watch = around.make_watch(request.target.name(), &args, call_id.as_deref(), is_readable)?;
     let extras = around.extras(py, watch.as_ref())?;
@@ -268,15 +273,14 @@ fn planned_call<'py>(
     let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
     request.options.principal = principal.map(|principal| principal.id.clone());
     let is_on_tape = hub.get().core().tape().is_some();
-    let allowed = permissions.as_ref().map(python_permissions).transpose()?;
+    let allowed = around.permissions.as_ref().map(|one| python_permissions(one.bind(py))).transpose()?;
     let request = CallRequest {
         content: around.content(&args, options.get(), allowed.as_ref(), is_on_tape),
         sharing: around.sharing(&args, options.get()),
         permissions: allowed,
         ..request
     };
-    let callbacks =
-        CallCallbacks { watch, llm: around.llm, permissions: permissions.map(Bound::unbind), call_id };
+    let callbacks = CallCallbacks { watch, llm: around.llm, permissions: around.permissions, call_id };
     let large =
         request.content.as_ref().is_some_and(|one| one.as_ref().is_ok_and(|one| is_large(&one.arguments)));
     let plan = without_gil_if(py, large, || CallPlan::new(request, Instant::now()));
@@ -289,7 +293,9 @@ fn planned_call<'py>(
 fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
     let py = permissions.py();
     let patterns = permissions.getattr(intern!(py, "patterns"))?;
-    let asks = permissions.getattr(intern!(py, "asks"))?.is_truthy()?;
-    let asks_later = permissions.getattr(intern!(py, "asks_later"))?.is_truthy()?;
-    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), asks, asks_later })
+    // The number of a function, or None for a person who is asked through the store.
+    let approvers: Vec<Vec<Option<usize>>> = permissions.getattr(intern!(py, "approvers"))?.extract()?;
+    let approver = |one: Option<usize>| one.map_or(Approver::Ask, Approver::Function);
+    let approvers = approvers.into_iter().map(|list| list.into_iter().map(approver).collect()).collect();
+    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), approvers })
 }

@@ -1,37 +1,34 @@
 //! What the answer of the user's `approve` means.
 
 use crate::bindings::errors::class_of;
-use crate::bindings::unicode::start_of;
 use crate::error::shown_seconds;
-use crate::invisible::error_line;
-use crate::plan::Verdict;
+use crate::plan::{FunctionAnswer, NOT_APPROVED};
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::PyBool;
 
-/// Characters of a reason; what is longer is cut.
-const LONGEST: usize = 1_000;
-
-/// `True` approves, and nothing else does; a text is the reason of a refusal.
-pub fn verdict(answer: &Bound<'_, PyAny>) -> Verdict {
-    if answer.cast::<PyBool>().is_ok_and(|answer| answer.is_true()) {
-        return Verdict::Approved;
+/// `True` goes, `False` refuses, None leaves it to the next; everything else is a mistake, and never an approval.
+pub fn function_answer(answer: &Bound<'_, PyAny>) -> FunctionAnswer {
+    if answer.is_none() {
+        return FunctionAnswer::Pass;
     }
-    let reason = answer.cast::<PyString>().ok().and_then(|text| start_of(text, 4 * LONGEST).ok());
-    let reason = reason.map(|reason| error_line(&reason, LONGEST));
-    Verdict::Refused(match reason.filter(|reason| !reason.is_empty()) {
-        Some(reason) => format!("it was not approved: {reason}"),
-        None => "it was not approved".to_owned(),
-    })
+    match answer.cast::<PyBool>() {
+        Ok(answer) if answer.is_true() => FunctionAnswer::Go,
+        Ok(_) => FunctionAnswer::Refuse(NOT_APPROVED.to_owned()),
+        Err(_) => {
+            let reason = format!("approve must answer True, False or None, got {}", class_of(answer));
+            FunctionAnswer::Refuse(reason)
+        }
+    }
 }
 
 /// A question that failed is a refusal. A cancellation or an interrupt is for the caller.
-pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<Verdict> {
+pub fn failed_question(py: Python<'_>, error: PyErr, limit: f64) -> PyResult<FunctionAnswer> {
     if error.is_instance_of::<PyTimeoutError>(py) {
-        return Ok(Verdict::Refused(format!("it was not approved within {} s", shown_seconds(limit))));
+        return Ok(FunctionAnswer::Refuse(format!("it was not approved within {} s", shown_seconds(limit))));
     }
     if !error.is_instance_of::<PyException>(py) {
         return Err(error);
     }
-    Ok(Verdict::Refused(format!("asking for approval failed ({})", class_of(error.value(py)))))
+    Ok(FunctionAnswer::Refuse(format!("asking for approval failed ({})", class_of(error.value(py)))))
 }

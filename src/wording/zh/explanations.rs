@@ -43,6 +43,16 @@ pub(super) const EXPLANATIONS: &[(&str, &str)] = &[
     ("its server is not trusted, so only your own word counts", "其服务器不受信任，只认您自己的声明"),
     ("it only returns instructions", "它只返回说明"),
     ("nothing shows whether it changes anything", "没有迹象表明它是否会改变什么"),
+    (
+        "Approval: not needed; every candidate is known to be harmless.",
+        "批准：不需要；已知每个候选者都无副作用。",
+    ),
+    (
+        "Approval: only if the call has `approve`; {} is not known to be harmless.",
+        "批准：仅当调用带有 `approve` 时；无法确定 {0} 无副作用。",
+    ),
+    ("Approval: asks {~}; {} is not known to be harmless.", "批准：询问 {0}；无法确定 {1} 无副作用。"),
+    ("{~}, then {}", "{0}，然后 {1}"),
     ("Strategy: {} ({~}), because {~}.", "策略：{0}（{1}），因为{2}。"),
     ("Strategy: {}, because {~}.", "策略：{0}，因为{1}。"),
     ("With more candidates: {}, because {~}.", "如有更多候选者：{0}，因为{1}。"),

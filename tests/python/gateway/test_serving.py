@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from support.gateway import python_of
-from toolhub import ConnectionFailed, ToolHub
+from toolhub import ConnectionFailed, ToolError, ToolHub
 from toolhub.serving import Serving
 
 HERE = Path(__file__).parent
@@ -178,7 +178,7 @@ async def test_closing_the_hub_ends_serving() -> None:
     await ready
     await hub.aclose()
     await asyncio.wait_for(serving, 10)
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(ToolError, match="closed"):
         await hub.aserve("http")
 
 

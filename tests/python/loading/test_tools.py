@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from toolhub import ToolHub
+from toolhub import ToolError, ToolHub
 
 from .conftest import Write
 
@@ -293,7 +293,7 @@ def test_the_constructor_takes_folders(folder: Path, write: Write) -> None:
     write("skills/greet/SKILL.md", "---\nname: greet\ndescription: d\n---\nSay hello.\n")
     with ToolHub(tools=[folder], skills=str(folder / "skills")) as hub:
         assert names(hub) == {"add", "greet"}
-    with pytest.raises(RuntimeError, match="closed"):
+    with pytest.raises(ToolError, match="closed"):
         hub.load_tools(folder)
 
 

@@ -187,7 +187,7 @@ def test_closing_ends_the_server_and_every_later_call() -> None:
     assert pid is not None
     assert not is_running(pid)
     assert hub.call("echo", {"text": "x"}, server="s").kind is ErrorKind.CLOSED
-    with pytest.raises(RuntimeError, match="The hub is closed"):
+    with pytest.raises(ToolError, match="The hub is closed"):
         hub.add_server("t", command="x")
 
 
