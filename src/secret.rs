@@ -1,26 +1,20 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
 mod arguments;
-mod commands;
 mod folded;
 mod in_path;
 mod in_text;
 mod kinds;
-mod literals;
-mod markup;
 mod names;
-mod places;
 mod redactor;
 mod scrub;
-mod signs;
 mod values;
 
 pub use arguments::{ArgumentValues, Hidden};
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::secrets_in;
 pub use kinds::known_secrets;
-pub use names::{LABELS, is_secret_name};
-pub use places::is_secret_flag;
+pub use names::{LABELS, is_secret_flag, is_secret_name};
 pub(crate) use redactor::Redactor;
 pub use scrub::{has_placeholder, scrubbed, scrubbed_text};
 

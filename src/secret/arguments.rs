@@ -2,8 +2,7 @@
 //! not show them.
 
 use super::in_text::secrets_in;
-use super::names::{LABELS, is_secret_name};
-use super::places::is_secret_flag;
+use super::names::{LABELS, is_secret_flag, is_secret_name};
 use serde_json::Value;
 
 /// Values that are looked for; a call with more of them has no text that quotes them all.

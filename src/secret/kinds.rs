@@ -213,6 +213,14 @@ mod tests {
     use proptest::test_runner::TestRunner;
 
     #[test]
+    fn every_form_is_published() {
+        let page = include_str!("../../docs/how-to/cassettes.md");
+        let missing: Vec<&str> =
+            KINDS.iter().map(|(kind, ..)| *kind).filter(|kind| !page.contains(&format!("`{kind}`"))).collect();
+        assert_eq!(missing, Vec::<&str>::new());
+    }
+
+    #[test]
     fn every_form_compiles() {
         assert!(FORMS.is_some());
     }

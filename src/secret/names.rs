@@ -128,6 +128,11 @@ pub fn is_secret_name(name: &str) -> bool {
     name_strength(name).is_some()
 }
 
+/// Whether this is the flag whose value is the next word of a command line: `--token`.
+pub fn is_secret_flag(word: &str) -> bool {
+    word.starts_with('-') && !word.contains(['=', ' ']) && is_secret_name(word.trim_start_matches('-'))
+}
+
 /// How sure the name is that of a secret; `None` if it is not.
 pub(super) fn name_strength(name: &str) -> Option<NameStrength> {
     if name.len() < SHORTEST {

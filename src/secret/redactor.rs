@@ -18,9 +18,13 @@ const SHORTEST_LOOSE: usize = 8;
 const SHORTEST_CODE: usize = 6;
 /// Encodings inside of encodings.
 const LAYERS: usize = 3;
+/// A secret is looked for by its first bytes; the rest is compared where they stand.
+const HEAD: usize = 256;
 /// Long texts are read in pieces, so that their views stay small. The overlap is longer than a secret in any spelling.
 const PIECE: usize = 1 << 20;
 const OVERLAP: usize = 1 << 16;
+/// The most bytes that spell one byte of a secret: `\\u0041`, with its own escape escaped.
+const WIDEST: usize = 8;
 /// So many marks of omission are looked at, from the end: one is ours, the others are the server's.
 const MARKS: usize = 8;
 
@@ -48,7 +52,8 @@ impl Spellings {
         }
         let count = codes.len();
         words.append(&mut codes);
-        let all = (!words.is_empty()).then(|| AhoCorasick::new(&words).ok()).flatten().map(Arc::new);
+        let heads = words.iter().map(|word| &word[..word.len().min(HEAD)]);
+        let all = (!words.is_empty()).then(|| AhoCorasick::new(heads).ok()).flatten().map(Arc::new);
         Spellings { words, codes: count, all }
     }
 
@@ -62,8 +67,16 @@ impl Spellings {
         let mut view = Some(FoldedText::new(text, blanks));
         for _ in 0..=LAYERS {
             let Some(layer) = view else { return };
+            let mut whole = 0;
             for hit in all.find_overlapping_iter(&layer.bytes) {
-                let place = layer.source(hit.start(), hit.end());
+                // Inside of a secret that was read to its end, others are not: each byte is compared a few times at most.
+                let rest = match hit.start() >= whole {
+                    true => same(&self.words[hit.pattern()][hit.len()..], &layer.bytes[hit.end()..]),
+                    false => 0,
+                };
+                let end = hit.end() + rest;
+                whole = if rest > 0 { end } else { whole };
+                let place = layer.source(hit.start(), end);
                 let is_code = self.is_code(hit.pattern().as_usize());
                 found.push(if is_code { whole_code(text, place) } else { place });
             }
@@ -113,17 +126,20 @@ impl Redactor {
         if self.is_empty() || text.is_empty() {
             return text;
         }
+        let longest = self.loose.words.iter().chain(&self.exact.words).map(Vec::len).max().unwrap_or(0);
+        let overlap = OVERLAP.max(longest.saturating_mul(WIDEST));
+        let piece = PIECE.max(overlap.saturating_mul(2));
         let mut found = Vec::new();
-        let mut start = 0;
+        let mut start = 0_usize;
         loop {
-            let end = text.floor_char_boundary((start + PIECE).min(text.len()));
+            let end = text.floor_char_boundary(start.saturating_add(piece).min(text.len()));
             let piece = &text[start..end];
             let in_text = |(from, to): (usize, usize)| (start + from, start + to);
             found.extend(self.found_in(piece).into_iter().map(in_text));
             if end == text.len() {
                 break;
             }
-            start = text.floor_char_boundary(end - OVERLAP);
+            start = text.floor_char_boundary(end - overlap);
         }
         replaced(&text, found)
     }
@@ -164,29 +180,47 @@ impl Redactor {
         for end in marks.chain([text.len()]) {
             let start = text.floor_char_boundary(end.saturating_sub(OVERLAP));
             let view = FoldedText::new(&text[start..end], Blanks::Dropped);
-            let lengths = self
-                .loose
-                .words
-                .iter()
-                .filter_map(|word| parts(word).find(|length| view.bytes.ends_with(&word[..*length])));
-            if let Some(length) = lengths.max() {
+            let lengths = self.loose.words.iter().map(|word| {
+                let head = &word[..word.len().saturating_sub(1).min(HEAD)];
+                shared(&view.bytes[view.bytes.len().saturating_sub(head.len())..], head)
+            });
+            if let Some(length) = lengths.max().filter(|length| *length >= SHORTEST_PART) {
                 let (from, to) = view.source(view.bytes.len() - length, view.bytes.len());
                 found.push((start + from, start + to));
             }
         }
         let view =
             FoldedText::new(&text[..text.floor_char_boundary(OVERLAP.min(text.len()))], Blanks::Dropped);
-        let lengths = self.loose.words.iter().filter_map(|word| {
-            parts(word).find(|length| view.bytes.starts_with(&word[word.len() - length..]))
+        let lengths = self.loose.words.iter().map(|word| {
+            let rest = word.get(1..).unwrap_or_default();
+            shared(&rest[rest.len().saturating_sub(view.bytes.len())..], &view.bytes)
         });
-        found.extend(lengths.max().map(|length| view.source(0, length)));
+        found.extend(
+            lengths.max().filter(|length| *length >= SHORTEST_PART).map(|length| view.source(0, length)),
+        );
         found
     }
 }
 
-/// Lengths of parts of a secret that count as the secret, longest first.
-fn parts(word: &[u8]) -> impl Iterator<Item = usize> {
-    (SHORTEST_PART..word.len()).rev()
+/// How many bytes two texts have in common at their starts.
+fn same(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes at the end of one text are the start of the other, at most. Linear, as by Knuth, Morris and Pratt.
+fn shared(end: &[u8], start: &[u8]) -> usize {
+    let start = &start[..start.len().min(end.len())];
+    let mut borders = vec![0; start.len()];
+    let step = |borders: &[usize], mut length: usize, byte: u8| {
+        while length > 0 && (length == start.len() || start[length] != byte) {
+            length = borders[length - 1];
+        }
+        length + usize::from(start.get(length) == Some(&byte))
+    };
+    for at in 1..start.len() {
+        borders[at] = step(&borders, borders[at - 1], start[at]);
+    }
+    end.iter().fold(0, |length, byte| step(&borders, length, *byte))
 }
 
 /// The secret in lower case: as it is, with its own encodings undone, and as a form on the web sends it.
@@ -276,6 +310,36 @@ mod tests {
         let redactor = Redactor::new([Secret::new("sk-1234567890")]);
         assert_eq!(redactor.quote("key \u{1b}[sk-1234567890"), "key");
         assert_eq!(redactor.quote("key sk-12345\u{200b}67890"), "key ***");
+    }
+
+    #[test]
+    fn a_very_long_secret_is_hidden_in_linear_time() {
+        let plain: String = (0..300_000).map(|n| char::from(b'a' + (n * n % 23) as u8)).collect();
+        for key in [plain, "a".repeat(300_000)] {
+            let redactor = Redactor::new([Secret::new(&*key)]);
+            assert_eq!(redactor.hide(format!("key {key} end")), "key *** end");
+            assert_eq!(
+                redactor.hide(format!("{} end", "x".repeat(2 << 20)).replace('x', "é ")).len(),
+                (6 << 20) + 4
+            );
+            assert_eq!(redactor.hide(format!("key {}", &key[..200_000])), "key ***");
+            assert_eq!(redactor.hide(format!("{} end", &key[200_000..])), "*** end");
+        }
+    }
+
+    #[test]
+    fn the_longest_shared_part_is_found() {
+        for (end, start, length) in [
+            ("xab", "abc", 2),
+            ("aaa", "aab", 2),
+            ("abab", "abac", 2),
+            ("", "a", 0),
+            ("a", "", 0),
+            ("abc", "abc", 3),
+            ("aabaaab", "aabaab", 3),
+        ] {
+            assert_eq!(shared(end.as_bytes(), start.as_bytes()), length, "{end} {start}");
+        }
     }
 
     #[test]

@@ -3,11 +3,9 @@
 //! A placeholder says what kind of secret it stands for and nothing of its value. So the same call with another key, as on
 //! another machine, is the same after scrubbing.
 
-use super::commands::{is_user_flag, password_of_pair};
 use super::in_text::places_in;
 use super::kinds::known_secrets;
-use super::names::{LABELS, NameStrength, name_strength};
-use super::places::is_secret_flag;
+use super::names::{LABELS, NameStrength, is_secret_flag, name_strength};
 use super::values::{
     is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random, placeholder_end,
 };
@@ -19,6 +17,8 @@ use std::borrow::Cow;
 const SHORTEST_REPEATED: usize = 8;
 /// What is longer is not written twice, and would take long to look for.
 const LONGEST_REPEATED: usize = 500;
+/// A longer text is not read as JSON.
+const LONGEST_DATA: usize = 1 << 20;
 /// So many secrets of one text are looked for again.
 const MOST_REPEATED: usize = 200;
 
@@ -62,15 +62,8 @@ fn scrub_items(items: &mut [Value], around: Option<NameStrength>) {
     {
         *text = placeholder("named");
     }
-    let (mut after_flag, mut after_user) = (false, false);
+    let mut after_flag = false;
     for item in items {
-        // `["-u", "bob:…"]`
-        if let (true, Value::String(text)) = (after_user, &mut *item)
-            && let Some(start) = password_of_pair(text)
-        {
-            text.replace_range(start.., &placeholder("named"));
-        }
-        after_user = item.as_str().is_some_and(is_user_flag);
         let is_flag = item.as_str().is_some_and(is_secret_flag);
         let strength = if after_flag { Some(NameStrength::Strong) } else { around };
         match strength {
@@ -138,8 +131,13 @@ fn scrub_names(map: &mut Map<String, Value>) {
     *map = clean;
 }
 
-/// The text with placeholders for secrets.
+/// The text with placeholders for secrets. A text that is JSON is treated as the data in it.
 pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
+    if let Some(data) = data_in(text) {
+        let before = data.clone();
+        let clean = scrubbed(data);
+        return if clean == before { Cow::Borrowed(text) } else { Cow::Owned(clean.to_string()) };
+    }
     let known = known_secrets(text);
     let mut clean = Cow::Borrowed(text);
     if !known.is_empty() {
@@ -151,21 +149,21 @@ pub fn scrubbed_text(text: &str) -> Cow<'_, str> {
     }
     let repeated: Vec<String> = places
         .iter()
-        .map(|place| &clean[place.range.clone()])
+        .map(|place| &clean[place.clone()])
         .filter(|secret| {
             (SHORTEST_REPEATED..=LONGEST_REPEATED).contains(&secret.len()) && looks_random(secret)
         })
         .take(MOST_REPEATED)
         .map(str::to_owned)
         .collect();
-    let once = replaced(
-        &clean,
-        places.into_iter().map(|place| {
-            let quote = place.quote.map(String::from).unwrap_or_default();
-            (place.range, format!("{quote}{}{quote}", placeholder("named")))
-        }),
-    );
+    let once = replaced(&clean, places.into_iter().map(|place| (place, placeholder("named"))));
     Cow::Owned(without_repeated(once, &repeated))
+}
+
+/// The object or list that a text is.
+fn data_in(text: &str) -> Option<Value> {
+    let is_data = text.len() <= LONGEST_DATA && text.trim_start().starts_with(['{', '[']);
+    is_data.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 fn without_repeated(text: String, secrets: &[String]) -> String {

@@ -1,7 +1,4 @@
-//! What stands after the name of a secret: whether it is the secret, or a word about it.
-//!
-//! In data (`{"password": "required"}`) every text under such a name is one. In a sentence (`password: required`) a word
-//! counts if it looks random, or if the name leaves no doubt and nothing follows.
+//! What stands under the name of a secret: whether it is the secret, or a word about it.
 
 use super::names::{NameStrength, ToldIn, is_secret_name, told_in};
 use std::ops::Range;
@@ -17,7 +14,7 @@ const LONGEST_WORD: usize = 24;
 /// More escapes of one quotation mark than this are no quotation.
 const MOST_ESCAPES: usize = 3;
 
-/// Words that are said about secrets, in the languages in which `super::names` knows their names.
+/// Words that are said about secrets under a name that is that of other things, too: `"auth": "none"`.
 #[rustfmt::skip]
 const ORDINARY: &[&str] = &[
     "a", "above", "accepted", "access", "again", "an", "and", "any", "apikey", "auth", "authentication", "authorization",
@@ -30,10 +27,6 @@ const ORDINARY: &[&str] = &[
     "value", "was", "weak", "wrong", "yes", "your",
     "confirmed", "correct", "created", "deleted", "encrypted", "found", "generated", "granted", "hashed", "n/a", "nil", "pending",
     "removed", "rotated", "saved", "sent", "stored",
-    "abgelaufen", "erforderlich", "falsch", "gespeichert", "geändert", "gültig", "korrekt", "leer", "richtig", "ungültig", "vergessen",
-    "caducada", "cambiada", "correcta", "incorrecta", "inválida", "obligatoria", "olvidada", "requerida", "vacía",
-    "expiré", "expirée", "incorrecte", "invalide", "modifié", "obligatoire", "oublié", "requis", "valide", "vide",
-    "errata", "sbagliata", "scaduta", "incorreta", "esquecida", "obrigatória", "onjuist", "verplicht", "vergeten",
 ];
 
 /// Words of a JSON Schema. An object that has only such members describes a value, and has none.

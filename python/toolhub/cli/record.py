@@ -38,6 +38,10 @@ def run(given: "argparse.Namespace") -> int:
     from ..testing._environment import RECORD
 
     path = os.path.abspath(given.output)
+    if not given.json:
+        say(
+            "Only secrets of known forms, names and places are removed: see 'Secrets' in docs/how-to/cassettes.md."
+        )
     code = run_with(given, RECORD, path)
     if not os.path.exists(path):
         raise Failure(

@@ -84,6 +84,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("denied {}", "已拒绝 {0}"),
     ("the command '{}' cannot be started: {}", "无法启动命令 '{0}'：{1}"),
     (
+        "Only secrets of known forms, names and places are removed: see 'Secrets' in docs/how-to/cassettes.md.",
+        "只会移除已知形式、名称和位置的机密：见 docs/how-to/cassettes.md 的 'Secrets' 一节。",
+    ),
+    (
         "The command ended before its recording did (exit code {}). {} has what had ended until then (events: {}), and can be \
          replayed.",
         "命令在录制结束之前结束（退出代码 {0}）。{1} 中有此前已结束的内容（事件数：{2}），可以回放。",
