@@ -62,7 +62,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error", "kind"]),
     ("prompt", &["model", "error", "invisible"]),
-    ("shape", &["model", "error"]),
+    ("shape", &["model", "error", "invisible"]),
     ("offers", &["tool", "model", "error", "pattern", "shape"]),
     // L3: orchestration. It runs candidates but does not look them up.
     (

@@ -1,11 +1,15 @@
 //! Results in the form that each vendor's API expects.
 
 use super::content::ImageData;
+use crate::invisible::{error_line, line};
 use crate::model::Lang;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use serde_json::{Map, Value, json};
 use std::io;
+
+/// More characters of a name are not shown.
+const LONGEST_NAME: usize = 200;
 
 /// The form of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,11 @@ pub struct ModelAnswer {
 }
 
 impl ModelAnswer {
+    /// The name of the tool as it is shown. The model wrote it, and what it wrote may have come from a server's text.
+    fn name(&self) -> String {
+        error_line(&self.tool, LONGEST_NAME)
+    }
+
     /// The warnings as one sentence.
     fn note(&self) -> Option<String> {
         (!self.warnings.is_empty()).then(|| match self.lang {
@@ -128,8 +137,8 @@ fn tags(answers: &[ModelAnswer]) -> String {
 
 fn tagged(answer: &ModelAnswer) -> String {
     let mut block = Map::new();
-    block.insert("id".into(), answer.id.clone().into());
-    block.insert("tool_name".into(), answer.tool.clone().into());
+    block.insert("id".into(), line(&answer.id).into());
+    block.insert("tool_name".into(), answer.name().into());
     block.insert("success".into(), answer.success.into());
     block.insert(if answer.success { "result" } else { "error" }.into(), answer.text.clone().into());
     if !answer.warnings.is_empty() {
@@ -184,7 +193,7 @@ fn gemini(answer: &ModelAnswer) -> Value {
     if answer.id_from_model {
         written.insert("id".into(), answer.id.clone().into());
     }
-    written.insert("name".into(), answer.tool.clone().into());
+    written.insert("name".into(), answer.name().into());
     written.insert("response".into(), response.into());
     if !answer.images.is_empty() {
         let part = |image: &ImageData| json!({"inlineData": {"mimeType": image.mime, "data": image.data}});
