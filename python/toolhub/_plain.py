@@ -1,32 +1,48 @@
 """Python objects in a plain form: as JSON data for tools elsewhere, as text for readers."""
 
+from __future__ import annotations
+
 import json
-from typing import Any, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+T = TypeVar("T")
 
 _NOT_JSON = "a {} is not JSON; pass text, numbers, lists or mappings"
 
 
-def to_plain(value: Any) -> Any:
-    """The JSON form of a well-known type; TypeError for anything else.
+def to_plain(value: Any, most: int = 2_000_000) -> Any:
+    """The JSON form of a well-known type; TypeError for anything else, OverflowError for more than `most` values.
 
     >>> from datetime import date
     >>> to_plain(date(2026, 1, 2)), to_plain({3})
     ('2026-01-02', [3])
     """
     if isinstance(value, (set, frozenset)):
-        return list(cast("set[Any]", value))
+        return _counted(cast("set[Any]", value), most)
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise TypeError("bytes are not JSON; pass text, for example base64")
     for method in ("isoformat", "model_dump", "_asdict"):
         # A date, a pydantic model, a named tuple, but not a class.
         if not isinstance(value, type) and callable(getattr(value, method, None)):
             return getattr(value, method)()
-    return _by_type(value)
+    return _by_type(value, most)
 
 
-def _by_type(value: Any) -> Any:
+def _counted(values: Iterable[T], most: int) -> list[T]:
+    """The values of a container that may have any number of them, or say so wrongly."""
+    counted = list(islice(values, most + 1))
+    if len(counted) > most:
+        raise OverflowError(f"more than {most} values")
+    return counted
+
+
+def _by_type(value: Any, most: int) -> Any:
     from collections import UserString
     from collections.abc import Mapping, Sequence, Set
     from dataclasses import fields, is_dataclass
@@ -37,7 +53,7 @@ def _by_type(value: Any) -> Any:
     from uuid import UUID
 
     if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
+        return dict(_counted(cast("Mapping[Any, Any]", value).items(), most))
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
@@ -54,7 +70,7 @@ def _by_type(value: Any) -> Any:
     if isinstance(value, UserString):
         return str(value)
     if isinstance(value, (Sequence, Set)):
-        return list(cast("Sequence[Any]", value))
+        return _counted(cast("Sequence[Any]", value), most)
     raise TypeError(_NOT_JSON.format(type(value).__name__))
 
 

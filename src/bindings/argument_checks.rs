@@ -11,7 +11,7 @@
 use super::builder_errors;
 use super::copying::{self, CopyError};
 use super::errors::{class_of, exception_text};
-use super::json;
+use super::json::{self, MAX_ARGUMENTS, NotJson};
 use super::mappings::as_mapping;
 use super::patching::{patched, with_whole_numbers};
 use super::plain_values::{self, PlainParameter};
@@ -25,9 +25,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// How a callable takes its arguments.
 pub enum ArgumentStyle {
@@ -56,11 +54,6 @@ pub struct Checks {
 /// One check of arguments for one candidate.
 pub struct CheckPass {
     pub checks: Checks,
-    /// When the caller stops waiting.
-    pub deadline: Option<Instant>,
-    /// Whether a check that takes long is left to another thread; `is_deferred` then, and there is no answer.
-    pub may_defer: bool,
-    pub is_deferred: bool,
     /// Values of the caller for the tools that have parameters of these names.
     pub passed_on: Option<Py<PyDict>>,
     /// Rules of the schema that were not checked.
@@ -70,39 +63,18 @@ pub struct CheckPass {
 }
 
 impl CheckPass {
-    pub fn new(checks: Checks, deadline: Option<Instant>) -> Self {
-        CheckPass {
-            checks,
-            deadline,
-            may_defer: false,
-            is_deferred: false,
-            passed_on: None,
-            unchecked: Vec::new(),
-            large_copy: None,
-        }
+    pub fn new(checks: Checks) -> Self {
+        CheckPass { checks, passed_on: None, unchecked: Vec::new(), large_copy: None }
     }
 
-    /// Runs a check of the core. One that takes long runs without the GIL, or is deferred.
+    /// Runs a check of the core. One that takes more than about a millisecond runs without the GIL.
     pub fn run<T>(
         &mut self,
         py: Python<'_>,
         check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
     ) -> Result<Option<T>, HubError> {
-        let deferred = Cell::new(false);
-        let options = CheckOptions {
-            coerce: self.checks.coerce,
-            deadline: self.deadline,
-            aside: &|work| match self.may_defer {
-                true => deferred.set(true),
-                false => py.detach(work),
-            },
-        };
-        let checked = check(&options);
-        if deferred.get() {
-            self.is_deferred = true;
-            return Err(HubError::new(ErrorKind::InvalidArguments, ""));
-        }
-        let Fitting { replacement, unchecked } = checked?;
+        let options = CheckOptions { coerce: self.checks.coerce, aside: &|work| py.detach(work) };
+        let Fitting { replacement, unchecked } = check(&options)?;
         self.unchecked.extend(unchecked);
         Ok(replacement)
     }
@@ -170,6 +142,10 @@ impl ArgumentChecks {
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let copied = copying::copy_of_size(given).map_err(|refusal| match refusal {
             CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::TooMany => {
+                let sentence = format!("more than {MAX_ARGUMENTS} values");
+                NotJson { sentence, too_many: true }.refusal(&self.tool)
+            }
             CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
         });
         let (copy, is_large) = copied?;
@@ -230,7 +206,8 @@ impl ArgumentChecks {
             None => Image { value: self.json(&value)?.into(), opaque: Vec::new() },
             Some(_) => match json::image(&value) {
                 Ok((json, opaque)) => Image::of(json, opaque, property),
-                // Too large for a copy: the builder alone checks it.
+                Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
+                // Too deep for a copy: the builder alone checks it.
                 Err(_) => return Ok(value),
             },
         };
@@ -311,11 +288,15 @@ impl ArgumentChecks {
             let image = Image { value: self.json(&value)?.into(), opaque: Vec::new() };
             return self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
         };
-        let Ok((json, opaque)) = json::image(&value) else {
-            // Too large for a copy: the builder alone checks it.
-            let reason = "the arguments are too large or nested too deeply";
-            pass.unchecked.push(Unchecked { place: "".into(), reason });
-            return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
+        let (json, opaque) = match json::image(&value) {
+            Ok(image) => image,
+            Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
+            Err(_) => {
+                // Too deep for a copy: the builder alone checks it.
+                let reason = "the arguments are nested too deeply";
+                pass.unchecked.push(Unchecked { place: "".into(), reason });
+                return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
+            }
         };
         let image = Image::of(json, opaque, property);
         let fitted = match self.fitted(schema, &value, &image, property, pass) {
@@ -394,14 +375,14 @@ impl ArgumentChecks {
         if image.opaque.is_empty() {
             return None;
         }
-        let json = json::from_python(value).ok()?;
+        let json = json::from_arguments(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
         let image = Image::of(json, Vec::new(), property);
         self.fitted(schema, &value, &image, property, pass).ok()
     }
 
     fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
-        json::from_python(value).map_err(|reason| self.refusal(&reason))
+        json::from_arguments(value).map_err(|reason| reason.refusal(&self.tool))
     }
 
     /// The sentence for what the builder raised.

@@ -3,6 +3,7 @@
 //! A tool may change its arguments; neither the caller nor another candidate may see that. Containers are copied (dicts,
 //! lists, sets, tuples that contain some), other objects are passed as they are. A container that occurs twice is copied once.
 
+use super::json::MAX_ARGUMENTS;
 use super::mappings::as_mapping;
 use super::slices::{Entries, Slices};
 use crate::stack;
@@ -18,6 +19,8 @@ const MAX_DEPTH: usize = 100;
 pub enum CopyError {
     /// Cyclic, or nested too deeply.
     TooDeep,
+    /// More than [`MAX_ARGUMENTS`] values.
+    TooMany,
     /// A container raised an exception while it was copied.
     Raised(PyErr),
 }
@@ -88,6 +91,9 @@ fn copy_deep<'py>(
 ) -> Result<Bound<'py, PyAny>, CopyError> {
     copying.slices.step(object.py());
     copying.values += 1;
+    if copying.values > MAX_ARGUMENTS {
+        return Err(CopyError::TooMany);
+    }
     if !must_be_copied(object) {
         return Ok(object.clone());
     }

@@ -13,8 +13,9 @@ use crate::stack;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -99,6 +100,30 @@ impl<'py> IntoPyObject<'py> for JsonValue {
 
 /// More values than this are refused: shared parts are written out each time they occur and may multiply without end.
 const MAX_VALUES: usize = 2_000_000;
+/// Arguments have fewer: no model writes more, and each is looked at several times.
+pub const MAX_ARGUMENTS: usize = 200_000;
+
+/// Why arguments have no JSON form.
+pub struct NotJson {
+    pub sentence: String,
+    /// They have too many values.
+    pub too_many: bool,
+}
+
+impl NotJson {
+    /// The refusal of a call with such arguments.
+    pub fn refusal(&self, tool: &str) -> HubError {
+        let kind = if self.too_many { ErrorKind::Limit } else { ErrorKind::InvalidArguments };
+        HubError::new(kind, format!("Invalid arguments for '{}': {}", clip(tool), self.sentence))
+    }
+}
+
+/// The arguments of a call as JSON.
+pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
+    Conversion { most: MAX_ARGUMENTS, ..Conversion::new(false) }
+        .convert(object, 0)
+        .map_err(Trouble::into_reason)
+}
 
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
@@ -127,11 +152,11 @@ fn text_form(object: &Bound<'_, PyAny>) -> Value {
     text.ok().filter(|text| !text.contains(" at 0x")).map_or(Value::Null, Value::String)
 }
 
-/// A Python object as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is
-/// for a value that is too large or too deep.
-pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), String> {
-    let mut conversion = Conversion::new(true);
-    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
+/// Arguments as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is for
+/// arguments that are too large or too deep.
+pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), NotJson> {
+    let mut conversion = Conversion { most: MAX_ARGUMENTS, ..Conversion::new(true) };
+    let value = conversion.convert(object, 0).map_err(Trouble::into_reason)?;
     Ok((value, conversion.opaque))
 }
 
@@ -194,17 +219,41 @@ pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
     Ok((value, conversion.marks.unwrap_or_else(Marks::new)))
 }
 
+/// The place of the first float that JSON cannot write: what a model wrote as `1e999` is infinite once it is read.
+pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
+    let (mut todo, mut seen) = (vec![(object.clone(), String::new())], 0);
+    while let Some((object, place)) = todo.pop() {
+        seen += 1;
+        // More are refused later.
+        if seen > MAX_ARGUMENTS {
+            return None;
+        }
+        if let Ok(float) = object.cast::<PyFloat>() {
+            if !float.value().is_finite() {
+                return Some(place.strip_prefix('.').unwrap_or(&place).to_owned());
+            }
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            todo.extend(dict.iter().map(|(key, value)| {
+                (
+                    value,
+                    format!(
+                        "{place}.{}",
+                        key.str().map(|key| key.to_string_lossy().into_owned()).unwrap_or_default()
+                    ),
+                )
+            }));
+        } else if let Ok(list) = object.cast::<PyList>() {
+            todo.extend(list.iter().enumerate().map(|(at, item)| (item, format!("{place}[{at}]"))));
+        }
+    }
+    None
+}
+
 /// A mapping of arguments for a tool that lives in Rust.
 pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
-    let refuse = |reason: String| {
-        HubError::new(
-            ErrorKind::InvalidArguments,
-            format!("Invalid arguments for '{}': {reason}", clip(tool)),
-        )
-    };
-    match from_python(object).map_err(refuse)? {
+    match from_arguments(object).map_err(|reason| reason.refusal(tool))? {
         Value::Object(map) => Ok(Arguments::new(map)),
-        _ => Err(refuse("expected named arguments".into())),
+        _ => Err(NotJson { sentence: "expected named arguments".into(), too_many: false }.refusal(tool)),
     }
 }
 
@@ -214,15 +263,26 @@ struct Trouble {
     reason: String,
     /// Too large or too deep, rather than not JSON.
     is_limit: bool,
+    /// Too many values.
+    too_many: bool,
 }
 
 impl Trouble {
     fn new(reason: impl Into<String>) -> Self {
-        Trouble { path: Vec::new(), reason: reason.into(), is_limit: false }
+        Trouble { path: Vec::new(), reason: reason.into(), is_limit: false, too_many: false }
     }
 
     fn limit(reason: String) -> Self {
-        Trouble { path: Vec::new(), reason, is_limit: true }
+        Trouble { is_limit: true, ..Trouble::new(reason) }
+    }
+
+    fn too_many(most: usize) -> Self {
+        Trouble { too_many: true, ..Trouble::limit(format!("more than {most} values")) }
+    }
+
+    fn into_reason(self) -> NotJson {
+        let too_many = self.too_many;
+        NotJson { sentence: self.sentence(), too_many }
     }
 
     fn inside(mut self, step: String) -> Self {
@@ -244,6 +304,8 @@ impl Trouble {
 
 struct Conversion {
     values: usize,
+    /// How many there may be.
+    most: usize,
     slices: Slices,
     /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
     /// are an error.
@@ -261,6 +323,7 @@ impl Conversion {
     fn new(sets_aside: bool) -> Self {
         Conversion {
             values: 0,
+            most: MAX_VALUES,
             slices: Slices::new(),
             sets_aside,
             opaque: Vec::new(),
@@ -273,8 +336,8 @@ impl Conversion {
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         self.values += 1;
         self.slices.step(object.py());
-        if self.values > MAX_VALUES {
-            return Err(Trouble::limit(format!("more than {MAX_VALUES} values")));
+        if self.values > self.most {
+            return Err(Trouble::too_many(self.most));
         }
         if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
             let reason = format!("nested more than {MAX_DEPTH} levels deep, or cyclic");
@@ -337,14 +400,19 @@ impl Conversion {
             return self.items(tuple.iter(), depth);
         }
         if self.sets_aside {
-            return Err(Trouble::new("not JSON"));
+            // What builds a list from it would write it out.
+            let is_long = object.is_instance_of::<PyRange>()
+                && object.len().map_or(true, |len| len > self.most - self.values);
+            return Err(if is_long { Trouble::too_many(self.most) } else { Trouble::new("not JSON") });
         }
         self.plain_form(object, depth)
     }
 
     /// On its own, so that a level of a container takes little of the stack.
     fn plain_form(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
-        let converted = self.convert(&plain(object)?, depth + 1)?;
+        let left = self.most - self.values;
+        let plain = plain(object, left)?.ok_or_else(|| Trouble::too_many(self.most))?;
+        let converted = self.convert(&plain, depth + 1)?;
         let is_set = object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>();
         Ok(if is_set { in_order(converted) } else { converted })
     }
@@ -439,12 +507,14 @@ fn shown(object: &Bound<'_, PyAny>) -> Cow<'static, str> {
     format!("a Python object of type {}", class_of(object)).into()
 }
 
-/// Dates, enums, models, sets …: Python knows their plain form.
-fn plain<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Trouble> {
+/// Dates, enums, models, sets …: Python knows their plain form. `None` if it has more than `most` values: they are counted
+/// while they are written out, since a range or a sequence of another library may have any number.
+fn plain<'py>(object: &Bound<'py, PyAny>, most: usize) -> Result<Option<Bound<'py, PyAny>>, Trouble> {
     static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
     let py = object.py();
-    PLAIN
-        .get(py)
-        .and_then(|to_plain| to_plain.call1((object,)))
-        .map_err(|error| Trouble::new(exception_text(py, &error)))
+    let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, most)));
+    match plain {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(None),
+        plain => plain.map(Some).map_err(|error| Trouble::new(exception_text(py, &error))),
+    }
 }

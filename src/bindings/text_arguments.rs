@@ -31,7 +31,8 @@ pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
     {
         return Some(read);
     }
-    LOADS.get(given.py()).ok()?.call1((text,)).ok()?.cast_into().ok()
+    let read = LOADS.get(given.py()).ok()?.call1((text,)).ok()?.cast_into().ok();
+    read.filter(|read: &Bound<'py, PyDict>| json::not_finite(read).is_none())
 }
 
 /// The same for a long text, read without the GIL. `None` if it is not JSON; `json.loads` accepts some more texts.
@@ -40,7 +41,8 @@ fn long_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
     let given = all_of(text).ok()?;
     let read = released(py, given.len(), || serde_json::from_str(&given).ok());
     let read = LargeJson::from(Value::Object(read?));
-    json::to_python(py, &read).ok()?.cast_into().ok()
+    let read = json::to_python(py, &read).ok()?.cast_into().ok();
+    read.filter(|read: &Bound<'py, PyDict>| json::not_finite(read).is_none())
 }
 
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.

@@ -151,7 +151,13 @@ fn is_lossless(text: &str, parsed: &Value) -> bool {
     let (written_keys, written) = tokens(text);
     written_keys == keys
         && written.len() == numbers.len()
-        && written.iter().zip(numbers).all(|(text, number)| same_number(text, number))
+        && written.iter().zip(numbers).all(|(text, number)| same_number(text, number) && is_finite(number))
+}
+
+/// Whether a tool in Python can have it: digits alone are an integer of any size.
+fn is_finite(number: &Number) -> bool {
+    let is_whole = !number.as_str().contains(['.', 'e', 'E']);
+    is_whole || number.as_f64().is_some_and(f64::is_finite)
 }
 
 /// The number of keys in valid JSON text, and its numbers.

@@ -146,19 +146,28 @@ def _pair(word: str) -> "tuple[str, Any]":
         raise Failure(f"an argument is key=text, key:=json, @file or a JSON object, got '{word}'", USAGE)
     if not key.endswith(":"):
         return key, text
-    import json
-
     try:
-        return key[:-1], json.loads(text)
+        return key[:-1], _json(text)
     except ValueError as error:
         raise Failure(f"'{key}=' wants JSON, got '{text}': {error}", USAGE) from None
 
 
-def _object(text: str, what: str) -> "dict[str, Any]":
+def _json(text: str) -> "Any":
+    """The value of a JSON text. NaN is not JSON, and a number that no float can hold would be infinite."""
     import json
+    from math import isfinite
 
+    def number(digits: str) -> float:
+        if not isfinite(value := float(digits)):
+            raise ValueError(f"{digits} is not a number that a tool can get")
+        return value
+
+    return json.loads(text, parse_float=number, parse_constant=number)
+
+
+def _object(text: str, what: str) -> "dict[str, Any]":
     try:
-        value = json.loads(text)
+        value = _json(text)
     except ValueError as error:
         raise Failure(f"the arguments in {what} are no JSON: {error}", USAGE) from None
     if not isinstance(value, dict):

@@ -7,13 +7,14 @@ use crate::bindings::awaiting::new_awaitable;
 use crate::bindings::call_scope;
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::PyHub;
+use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::options::PyCallOptions;
 use crate::bindings::patterns::PyPatternList;
 use crate::bindings::releasing::{is_large, without_gil_if};
 use crate::bindings::tool_from_python::as_json;
 use crate::bindings::unicode::as_text;
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::PlannedRun;
 use crate::identity::CallContent;
 use crate::plan::{
@@ -203,6 +204,11 @@ pub fn dispatch<'py>(
         Some(_) => PyDict::new(hub.py()).into_any(),
     };
     let name: Arc<str> = Arc::from(&*read.name.to_string_lossy());
+    if let Some(place) = json::not_finite(&args) {
+        let reason =
+            format!("{place}: expected a number that a float can hold, got one that is too large or NaN");
+        read.error = Some(format!("Invalid arguments for '{}': {reason}.", clip(&name)));
+    }
     let turn = turn.map(|(order, place)| order.get().turn(place, name.clone()));
     let target = CallTarget::Routed { name, source: read.source.as_deref().map(Arc::from) };
     let id = read.id.filter(|id| !id.is_empty()).unwrap_or_else(|| hub.get().next_call_id());
