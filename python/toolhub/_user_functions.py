@@ -34,12 +34,6 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     return cast("T", await _core.in_thread(partial(function, *args, **kwargs)))
 
 
-async def in_thread_within(seconds: float | None, function: Callable[[], T]) -> T:
-    """Run a function on a thread of ours; `TimeoutError` if it takes longer than `seconds`."""
-    async with asyncio.timeout(seconds):
-        return await in_thread(function)
-
-
 async def call(function: Callable[..., Any], *args: Any) -> Any:
     """What the function returns. Awaitables are awaited, also those that a plain function returns."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):

@@ -90,9 +90,8 @@ pub fn explain(
         _ => Vec::new(),
     };
     let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
-    let check = |candidate: &Arc<Candidate>| {
-        Some(prepare(candidate, args?, &mut CheckPass::new(given.checks, None)).err())
-    };
+    let check =
+        |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, &mut CheckPass::new(given.checks)).err());
     let shadows = snapshot.get(&name).map(|entry| {
         entry.candidates.iter().filter(|candidate| is_shadow(candidate, entry)).cloned().collect()
     });

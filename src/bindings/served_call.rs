@@ -304,7 +304,7 @@ impl ServedCall {
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
-        let mut pass = CheckPass::new(checks, Some(self.ctx.deadline));
+        let mut pass = CheckPass::new(checks);
         let prepared = self.tool.arguments.prepare(&given, &mut pass);
         if pass.large_copy.is_some() {
             release(given);

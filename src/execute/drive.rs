@@ -151,11 +151,7 @@ impl Executor for TokioExecutor<'_> {
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
         let Job { candidate, gates, approved, before, tape } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
-        let options = CheckOptions {
-            coerce: true,
-            deadline: self.run.expires(slot),
-            aside: &|work| aside::in_place(work),
-        };
+        let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
         let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
         let (fitting, given) = match checked {
             Ok(checked) => checked,

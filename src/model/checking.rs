@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Runs work that may take long.
 pub type RunAside<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
@@ -12,16 +11,14 @@ pub type RunAside<'a> = &'a dyn Fn(&mut (dyn FnMut() + Send));
 pub struct CheckOptions<'a> {
     /// Whether arguments may be replaced by others that fit and mean the same.
     pub coerce: bool,
-    /// When the caller stops waiting; the check ends by then.
-    pub deadline: Option<Instant>,
-    /// Runs a check that takes longer than usual, where it holds up no other work.
+    /// Runs a check that takes longer than usual (up to some tenths of a second), where it holds up no other work.
     pub aside: RunAside<'a>,
 }
 
 impl CheckOptions<'_> {
-    /// A check on the current thread, without a deadline.
+    /// A check on the current thread.
     pub fn here(coerce: bool) -> Self {
-        CheckOptions { coerce, deadline: None, aside: &|work| work() }
+        CheckOptions { coerce, aside: &|work| work() }
     }
 }
 

@@ -5,8 +5,8 @@
 //! patterns, and what fits is never touched. Where there is a choice (a union, a single value for an array), each option is
 //! tried and kept only if everything at that place then fits.
 
+use super::check::Lists;
 use super::convert;
-use super::meter::{Meter, MeteredValidator};
 use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::{JsonType, ValidationError};
@@ -18,14 +18,9 @@ const MAX_VALIDATIONS: usize = 64;
 const MAX_BRANCHES: usize = 32;
 
 /// A copy of the value with every replacement that could be made, and whether it fits now.
-pub fn coerced(
-    validator: &MeteredValidator,
-    meter: &Meter,
-    given: &Value,
-    opaque: &[Opaque],
-) -> (Value, bool) {
+pub fn coerced(lists: &Lists<'_>, given: &Value, opaque: &[Opaque]) -> (Value, bool) {
     let mut value = given.clone();
-    let fits = Coercion { validator, meter, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
+    let fits = Coercion { lists, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
     (value, fits)
 }
 
@@ -48,8 +43,7 @@ struct Choice {
 }
 
 struct Coercion<'v> {
-    validator: &'v MeteredValidator,
-    meter: &'v Meter,
+    lists: &'v Lists<'v>,
     opaque: &'v [Opaque],
     left: usize,
 }
@@ -60,7 +54,7 @@ impl Coercion<'_> {
         while self.left > 0 {
             self.left -= 1;
             // Text that was parsed may be too large.
-            let Some(mut wrong) = self.meter.violations(self.validator, value) else { return false };
+            let Some(mut wrong) = self.lists.violations(value) else { return false };
             wrong.retain(|error| self.is_about(error, place));
             if wrong.is_empty() {
                 return true;
@@ -117,7 +111,7 @@ impl Coercion<'_> {
     }
 
     fn count(&self, value: &Value) -> Option<usize> {
-        self.meter.violations(self.validator, value).map(|violations| violations.len())
+        self.lists.violations(value).map(|violations| violations.len())
     }
 
     fn choose(&mut self, value: &mut Value, choice: Choice) -> bool {

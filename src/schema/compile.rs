@@ -1,61 +1,44 @@
 //! From a schema to its validator.
 
-use super::isolate::isolated;
-use super::meter::MeteredValidator;
+use super::cost::{Cost, DEEPEST};
 use super::nullable::with_nulls;
-use super::pattern_size::PatternWeights;
+use super::patterns::{self, Built};
 use super::relax::{Removal, relaxed};
-use super::structure::References;
 use crate::model::Unchecked;
 use crate::stack;
-use jsonschema::PatternOptions;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-/// Steps back that a pattern with look-around may take in one text.
-const BACKTRACKS: usize = 20_000;
 /// The stack that one schema may need for one value, in an unoptimised build. A level of a value is at least two of a
 /// schema: the keyword and its content.
 const FRAME: usize = 3 * 1024;
-/// Values nest less than this: conversion and parsing refuse deeper ones.
-const DEEPEST: usize = 130;
 /// Compiling nests as deeply as the schema.
 const COMPILING: usize = 4 << 20;
 /// Values whose check may need less than this are checked without a look at the stack.
 const UNNOTICED: usize = 96 * 1024;
+
+pub const ABOVE: &str = "its unions, references and patterns may take too long, so they are left out";
 
 /// A schema that is ready to check values.
 pub struct Compiled {
     /// What the validator checks: the schema, or as much of it as can be checked.
     pub schema: Arc<Value>,
     /// `None` if nothing can be checked.
-    pub validator: Option<MeteredValidator>,
+    pub built: Option<Built>,
+    pub cost: Cost,
     /// Rules of the schema that are not checked.
     pub unchecked: Vec<Unchecked>,
-    /// Whether a pattern may be given up because it takes too many steps.
-    pub may_give_up: bool,
-    /// Schemas that look at one value, at most.
-    chain: usize,
-    /// Levels of a value that are checked, at most.
-    levels: usize,
     /// The rules that cost no more than the value is large; compiled when a value needs them.
-    cheap: OnceLock<Option<(Value, MeteredValidator)>>,
+    cheap: OnceLock<Option<Box<Compiled>>>,
 }
 
 /// The draft is the one that `$schema` names, else 2020-12. Keywords that are broken, lead nowhere or lead back to themselves
-/// are not checked; all others are.
-///
-/// `format` is an annotation in every draft: servers accept more than the letter of a format (`localhost` as a URI).
+/// are not checked; all others are. Of a schema above the bound only the rules whose cost does not multiply are.
 pub fn compile(schema: &Arc<Value>) -> Compiled {
-    stack::with_room(COMPILING, || compile_here(schema)).unwrap_or_else(|| Compiled {
-        schema: schema.clone(),
-        validator: None,
-        unchecked: vec![Unchecked { place: "".into(), reason: "no thread could be started to compile it" }],
-        may_give_up: false,
-        chain: 0,
-        levels: 0,
-        cheap: OnceLock::new(),
+    stack::with_room(COMPILING, || compile_here(schema)).unwrap_or_else(|| {
+        let reason = "no thread could be started to compile it";
+        Compiled::nothing(schema.clone(), reason)
     })
 }
 
@@ -64,86 +47,77 @@ fn compile_here(schema: &Arc<Value>) -> Compiled {
         Cow::Borrowed(_) => schema.clone(),
         Cow::Owned(schema) => Arc::new(schema),
     };
-    let schema = &nullable;
-    let references = References::of(schema);
-    let levels = if references.are_used { DEEPEST } else { (depth(schema) / 2 + 1).min(DEEPEST) };
-    let mut compiled = Compiled {
-        schema: schema.clone(),
-        validator: None,
-        unchecked: Vec::new(),
-        may_give_up: false,
-        chain: references.longest + 1,
-        levels,
-        cheap: OnceLock::new(),
-    };
-    if references.endless.is_empty() && !PatternWeights::of(schema).are_too_large() {
-        compiled.build();
+    let heaviest = patterns::heaviest(&nullable);
+    let cost = Cost::of(&nullable, 0, 1);
+    match heaviest {
+        Some(heaviest) if !cost.is_above_the_bound() => Compiled::of(nullable, &cost, heaviest),
+        _ => cheap_rules(&nullable),
     }
-    if compiled.validator.is_none() {
-        let (rest, unchecked) =
-            relaxed(schema, &references, Removal::Broken, &|small| build(small).is_some());
-        compiled.schema = Arc::new(rest);
-        compiled.unchecked = unchecked;
-        compiled.build();
-    }
-    if compiled.validator.is_none()
-        && let Some((rest, unchecked)) = isolated(&compiled.schema, &|small| build(small).is_some())
-    {
-        compiled.schema = Arc::new(rest);
-        compiled.unchecked.extend(unchecked);
-        compiled.build();
-    }
-    if compiled.validator.is_none() {
-        compiled.unchecked = vec![Unchecked { place: "".into(), reason: "the schema cannot be compiled" }];
+}
+
+/// The rules whose cost does not multiply.
+fn cheap_rules(schema: &Value) -> Compiled {
+    let rest = Arc::new(relaxed(schema, &Cost::nothing(), Removal::Costly, &|_| true).0);
+    let cost = Cost::of(&rest, 0, 1);
+    // A schema that nests too deeply by itself.
+    let mut compiled =
+        if cost.is_above_the_bound() { Compiled::nothing(rest, ABOVE) } else { Compiled::of(rest, &cost, 0) };
+    if compiled.built.is_some() {
+        compiled.unchecked.insert(0, Unchecked { place: "".into(), reason: ABOVE });
     }
     compiled
 }
 
 impl Compiled {
-    fn build(&mut self) {
-        self.validator = build(&self.schema);
-        self.may_give_up = self.validator.as_ref().is_some_and(|built| built.weights.backtracks);
+    fn of(schema: Arc<Value>, cost: &Cost, heaviest: usize) -> Self {
+        let built = if cost.endless.is_empty() { patterns::build(&schema, heaviest) } else { None };
+        let (schema, unchecked, built) = match built {
+            Some(built) => (schema, Vec::new(), Some(built)),
+            None => {
+                let (rest, unchecked) = relaxed(&schema, cost, Removal::Broken, &patterns::compiles);
+                let built = patterns::build(&rest, patterns::heaviest(&rest).unwrap_or(heaviest));
+                (Arc::new(rest), unchecked, built)
+            }
+        };
+        match built {
+            Some(built) => {
+                let cost = Cost::of(&schema, built.text, built.runs);
+                Compiled { cost, built: Some(built), unchecked, schema, cheap: OnceLock::new() }
+            }
+            None => Compiled::nothing(schema, "the schema cannot be compiled"),
+        }
+    }
+
+    fn nothing(schema: Arc<Value>, reason: &'static str) -> Self {
+        let unchecked = vec![Unchecked { place: "".into(), reason }];
+        Compiled { schema, built: None, cost: Cost::nothing(), unchecked, cheap: OnceLock::new() }
     }
 
     /// The bytes of stack that a check of this value may need; 0 if every thread has them.
     pub fn stack_for(&self, value: &Value) -> usize {
-        match self.stack(self.levels) {
+        match self.stack(self.cost.levels) {
             bytes if bytes < UNNOTICED => 0,
-            _ => self.stack(depth(value).min(self.levels)) + UNNOTICED,
+            _ => self.stack(depth(value).min(self.cost.levels)) + UNNOTICED,
         }
     }
 
     /// The bytes of stack for any value, with those that coercion may put in.
     pub fn stack_for_all(&self) -> usize {
-        self.stack(self.levels) + UNNOTICED
+        self.stack(self.cost.levels) + UNNOTICED
     }
 
     fn stack(&self, levels: usize) -> usize {
-        (levels + 1) * self.chain * FRAME
+        (levels.min(DEEPEST) + 1) * (self.cost.chain + 1) * FRAME
     }
 
     /// The rules whose cost does not multiply, for a value that is too costly for all of them.
-    pub fn cheap(&self) -> Option<&(Value, MeteredValidator)> {
+    pub fn cheap(&self) -> Option<&Compiled> {
         let compile = || {
-            let references = References::of(&self.schema);
-            let (rest, _) = relaxed(&self.schema, &references, Removal::Costly, &|_| true);
-            build(&rest).map(|validator| (rest, validator))
+            let cheap = cheap_rules(&self.schema);
+            cheap.built.is_some().then(|| Box::new(cheap))
         };
-        self.cheap.get_or_init(compile).as_ref()
+        self.cheap.get_or_init(compile).as_deref()
     }
-}
-
-/// The engine that runs in linear time is preferred; the other one also knows look-around and back-references, and goes back
-/// in the text for them.
-fn build(schema: &Value) -> Option<MeteredValidator> {
-    let options = || jsonschema::options_for().should_validate_formats(false);
-    let weights = PatternWeights::of(schema);
-    let linear = options().with_pattern_options(PatternOptions::regex()).build(schema);
-    linear.ok().map(|validator| MeteredValidator { validator, weights }).or_else(|| {
-        let look_around = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS);
-        let validator = options().with_pattern_options(look_around).build(schema).ok()?;
-        Some(MeteredValidator { validator, weights: weights.with_backtracking() })
-    })
 }
 
 /// The number of levels below a value.

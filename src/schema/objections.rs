@@ -2,7 +2,7 @@
 //! user's own, an object of another class. The sentences are those of [`super::words`].
 
 use super::phrases::{self, cut};
-use super::structure;
+use super::references;
 use super::words::{Explainer, NAMES, joined};
 use jsonschema::paths::Location;
 use serde_json::Value;
@@ -127,7 +127,7 @@ fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a V
         if own.is_some() {
             return own;
         }
-        todo.extend(structure::beside(root, map).into_iter().rev());
+        todo.extend(references::beside(root, map).into_iter().rev());
     }
     None
 }

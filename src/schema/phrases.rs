@@ -4,7 +4,7 @@
 //! control characters escaped, and not at all when its name says that it is a secret.
 
 use super::convert::is_integer;
-use super::structure;
+use super::references;
 use crate::invisible::is_invisible;
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use std::fmt::Write;
 
 const LONGEST_EXPECTED: usize = 200;
 const LONGEST_NAME: usize = 60;
-/// References may form a cycle.
-const DEEPEST: usize = 20;
+/// References may form a cycle, and multiply.
+const SCHEMAS: usize = 200;
 
 /// `rows[2].age`. Keys that are not plain words are quoted.
 pub fn path(location: &Location) -> String {
@@ -82,9 +82,10 @@ pub fn expected_format(root: &Value, schema: &Value) -> String {
 /// The words of a schema, or of the branches of its unions.
 fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<String>) -> String {
     let mut found: Vec<String> = Vec::new();
-    let mut todo = vec![(schema, 0)];
-    while let Some((schema, depth)) = todo.pop() {
-        let Some(map) = schema.as_object().filter(|_| depth <= DEEPEST) else { continue };
+    let (mut todo, mut seen) = (vec![schema], 0);
+    while let Some(schema) = todo.pop() {
+        seen += 1;
+        let Some(map) = schema.as_object().filter(|_| seen <= SCHEMAS) else { continue };
         if let Some(words) = words(map) {
             if !found.contains(&words) {
                 found.push(words);
@@ -93,8 +94,8 @@ fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Opti
         }
         let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
         let next: Vec<&Value> =
-            structure::target(root, map).into_iter().chain(branches.flatten().take(DEEPEST)).collect();
-        todo.extend(next.into_iter().rev().map(|schema| (schema, depth + 1)));
+            references::target(root, map).into_iter().chain(branches.flatten().take(SCHEMAS)).collect();
+        todo.extend(next.into_iter().rev());
     }
     cut(&found.join(" or "), LONGEST_EXPECTED)
 }

@@ -1,8 +1,8 @@
 //! A schema without the keywords that cannot be checked. All other checks stay, and none becomes stricter: where a missing
 //! part would turn into a refusal (`not`, `if`, `oneOf`, `unevaluatedProperties`), the keyword around it goes, too.
 
-use super::pattern_size::{LIGHT, PatternWeights, states};
-use super::structure::{REFERENCES, References, pointer};
+use super::cost::{Cost, address};
+use super::references::{REFERENCES, Resolver};
 use crate::model::Unchecked;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 pub enum Removal {
     /// Those that are broken or lead nowhere.
     Broken,
-    /// Those whose work multiplies: unions, conditions, references, large patterns.
+    /// Those whose work multiplies: unions, conditions, references, patterns.
     Costly,
 }
 
@@ -64,7 +64,7 @@ const LEAVES: [&str; 28] = [
     "dependentRequired",
     "title",
 ];
-const COSTLY: [&str; 13] = [
+const COSTLY: [&str; 14] = [
     "anyOf",
     "oneOf",
     "not",
@@ -75,6 +75,7 @@ const COSTLY: [&str; 13] = [
     "dependencies",
     "contains",
     "uniqueItems",
+    "pattern",
     "patternProperties",
     "unevaluatedProperties",
     "unevaluatedItems",
@@ -83,18 +84,15 @@ const COSTLY: [&str; 13] = [
 /// The schema without these keywords. `compiles` tells whether a small schema can be compiled.
 pub fn relaxed(
     schema: &Value,
-    references: &References,
+    cost: &Cost,
     removal: Removal,
     compiles: &dyn Fn(&Value) -> bool,
 ) -> (Value, Vec<Unchecked>) {
-    let mut names = HashSet::new();
-    collect_names(schema, &mut names);
     let dialect = schema.get("$schema").filter(|dialect| compiles(&serde_json::json!({"$schema": dialect})));
     let mut relaxation = Relaxation {
-        root: schema,
-        references,
+        resolver: Resolver::new(schema),
+        endless: &cost.endless,
         removal,
-        largest_pattern: PatternWeights::of(schema).limit(),
         compiles: &|keyword, value| {
             let mut small = Map::from_iter([(keyword.to_owned(), value.clone())]);
             if let Some(dialect) = dialect {
@@ -102,7 +100,6 @@ pub fn relaxed(
             }
             compiles(&Value::Object(small))
         },
-        names,
         targets_are_relaxed: removal == Removal::Costly,
         lost_pattern: false,
         unchecked: Vec::new(),
@@ -112,15 +109,12 @@ pub fn relaxed(
         return (first, relaxation.unchecked);
     }
     // What a reference leads to may have lost a keyword; where that matters, the reference is not relied on.
-    let references = References { endless: HashSet::new(), ..*references };
-    let Relaxation { names, unchecked, .. } = relaxation;
+    let unchecked = relaxation.unchecked;
     let mut again = Relaxation {
-        root: &first,
-        references: &references,
+        resolver: Resolver::new(&first),
+        endless: &HashSet::new(),
         removal,
-        largest_pattern: u64::MAX,
         compiles: &|_, _| true,
-        names,
         targets_are_relaxed: true,
         lost_pattern: false,
         unchecked,
@@ -130,15 +124,11 @@ pub fn relaxed(
 }
 
 struct Relaxation<'a> {
-    root: &'a Value,
-    references: &'a References,
+    resolver: Resolver<'a>,
+    endless: &'a HashSet<usize>,
     removal: Removal,
-    /// Patterns with more states are left out.
-    largest_pattern: u64,
     /// Whether a keyword with this value can be compiled by itself.
     compiles: &'a dyn Fn(&str, &Value) -> bool,
-    /// The ids and anchors of the document.
-    names: HashSet<String>,
     /// Whether what a reference leads to may accept more than it should.
     targets_are_relaxed: bool,
     /// Whether the current `patternProperties` has lost one.
@@ -228,8 +218,7 @@ impl Relaxation<'_> {
         if self.removal == Removal::Costly {
             let needs_patterns =
                 keyword == "additionalProperties" && holder.get("patternProperties").is_some();
-            let is_heavy = keyword == "pattern" && value.as_str().is_some_and(|text| states(text) > LIGHT);
-            if needs_patterns || is_heavy || COSTLY.contains(&keyword) || REFERENCES.contains(&keyword) {
+            if needs_patterns || COSTLY.contains(&keyword) || REFERENCES.contains(&keyword) {
                 return None;
             }
         }
@@ -281,11 +270,8 @@ impl Relaxation<'_> {
 
     /// Why a pattern cannot be checked.
     fn wrong_with(&self, pattern: &str) -> Option<&'static str> {
-        if states(pattern) > self.largest_pattern {
-            return Some("the pattern becomes too large when it is compiled");
-        }
         let compiles = (self.compiles)("pattern", &Value::String(pattern.to_owned()));
-        (!compiles).then_some("the pattern cannot be compiled")
+        (!compiles).then_some("the pattern cannot be compiled, or becomes too large")
     }
 
     /// The names of types that exist.
@@ -336,8 +322,8 @@ impl Relaxation<'_> {
     }
 
     fn reference(&mut self, holder: &Value, keyword: &str, value: &Value, place: &str) -> Option<Relaxed> {
-        let reason = if self.references.endless.contains(&std::ptr::from_ref(holder)) {
-            "it leads back to itself without a step into the value, or through too many others"
+        let reason = if self.endless.contains(&address(holder)) {
+            "it leads back to itself without a step into the value"
         } else if !value.as_str().is_some_and(|reference| self.resolves(reference)) {
             "it leads to no schema in this document"
         } else {
@@ -349,28 +335,8 @@ impl Relaxation<'_> {
     }
 
     fn resolves(&self, reference: &str) -> bool {
-        match reference.split_once('#') {
-            Some(("", fragment)) if fragment.is_empty() || fragment.starts_with('/') => {
-                let target = pointer(fragment).and_then(|pointer| self.root.pointer(&pointer));
-                target.is_some_and(|target| target.is_object() || target.is_boolean())
-            }
-            Some(("", anchor)) => self.names.contains(anchor),
-            Some((document, _)) => self.names.contains(document),
-            None => self.names.contains(reference),
-        }
-    }
-}
-
-fn collect_names(value: &Value, names: &mut HashSet<String>) {
-    match value {
-        Value::Object(map) => {
-            for keyword in ["$id", "id", "$anchor", "$dynamicAnchor"] {
-                names.extend(map.get(keyword).and_then(Value::as_str).map(str::to_owned));
-            }
-            map.values().for_each(|inner| collect_names(inner, names));
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
-        _ => {}
+        let target = self.resolver.follow(reference).ok().flatten();
+        target.is_some_and(|target| target.is_object() || target.is_boolean())
     }
 }
 

@@ -1,9 +1,8 @@
 //! Violations as sentences that a model can act on: where, what was expected, what was given, which name was meant.
 
-use super::meter::{Meter, MeteredValidator};
 use super::opaque::{self, Opaque};
 use super::phrases::{self, counted, cut, quoted};
-use super::structure;
+use super::references;
 use crate::secret::is_secret_name;
 use crate::text::nearest;
 use jsonschema::ValidationError;
@@ -29,19 +28,9 @@ pub struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
-    /// All violations, in one line; the first one if it takes too long to find all.
-    pub fn explain(&self, validator: &MeteredValidator, meter: &Meter) -> String {
-        if let Some(violations) = meter.violations(validator, self.value) {
-            return self.list(violations.into_iter());
-        }
-        match meter.first_violation(validator, self.value) {
-            Some(first) => self.list(std::iter::once(first)),
-            None => "something does not fit, and it would take too long to say where".into(),
-        }
-    }
-
-    fn list<'e>(&self, errors: impl Iterator<Item = ValidationError<'e>>) -> String {
-        let judged = errors.filter(|error| !opaque::depends_on(error, self.opaque));
+    /// All violations, in one line.
+    pub fn explain(&self, errors: Vec<ValidationError<'_>>) -> String {
+        let judged = errors.into_iter().filter(|error| !opaque::depends_on(error, self.opaque));
         joined(judged.take(COUNTED), |error| self.lines(&error))
     }
 
@@ -333,7 +322,7 @@ fn known_names<'a>(root: &'a Value, holder: &'a Map<String, Value>) -> Vec<&'a s
         names.extend(own.into_iter().flat_map(|own| own.keys().map(String::as_str)));
         if seen < SCHEMAS {
             todo.extend(
-                structure::beside(root, schema).into_iter().filter_map(Value::as_object).take(SCHEMAS),
+                references::beside(root, schema).into_iter().filter_map(Value::as_object).take(SCHEMAS),
             );
         }
     }

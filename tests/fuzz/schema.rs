@@ -80,7 +80,7 @@ fn any_schema_is_compiled_and_every_check_ends() {
             Ok(fitting) => assert!(fitting.replacement.is_none(), "{schema}: {value}"),
             Err(error) => assert!(error.message.len() < 20_000, "{schema}: {value}: {}", error.message),
         }
-        drop(ResultSchema::new(schema.clone()).violations(&value, None));
+        drop(ResultSchema::new(schema.clone()).violations(&value));
         let Ok(fitting) = checks.check_value("t", &value, &[], &CheckOptions::here(true)) else {
             assert!(first.is_err(), "coercion refuses what fits: {schema}: {value}");
             return;
@@ -95,7 +95,7 @@ fn any_schema_is_compiled_and_every_check_ends() {
     });
 }
 
-/// Unions below unions multiply: the budget of steps ends them, whatever the depth.
+/// Unions below unions multiply: they are counted before a check begins, whatever the depth.
 #[test]
 fn nested_unions_end() {
     bolero::check!().with_type::<(u8, u8)>().with_iterations(20).for_each(|(depth, width)| {

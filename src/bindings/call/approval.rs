@@ -1,7 +1,6 @@
 //! Asking for the approval of a call: each form of the arguments that a candidate would run with is a question of its own.
 
 use super::approvals::{Approvals, ArgumentForm};
-use super::long_fit::{FittedForms, LongFit};
 use super::state::{Awaiting, CallDriver};
 use super::steps::Next;
 use super::verdict::{failed_question, function_answer};
@@ -11,9 +10,8 @@ use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::releasing::LargeCopy;
-use crate::error::HubError;
 use crate::plan::{ApprovalRequest, NOT_APPROVED, NextApprover, Verdict};
-use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde_json::Value;
@@ -23,71 +21,13 @@ const EARLY: Duration = Duration::from_millis(2);
 
 impl CallDriver {
     pub(super) fn ask_approval<'py>(&self, py: Python<'py>, request: ApprovalRequest) -> PyResult<Next<'py>> {
-        let now = Instant::now();
-        let deadline = self.plan.lock().time_left(now).map(|left| now + left);
-        match Approvals::new(self.args.bind(py), self.checks, &request, deadline, true) {
-            Ok(None) => self.fit_on_thread(py, request, deadline),
-            fitted => self.fitted(py, fitted.transpose()),
-        }
-    }
-
-    /// Checks the arguments on a thread; [`CallDriver::fitting_ended`] goes on after it.
-    fn fit_on_thread<'py>(
-        &self,
-        py: Python<'py>,
-        request: ApprovalRequest,
-        deadline: Option<Instant>,
-    ) -> PyResult<Next<'py>> {
-        static WITHIN: Imported = Imported::new("toolhub._user_functions", "in_thread_within");
-        static UNTIL_CLOSED: Imported = Imported::new("toolhub._user_functions", "until_closed");
-        let fit = LongFit { args: self.args.clone_ref(py), checks: self.checks, request, deadline };
-        let fit = Bound::new(py, fit)?;
-        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()) + EARLY);
-        let work = WITHIN.get(py)?.call1((left.map(|left| left.as_secs_f64()), &fit))?;
-        let work = UNTIL_CLOSED.get(py)?.call1((&self.hub, work))?;
-        self.state.lock().awaiting = Awaiting::Fit(fit.unbind());
-        Ok(iterator_of(&work)?.map_or(Next::Plan, Next::Await))
-    }
-
-    pub(super) fn fitting_ended<'py>(
-        &self,
-        py: Python<'py>,
-        fit: &Py<LongFit>,
-        ended: PyResult<Py<PyAny>>,
-    ) -> PyResult<Next<'py>> {
-        let error = match ended {
-            Ok(fitted) => return self.fitted(py, fitted.bind(py).cast::<FittedForms>()?.get().take()),
-            Err(error) => error,
-        };
-        // The plan says so.
-        if self.hub.get().core().is_closed() {
-            return Ok(Next::Plan);
-        }
-        if error.is_instance_of::<PyTimeoutError>(py)
-            && let Err(late) = self.plan.lock().check_deadline(Instant::now())
-        {
-            return self.refuse(py, &late).map(Next::Finish);
-        }
-        // Without a thread the check runs here, within its limit of steps.
-        if error.is_instance_of::<PyRuntimeError>(py) {
-            return self.fitted(py, fit.get().fit(py));
-        }
-        Err(error)
-    }
-
-    fn fitted<'py>(
-        &self,
-        py: Python<'py>,
-        fitted: Option<Result<Approvals, HubError>>,
-    ) -> PyResult<Next<'py>> {
-        match fitted {
-            Some(Ok(approvals)) => {
+        match Approvals::new(self.args.bind(py), self.checks, &request) {
+            Ok(approvals) => {
                 // Those of an earlier question are dropped without the lock.
                 let earlier = self.state.lock().approvals.replace(Box::new(approvals));
                 drop(earlier);
             }
-            Some(Err(error)) => return self.refuse(py, &error).map(Next::Finish),
-            None => return Err(PyRuntimeError::new_err("the checked arguments were taken twice")),
+            Err(error) => return self.refuse(py, &error).map(Next::Finish),
         }
         self.ask_next(py)
     }

@@ -1,7 +1,7 @@
 //! What a caller is asked about one call, and the answers so far.
 
 use crate::bindings::argument_checks::{CheckPass, Checks};
-use crate::bindings::execution::arguments::{self, ApprovedArguments, SlotArguments};
+use crate::bindings::execution::arguments::{self, SlotArguments};
 use crate::bindings::json;
 use crate::bindings::releasing::{LargeCopy, LargeJson, is_large, release, without_gil_if};
 use crate::error::HubError;
@@ -12,7 +12,6 @@ use crate::registry::Candidate;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What was asked, and what was answered so far.
 pub struct Approvals {
@@ -23,8 +22,6 @@ pub struct Approvals {
     pub(super) at: usize,
     /// The copy that the user's function has, if it is large.
     pub(super) shown: Option<LargeCopy>,
-    /// The check of the arguments takes long.
-    takes_long: bool,
     /// Candidates that do not accept the arguments.
     refusals: Vec<(Arc<Candidate>, HubError)>,
 }
@@ -47,22 +44,16 @@ impl ArgumentForm {
 }
 
 impl Approvals {
-    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them. `None` if
-    /// a check takes long and `may_defer` is set.
+    /// The arguments as each candidate takes them; the error is that of the first candidate when all refuse them.
     pub(super) fn new(
         given: &Bound<'_, PyAny>,
         checks: Checks,
         request: &ApprovalRequest,
-        deadline: Option<Instant>,
-        may_defer: bool,
-    ) -> Result<Option<Self>, HubError> {
+    ) -> Result<Self, HubError> {
         let py = given.py();
         let (mut forms, mut refusals) = (Vec::<ArgumentForm>::new(), Vec::new());
         for candidate in &request.candidates {
-            let mut pass = CheckPass::new(checks, deadline);
-            pass.may_defer = may_defer;
-            match arguments::fit(candidate, given, &mut pass) {
-                _ if pass.is_deferred => return Ok(None),
+            match arguments::fit(candidate, given, &mut CheckPass::new(checks)) {
                 Err(error) => refusals.push((candidate.clone(), error)),
                 Ok(args) => match forms.iter_mut().find(|form| is_same(&form.args.bound(py), &args)) {
                     Some(form) => {
@@ -80,8 +71,7 @@ impl Approvals {
             // A tool that no server has listed yet: nothing is known about its arguments.
             forms.push(ArgumentForm::new(given, Vec::new()));
         }
-        let (request, takes_long) = (request.clone(), !may_defer);
-        Ok(Some(Approvals { request, forms, at: 0, shown: None, takes_long, refusals }))
+        Ok(Approvals { request: request.clone(), forms, at: 0, shown: None, refusals })
     }
 
     /// The servers that would get the arguments in the form that is asked about.
@@ -100,9 +90,7 @@ impl Approvals {
             let is_it = |asked: &Arc<Candidate>| is_same_tool(asked, now);
             if let Some(form) = self.forms.iter().find(|form| form.candidates.iter().any(is_it)) {
                 return match &form.refusal {
-                    None => {
-                        Ok(ApprovedArguments { args: form.args.clone_ref(py), takes_long: self.takes_long })
-                    }
+                    None => Ok(form.args.clone_ref(py)),
                     Some(reason) => Err(not_approved(&self.request.name, reason)),
                 };
             }

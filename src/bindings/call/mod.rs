@@ -11,7 +11,6 @@ mod approvals;
 mod content;
 pub mod entry;
 pub mod flight;
-mod long_fit;
 mod recall;
 pub mod request;
 pub mod run;
@@ -122,7 +121,6 @@ impl CallDriver {
         match &state.awaiting {
             Awaiting::Synthesis { result, .. } => visit.call(result),
             Awaiting::Flight(wait, _) => visit.call(wait),
-            Awaiting::Fit(fit) => visit.call(fit),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,6 @@
 
 use super::approvals::Approvals;
 use super::flight::{FlightWait, SharedResult};
-use super::long_fit::LongFit;
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
@@ -64,8 +63,6 @@ pub(super) enum Awaiting {
     /// Earlier calls of its message have to end.
     Turn,
     Recall(RecallAnswer),
-    /// A long check of the arguments that are to be approved.
-    Fit(Py<LongFit>),
     Approval,
     /// The answer to a question in the store.
     StoredApproval(StoredAnswer),

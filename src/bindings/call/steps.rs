@@ -174,7 +174,6 @@ impl CallDriver {
                 }
                 Ok(Next::Plan)
             }
-            Awaiting::Fit(fit) => this.fitting_ended(py, &fit, ended),
             Awaiting::StoredApproval(answer) => this.stored_approval_ended(py, &answer, ended),
             Awaiting::Approval => this.approval_ended(py, ended),
             Awaiting::Flight(wait, time) => {

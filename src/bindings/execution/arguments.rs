@@ -36,15 +36,8 @@ pub fn prepare(
     }
 }
 
-/// Arguments that were checked and approved.
-pub struct ApprovedArguments {
-    pub args: LargeCopy,
-    /// Their check took long, so the next one begins on a thread.
-    pub takes_long: bool,
-}
-
-/// For each candidate of a run: its arguments, or why it must not start.
-pub type SlotArguments = Vec<Result<ApprovedArguments, HubError>>;
+/// For each candidate of a run: its arguments, checked and approved, or why it must not start.
+pub type SlotArguments = Vec<Result<LargeCopy, HubError>>;
 
 /// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(

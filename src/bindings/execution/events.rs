@@ -1,7 +1,6 @@
 //! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
 
 use super::Execution;
-use super::checked::CheckedArguments;
 use super::in_place::InPlaceCoroutine;
 use super::state::{AttemptState, Phase, leftover};
 use super::taped::record_late;
@@ -51,13 +50,7 @@ impl Addressee for Execution {
                     this.returned(py, slot, coroutine);
                 }
             }
-            Message::Returned(Ok(value)) => match value.into_bound(py).cast_into::<CheckedArguments>() {
-                Ok(checked) => {
-                    let unwanted = this.state.lock().hold_checked(slot, checked.unbind());
-                    drop(unwanted);
-                }
-                Err(other) => this.returned(py, slot, other.into_inner().unbind()),
-            },
+            Message::Returned(Ok(value)) => this.returned(py, slot, value),
             Message::Returned(Err(error)) => this.raised(py, slot, error),
             Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
             Message::Refused(refusal) => this.fail(slot, refused_by_pool(&this.tool_name(slot), refusal)),

@@ -10,13 +10,11 @@
 //! The state's lock is never held while Python code runs.
 
 pub mod arguments;
-mod checked;
 pub mod closing;
 mod detach;
 mod direct;
 mod events;
 mod in_place;
-mod long_check;
 mod object;
 mod recording;
 mod start;
@@ -195,21 +193,17 @@ impl Executor for AsyncioExecutor<'_, '_> {
             let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
             let py = self.0.py();
             approved.map_or_else(
-                || Ok((state.args.clone_ref(py), false)),
-                |one| one.map(|one| (one.args.bound(py).unbind(), one.takes_long)).map_err(HubError::clone),
+                || Ok(state.args.clone_ref(py)),
+                |one| one.map(|args| args.bound(py).unbind()).map_err(HubError::clone),
             )
         };
-        let (args, takes_long) = match args {
-            Ok(args) => args,
+        match args {
+            Ok(args) => self.run_in_place(Execution::begin(self.0, start, args)?),
             Err(refusal) => {
                 self.0.get().reject(slot, refusal);
-                return Ok(None);
+                Ok(None)
             }
-        };
-        if takes_long {
-            return Execution::check_on_thread(self.0, &start, args).map(|()| None);
         }
-        self.run_in_place(Execution::begin(self.0, start, args)?)
     }
 
     fn resume(&mut self, slot: usize) -> PyResult<Option<Step>> {
@@ -221,7 +215,6 @@ impl Executor for AsyncioExecutor<'_, '_> {
             Resumed::Announced(prepared) => Execution::enter(self.0, start, prepared)?,
             Resumed::Admitted(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
-            Resumed::Checked(checked) => Execution::resume_checked(self.0, start, &checked)?,
             Resumed::Coroutine(coroutine) => {
                 Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?
             }

@@ -2,7 +2,6 @@
 
 use super::Execution;
 use super::arguments::{prepare, warnings};
-use super::checked::{CheckOutcome, CheckedArguments};
 use super::in_place::InPlaceCoroutine;
 use super::state::{Address, AttemptStart, AttemptState};
 use crate::bindings::addressee::Message;
@@ -43,35 +42,11 @@ impl Execution {
         args: Py<PyAny>,
     ) -> PyResult<InPlace<'py>> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
-        let deadline = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
-        let mut pass = CheckPass::new(this.checks, deadline);
+        let mut pass = CheckPass::new(this.checks);
         let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
         pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
-        pass.may_defer = true;
-        let prepared = prepare(&start.candidate, args.bind(py), &mut pass);
-        if pass.is_deferred {
-            return Self::check_on_thread(slf, &start, args).map(|()| None);
-        }
-        Self::begin_checked(slf, start, (prepared, pass))
-    }
-
-    /// The arguments were checked on a thread.
-    pub(super) fn resume_checked<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        checked: &Py<CheckedArguments>,
-    ) -> PyResult<InPlace<'py>> {
-        checked.get().take().map_or(Ok(None), |outcome| Self::begin_checked(slf, start, outcome))
-    }
-
-    fn begin_checked<'py>(
-        slf: &Bound<'py, Self>,
-        start: AttemptStart,
-        (prepared, mut pass): CheckOutcome,
-    ) -> PyResult<InPlace<'py>> {
-        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let candidate = &start.candidate;
-        let prepared = match prepared {
+        let prepared = match prepare(candidate, args.bind(py), &mut pass) {
             Ok(prepared) => prepared,
             Err(refusal) => {
                 this.reject(slot, refusal);

@@ -1,7 +1,6 @@
 //! What an execution knows, behind one lock.
 
 use super::arguments::SlotArguments;
-use super::checked::CheckedArguments;
 use super::in_place::InPlaceCoroutine;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::blocks::Blocks;
@@ -42,8 +41,6 @@ pub enum Resumed {
     Later,
     /// Its listeners have heard of it: it may pass the limits with these arguments.
     Announced(PreparedArguments),
-    /// Its arguments were checked on a thread.
-    Checked(Py<CheckedArguments>),
     /// The limits admitted it: run it with these arguments.
     Admitted(PreparedArguments),
     /// A plain function returned a coroutine: await it.
@@ -100,8 +97,6 @@ pub enum AttemptState {
 pub struct Attempt {
     pub state: AttemptState,
     pub prepared: Option<PreparedArguments>,
-    /// What a check on a thread has given.
-    pub checked: Option<Py<CheckedArguments>>,
     /// The copy of large arguments, until the attempt is dropped.
     pub large_copy: Option<LargeCopy>,
     pub permits: Option<Permits>,
@@ -221,9 +216,6 @@ impl State {
             plan.run.set_waiting(slot, false);
             return attempt.prepared.take().map_or(Resumed::Gone, Resumed::Announced);
         }
-        if let Some(checked) = attempt.checked.take() {
-            return Resumed::Checked(checked);
-        }
         if let Some(prepared) = attempt.prepared.take() {
             return Resumed::Admitted(prepared);
         }
@@ -317,22 +309,6 @@ impl State {
         None
     }
 
-    /// A check on a thread has ended. It is given back when the policy does not wait for it any more.
-    pub fn hold_checked(
-        &mut self,
-        slot: usize,
-        checked: Py<CheckedArguments>,
-    ) -> Option<Py<CheckedArguments>> {
-        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
-            return Some(checked);
-        };
-        plan.run.set_waiting(slot, false);
-        plan.run.resume(slot);
-        self.attempts[slot].state = AttemptState::Nothing;
-        self.attempts[slot].checked = Some(checked);
-        None
-    }
-
     pub fn cancel_run(&mut self, now: Instant) {
         if let Some(plan) = self.plan.as_mut() {
             plan.run.cancel(now);
@@ -356,7 +332,7 @@ impl State {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
         for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
-            visit.call(args.args.object())?;
+            visit.call(args.object())?;
         }
         visit.call(&self.waiter)?;
         visit.call(&self.port)?;
@@ -365,7 +341,6 @@ impl State {
         }
         for attempt in &self.attempts {
             visit.call(&attempt.value)?;
-            visit.call(&attempt.checked)?;
             visit.call(attempt.large_copy.as_ref().and_then(LargeCopy::object))?;
             match &attempt.prepared {
                 Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,

@@ -34,7 +34,7 @@ pub async fn fitting_form(answer: Value, form: Option<Value>) -> Result<Value, S
                 return Err("'content' must be a mapping".to_owned());
             }
             let form = Arc::new(ResultSchema::new(Arc::new(form)));
-            let (content, violations) = result_check::violations(&form, content, None).await;
+            let (content, violations) = result_check::violations(&form, content).await;
             violations.map_or_else(|| Ok(json!({"action": "accept", "content": content})), Err)
         }
         _ => Err("'action' must be 'accept', 'decline' or 'cancel'".to_owned()),

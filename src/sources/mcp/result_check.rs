@@ -1,29 +1,22 @@
 //! What a server sends, against a schema of the server: the check must not delay other servers.
 
 use crate::aside;
-use crate::schema::{ResultSchema, TakesLonger};
+use crate::schema::ResultSchema;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Instant;
 
-/// What is wrong with a value, and the value itself. A check that takes more than a few steps runs on another thread, and
-/// ends with the deadline.
-pub async fn violations(
-    schema: &Arc<ResultSchema>,
-    value: Value,
-    deadline: Option<Instant>,
-) -> (Value, Option<String>) {
-    match schema.violations_at_once(&value) {
-        Ok(violations) => (value, violations),
-        Err(TakesLonger) => {
-            let schema = schema.clone();
-            let checked = aside::on_thread(move || {
-                let violations = schema.violations(&value, deadline);
-                (value, violations)
-            });
-            checked.await.unwrap_or_default()
-        }
+/// What is wrong with a value, and the value itself. A check that takes more than about a millisecond runs on another thread.
+pub async fn violations(schema: &Arc<ResultSchema>, value: Value) -> (Value, Option<String>) {
+    if !schema.takes_long(&value) {
+        let violations = schema.violations(&value);
+        return (value, violations);
     }
+    let schema = schema.clone();
+    let checked = aside::on_thread(move || {
+        let violations = schema.violations(&value);
+        (value, violations)
+    });
+    checked.await.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -53,7 +46,7 @@ mod tests {
         });
         for (value, fits) in [(json!({"a": "x", "b": 1}), true), (json!({"a": "x", "b": "many"}), false)] {
             let before = turns.load(Ordering::Relaxed);
-            let (same, violations) = violations(&schema, value.clone(), None).await;
+            let (same, violations) = violations(&schema, value.clone()).await;
             assert_eq!((same, violations.is_none()), (value, fits), "{violations:?}");
             assert!(turns.load(Ordering::Relaxed) > before);
         }

@@ -159,11 +159,11 @@ impl ServerCall<'_> {
             let size = raw.get().len();
             let keep_raw = ctx.extras.keep_raw;
             match heavy(size, || convert::answer(&self.tool.spec.name, raw, keep_raw))? {
-                CallAnswer::Done(output) => return self.checked(*output, ctx.deadline).await,
+                CallAnswer::Done(output) => return self.checked(*output).await,
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {
                     let finished = tasks::finish(self.server, connection, &self.tool.spec.name, &task, ctx);
-                    return self.checked(Box::pin(finished).await?, ctx.deadline).await;
+                    return self.checked(Box::pin(finished).await?).await;
                 }
                 CallAnswer::NeedsInput { requests, state } => {
                     let ask = ctx.extras.ask.as_ref();
@@ -213,7 +213,7 @@ impl ServerCall<'_> {
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
-    async fn checked(&self, mut output: ToolOutput, deadline: Instant) -> Result<ToolOutput, HubError> {
+    async fn checked(&self, mut output: ToolOutput) -> Result<ToolOutput, HubError> {
         if let Some(schema) = &self.tool.result {
             let Some(structured) = output.structured.take() else {
                 let text = format!(
@@ -222,7 +222,7 @@ impl ServerCall<'_> {
                 );
                 return Err(HubError::new(ErrorKind::Protocol, text));
             };
-            let (structured, violations) = result_check::violations(schema, structured, Some(deadline)).await;
+            let (structured, violations) = result_check::violations(schema, structured).await;
             if let Some(violations) = violations {
                 let text = format!(
                     "The result of '{}' breaks the tool's own schema: {violations}.",

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import toolhub
 from toolhub import ToolHub, _core
-from toolhub.permissions import Approval
 
 
 @pytest.fixture
@@ -33,107 +32,29 @@ def costly_schema() -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": ["b"], "$defs": defs}
 
 
-def test_a_schema_over_the_budget_is_checked_as_far_as_it_goes(hub: ToolHub) -> None:
+def test_a_schema_above_the_bound_is_checked_as_far_as_it_goes(hub: ToolHub) -> None:
     hub.register(lambda **given: given, name="costly", parameters=costly_schema())
     result = hub.call("costly", {"a": "x", "b": 1})
     assert result.success
     (sentence,) = result.meta["unchecked"]
-    assert "too many steps" in sentence
+    assert "may take too long" in sentence
     assert hub.call("costly", {"a": "x", "b": "many"}).kind == "invalid_arguments"
-    assert "unchecked" not in hub.call("costly", {"a": 5, "b": 1}).meta
-
-
-class Turns:
-    """Counts the turns of the event loop."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    async def __call__(self) -> None:
-        while True:
-            self.count += 1
-            await asyncio.sleep(0)
-
-
-def test_the_event_loop_turns_during_a_long_check(hub: ToolHub) -> None:
-    async def take(**given: Any) -> str:
-        return "ran"
-
-    hub.register(take, name="costly", parameters=costly_schema())
-
-    async def main() -> None:
-        turns = Turns()
-        counting = asyncio.create_task(turns())
-        for given, fits in (({"a": "x", "b": 1}, True), ({"a": "x", "b": "many"}, False)):
-            before = turns.count
-            result = await hub.execute("costly", given)
-            assert result.success == fits, result
-            # A call whose check stops the loop takes a handful.
-            assert turns.count > before + 50
-        results = await asyncio.gather(*(hub.execute("costly", {"a": "x", "b": 1}) for _ in range(4)))
-        assert all(result.success and result.meta["unchecked"] for result in results)
-        counting.cancel()
-
-    asyncio.run(main())
-
-
-def test_the_event_loop_turns_while_arguments_are_checked_for_an_approval(hub: ToolHub) -> None:
-    async def take(**given: Any) -> str:
-        return "ran"
-
-    hub.register(take, name="costly", parameters=costly_schema())
-
-    async def main() -> None:
-        turns, asked = Turns(), list[int]()
-        counting = asyncio.create_task(turns())
-
-        async def approve(approval: Approval) -> bool:
-            assert approval.arguments == {"a": "x", "b": 1}
-            asked.append(turns.count)
-            return True
-
-        for number, is_asked in (('"1"', True), ('"many"', False)):
-            before = turns.count
-            call = f'{{"name": "costly", "arguments": {{"a": "x", "b": {number}}}}}'
-            outcome = await hub.run(f"<tool_call>{call}</tool_call>", approve=approve)
-            assert outcome.results[0].success == is_asked, outcome.results
-            # A check that stops the loop takes a handful.
-            assert (asked.pop() if is_asked else turns.count) > before + 50
-        assert not asked, "arguments that do not fit need no approval"
-        counting.cancel()
-
-    asyncio.run(main())
-
-
-def test_a_long_check_for_an_approval_ends_with_its_caller(hub: ToolHub) -> None:
-    hub.register(lambda **given: given, name="costly", parameters=costly_schema())
-    asked = list[Approval]()
-
-    async def main() -> None:
-        call = '<tool_call>{"name": "costly", "arguments": {"a": "x", "b": 1}}</tool_call>'
-        running = asyncio.create_task(hub.run(call, approve=asked.append))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert asked == []
-
-    asyncio.run(main())
 
 
 @pytest.mark.timeout(60)
-def test_a_nested_union_that_does_not_fit_is_refused_soon(hub: ToolHub) -> None:
-    """Each level has three branches that look at the next one; without a limit this takes 3 ** 40 steps."""
+def test_a_union_is_checked_as_deeply_as_that_can_be_paid(hub: ToolHub) -> None:
+    """Each level has three branches that look at the next one: 3 ** 40 paths lead to the innermost value."""
     branch = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "required": ["a"]}
     union = {"anyOf": [branch, branch, {**branch, "required": ["a", "q"]}, {"type": "integer"}]}
     schema = {"type": "object", "$defs": {"n": union}, "properties": {"x": {"$ref": "#/$defs/n"}}}
     hub.register(lambda **given: given, name="nested", parameters=schema)
-    value: Any = "bad"
-    for _ in range(40):
-        value = {"a": value}
-    result = hub.call("nested", {"x": value}, deadline=30)
-    assert result.kind == "invalid_arguments"
+    for depth, kind in ((5, "invalid_arguments"), (40, None)):
+        value: Any = "bad"
+        for _ in range(depth):
+            value = {"a": value}
+        result = hub.call("nested", {"x": value}, deadline=30)
+        assert result.kind == kind
+        assert ("unchecked" in result.meta) == (kind is None)
 
 
 @pytest.mark.timeout(60)
@@ -142,9 +63,7 @@ def test_a_large_pattern_is_skipped(hub: ToolHub) -> None:
     hub.register(lambda **given: "ran", name="wide", parameters={"type": "object", "properties": properties})
     result = hub.call("wide", {"x": "x" * 500}, deadline=30)
     (sentence,) = result.meta["unchecked"]
-    assert (
-        sentence == "#/properties/x/pattern is not checked: the pattern becomes too large when it is compiled"
-    )
+    assert sentence.startswith("#/properties/x/pattern is not checked: ")
     assert hub.call("wide", {"x": "x", "y": "many"}).kind == "invalid_arguments"
 
 

@@ -1,0 +1,85 @@
+//! What the patterns of a schema cost. A match cannot be interrupted, so a pattern has a largest size, and texts are
+//! counted by it.
+
+use jsonschema::{PatternOptions, ValidationOptions, Validator};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
+
+/// The sizes of compiled patterns that are told apart, in KiB. Larger ones are not checked.
+const SIZES: [usize; 4] = [4, 16, 64, 256];
+/// All patterns of a schema together, in KiB. With more, none is checked.
+const TOTAL: usize = 4096;
+/// Steps back that a pattern with look-around may take in one text, and what each byte of a text then counts.
+const BACKTRACKS: usize = 2_000;
+const LOOK_AROUND: u64 = 16;
+/// The validator starts again this often to find out whether a match that was given up matters.
+const RUNS: u64 = 64;
+
+/// A validator, and what its texts cost.
+pub struct Built {
+    pub validator: Validator,
+    /// Looks for each byte of a text.
+    pub text: u64,
+    /// How often the validator may start.
+    pub runs: u64,
+}
+
+impl Built {
+    pub fn looks_around(&self) -> bool {
+        self.runs > 1
+    }
+}
+
+/// The engine that runs in linear time is preferred; the other one also knows look-around and back-references, and goes back
+/// in the text for them. `None` if the schema cannot be compiled.
+pub fn build(schema: &Value, heaviest: usize) -> Option<Built> {
+    let limit = heaviest << 10;
+    let linear = PatternOptions::regex().size_limit(limit);
+    let built = options().with_pattern_options(linear).build(schema).ok();
+    built.map(|validator| Built { validator, text: heaviest as u64, runs: 1 }).or_else(|| {
+        let look_around = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(limit);
+        let validator = options().with_pattern_options(look_around).build(schema).ok()?;
+        Some(Built { validator, text: LOOK_AROUND, runs: RUNS })
+    })
+}
+
+/// Whether a schema without heavy patterns can be compiled.
+pub fn compiles(schema: &Value) -> bool {
+    build(schema, SIZES[SIZES.len() - 1]).is_some()
+}
+
+/// `format` is an annotation in every draft: servers accept more than the letter of a format (`localhost` as a URI).
+fn options<'a>() -> ValidationOptions<'a> {
+    jsonschema::options().should_validate_formats(false)
+}
+
+/// The size of the heaviest pattern of a schema, in KiB; `None` if all together are too heavy.
+pub fn heaviest(schema: &Value) -> Option<usize> {
+    let (mut largest, mut total, mut seen, mut todo) = (0, 0, HashSet::new(), vec![schema]);
+    while let Some(value) = todo.pop() {
+        let Value::Object(map) = value else {
+            todo.extend(value.as_array().into_iter().flatten());
+            continue;
+        };
+        let names = map.get("patternProperties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        for pattern in map.get("pattern").and_then(Value::as_str).into_iter().chain(names.map(String::as_str))
+        {
+            if seen.insert(pattern) {
+                let size = size(pattern);
+                (largest, total) = (largest.max(size), total + size);
+            }
+            if total > TOTAL {
+                return None;
+            }
+        }
+        todo.extend(map.values());
+    }
+    Some(largest)
+}
+
+fn size(pattern: &str) -> usize {
+    let schema = json!({"pattern": pattern});
+    let fits = |size: &&usize| build(&schema, **size).is_some();
+    // One that is too large, or none at all, is left out later.
+    SIZES.iter().find(fits).copied().unwrap_or(SIZES[SIZES.len() - 1])
+}
