@@ -64,7 +64,11 @@ def test_huge_sequences_are_refused_by_counting() -> None:
     *refused, text, numbers = [json.loads(line) for line in ran.stdout.splitlines()]
     assert (text, numbers) == ("written", "written")
     for name, items, success, kind, error in refused:
-        assert (success, kind) == (False, "limit"), (name, items, kind, error)
+        assert not success, (name, items)
+        if name == "count" and items.startswith("[range(0, 1000)"):
+            assert kind == "invalid_arguments", "its hint asks for integers"
+            continue
+        assert kind == "limit", (name, items, error)
         assert f"more than {MOST} values" in error
 
 
@@ -80,9 +84,7 @@ async def test_more_than_two_hundred_thousand_values_are_refused(mirror: Mirror)
 CALL = '<tool_call>\n{"tool_name": "half", "arguments": {"x": %s}}\n</tool_call>'
 
 
-@pytest.mark.parametrize(
-    "number", ["1e999", "-1e999", "[1, 1e400]", '{"deep": 1e999}', '"{\\"deep\\": 1e999}"']
-)
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "[1, 1e400]", '{"deep": 1e999}'])
 @pytest.mark.anyio
 async def test_a_number_of_a_model_that_no_float_can_hold_is_refused(number: str) -> None:
     got: list[Any] = []
@@ -94,13 +96,15 @@ async def test_a_number_of_a_model_that_no_float_can_hold_is_refused(number: str
             got.append(x)
             return "half"
 
+        @hub.tool(read_only=True)
+        def both(x: Any, y: int = 1) -> str:
+            """Take two."""
+            got.append(x)
+            return "both"
+
         outcome = await hub.run(CALL % number)
         dispatched = await hub.dispatch(parse(CALL % number).calls[0])
-        texts = await hub.execute("half", f'{{{{"x": {number}}}}}')
-    if number.startswith('"'):
-        # A text that a tool of any value takes as it is.
-        assert got == ['{"deep": 1e999}'] * 3
-        return
+        texts = await hub.execute("both", f'{{"x": {number}, "y": 2}}')
     assert got == []
     for result in (outcome.results[0], dispatched, texts):
         assert not result.success

@@ -59,7 +59,6 @@ FORMS = {
 
 # Each has WORD or RANDOM, which is the secret.
 TEXTS = [
-    f'{{"name": "ApiKey", "value": "{RANDOM}"}}',
     "Authorization: Basic dXNlcjpodW50ZXIycGFzcw== next",
     "Authorization: Basic dXNlcjpodW50ZXIycGFzcw==, Accept: x",
     f"Authorization: Bearer {RANDOM} next",
@@ -81,9 +80,7 @@ TEXTS = [
     f"Set-Cookie: sid={WORD}; Path=/; HttpOnly",
     f"password := '{WORD}'",
     f"{{'password': '{WORD}'}}",
-    json.dumps({"a": {"api_keys": [WORD, RANDOM]}}),
     json.dumps({"body": json.dumps({"password": WORD})}),
-    json.dumps({"token": {"value": WORD, "kind": "x"}}, indent=2),
 ]
 
 ORDINARY = [
