@@ -97,7 +97,7 @@ async def test_a_number_of_a_model_that_no_float_can_hold_is_refused(number: str
             return "half"
 
         @hub.tool(read_only=True)
-        def both(x: Any, y: int = 1) -> str:
+        def both(x: Any, y: int) -> str:
             """Take two."""
             got.append(x)
             return "both"
