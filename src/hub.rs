@@ -352,7 +352,7 @@ impl Hub {
         };
         let mut run = Run::new(rules, candidates.iter().map(timeout), now);
         for (slot, candidate) in candidates.iter().enumerate().filter(|_| guarded) {
-            if !select::is_guarded(candidate) {
+            if !select::runs_alone(candidate) {
                 run.set_harmless(slot);
             }
         }

@@ -13,7 +13,7 @@ mod shadow;
 mod strategies;
 
 pub use auto::{StrategyInput, decide};
-pub use candidates::{Candidates, is_guarded};
+pub use candidates::{Candidates, runs_alone};
 pub use order::{Wanted, by_capability, by_name};
 pub use rule::Rule;
 pub use shadow::is_shadow;
@@ -36,6 +36,6 @@ pub struct Selection {
 /// Applies the policies.
 pub fn select(candidates: Candidates, healthy: usize, input: &StrategyInput<'_>) -> Selection {
     let (strategy, rule) = decide(&candidates, input);
-    let guarded = candidates.iter().any(|candidate| is_guarded(candidate));
+    let guarded = candidates.iter().any(|candidate| runs_alone(candidate));
     Selection { candidates, healthy, strategy, rule, guarded }
 }

@@ -192,16 +192,22 @@ def test_a_failure_that_proves_that_nothing_happened_lets_the_next_one_try(hub: 
     assert (result.result, tried(result)) == ("sent", ["a", "b"])
 
 
-def test_an_idempotent_tool_goes_on_after_a_failure(hub: ToolHub) -> None:
-    for server, answer in [("a", BROKEN), ("b", {"success": False}), ("c", "sent")]:
-        hub.register(
-            Scripted(answer), name="send", source="mcps", server=server, effects=True, idempotent=True
-        )
-    assert hub.call("send").result == "sent"
-    for server, answer in [("a", BROKEN), ("b", "put")]:
-        hints = {"destructiveHint": True, "idempotentHint": True}
-        hub.register(Scripted(answer), name="put", source="mcps", server=server, annotations=hints)
-    assert hub.call("put").result == "put"
+@pytest.mark.parametrize(
+    "word",
+    [
+        {"effects": True, "idempotent": True},
+        {"annotations": {"destructiveHint": True, "idempotentHint": True}},
+    ],
+)
+@pytest.mark.parametrize("failure", [BROKEN, {"success": False}])
+def test_an_idempotent_tool_is_not_followed_by_another_provider(
+    hub: ToolHub, word: dict[str, Any], failure: Any
+) -> None:
+    tools = [Scripted(failure), Scripted("sent")]
+    for server, tool in zip("ab", tools, strict=True):
+        hub.register(tool, name="send", source="mcps", server=server, **word)
+    assert not hub.call("send").success
+    assert [tool.runs for tool in tools] == [1, 0]
 
 
 def test_a_failed_candidate_without_effects_does_not_hold_the_next_one_back(hub: ToolHub) -> None:
