@@ -72,8 +72,8 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What is known about the effects of a failed call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is known about the effects of a failed call, from the least to the most that may have happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Nothing left this process: the call certainly had no effect.
@@ -182,6 +182,16 @@ impl HubError {
             (ErrorKind::Rpc, _) => Outcome::Unknown,
             (_, Outcome::NotSent) => Outcome::Failed,
             (_, outcome) => outcome,
+        };
+        self
+    }
+
+    /// The failure of an attempt, of which something was sent or not: that is known, whatever the error says about itself.
+    pub fn of_attempt(mut self, was_sent: bool) -> Self {
+        self.outcome = match (was_sent, self.outcome) {
+            (false, _) => Outcome::NotSent,
+            (true, Outcome::NotSent) => Outcome::Failed,
+            (true, outcome) => outcome,
         };
         self
     }

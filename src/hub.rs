@@ -52,6 +52,7 @@ use callers::KnownCallers;
 use effects::HubLedger;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
+use recording::DrivenRun;
 use result_texts::ResultTexts;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -431,7 +432,10 @@ impl Hub {
                 },
             })
             .collect();
-        let answers = execute::drive(&mut plan.run, &jobs, args, extras, cancel).await;
+        let mut driven = DrivenRun { plan: &mut plan, is_over: false };
+        let answers = execute::drive(&mut driven.plan.run, &jobs, args, extras, cancel).await;
+        driven.is_over = true;
+        drop(driven);
         let now = tokio::time::Instant::now().into_std();
         for (slot, answer) in answers.iter().enumerate() {
             plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);

@@ -1,8 +1,10 @@
 //! L1, the contract of a tool. It knows no registry, no runtime, no transport.
 
 mod asking;
+mod sent;
 
 pub use asking::{AskCaller, AskFunction, AskRound, CallLog, QuestionAnswer, RoundQuestion};
+pub use sent::{Begin, SentFlag};
 
 use crate::error::HubError;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
@@ -11,7 +13,6 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -63,8 +64,8 @@ pub struct CallContext {
     pub extras: CallContextExtras,
     /// Called before each retry with `tries`, `seconds` until then, and the `error` of the last one.
     pub retried: Option<OnProgress>,
-    /// True as long as nothing has begun: the tool waits for its server or for a place there.
-    pub held: Arc<AtomicBool>,
+    /// Whether anything of this attempt was sent. See [`Tool::marks_sent`].
+    pub sent: Arc<SentFlag>,
     /// The slots of the limits that the call has passed. A tool whose work may go on after its future has ended holds them until
     /// the work has ended.
     pub permits: Option<Weak<dyn Any + Send + Sync>>,
@@ -79,7 +80,7 @@ impl CallContext {
             cancel,
             extras: CallContextExtras::default(),
             retried: None,
-            held: Arc::default(),
+            sent: Arc::default(),
             permits: None,
             on_tape: None,
         }
@@ -123,6 +124,12 @@ pub trait Tool: Any + Send + Sync {
     /// What is known about a call that waits for the tool to become available, as a text that is safe to show.
     fn why_waiting(&self) -> Option<String> {
         None
+    }
+
+    /// Whether the tool itself marks `ctx.sent`, because it may have to wait before anything happens: for its server, for a
+    /// thread. Otherwise the driver does when it calls the tool.
+    fn marks_sent(&self) -> bool {
+        false
     }
 
     /// Ends soon after `ctx.cancel` fires. Dropping the future alone must not be relied on.

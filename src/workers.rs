@@ -5,13 +5,14 @@
 //! [`PoolLimits`].
 //!
 //! A thread claims a call in two steps: it takes it from the queue, and begins it when it is ready to run it. Until it has
-//! begun the caller can withdraw it, and a call whose time is over never begins. So the caller knows whether it ran.
+//! begun the caller can give it up without a trace, and a call whose time is over never begins. So the caller knows whether
+//! it ran. A call that is given up leaves the queue, and its arguments are dropped, at once.
 //!
 //! No wake-up is lost: whatever lets a queued call run either comes back to [`WorkerPool::take`] on its own thread, or wakes
 //! a thread there; and a thread takes a call that may run before it considers to end.
 
 use crate::sync::waiting::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,10 @@ pub trait QueuedCall {
     fn latest_start(&self) -> Option<Instant>;
     /// Whether calls of the same tool were abandoned and still run.
     fn has_abandoned(&self) -> bool;
+    /// Asked once, immediately before it begins. False if its caller does not want it any more.
+    fn may_begin(&self) -> bool {
+        true
+    }
     /// Reports that it will not begin. Called outside the locks.
     fn refuse(self, refusal: PoolRefusal);
 }
@@ -55,7 +60,8 @@ pub trait QueuedCall {
 pub struct CallStage<K>(Mutex<Stage<K>>);
 
 enum Stage<K> {
-    Queued,
+    /// With its place in the queue.
+    Queued(u64),
     /// Taken from the queue by a thread that has not begun it yet.
     Taken,
     Running,
@@ -70,7 +76,7 @@ enum Stage<K> {
 
 impl<K> Default for CallStage<K> {
     fn default() -> Self {
-        CallStage(Mutex::new(Stage::Queued))
+        CallStage(Mutex::new(Stage::Queued(0)))
     }
 }
 
@@ -107,7 +113,9 @@ pub enum Abandonment<K> {
 }
 
 struct PoolState<J> {
-    queue: VecDeque<J>,
+    /// By the place in the queue, which only grows.
+    queue: BTreeMap<u64, J>,
+    last_place: u64,
     /// All threads, whatever they do.
     threads: usize,
     /// Threads that wait for a call. One that was woken counts as idle until it takes the call.
@@ -133,8 +141,16 @@ pub struct WorkerPool<J> {
 
 impl<J: QueuedCall> WorkerPool<J> {
     pub fn new(limits: PoolLimits) -> Self {
-        let (queue, stopped) = (VecDeque::new(), false);
-        let state = PoolState { queue, threads: 0, idle: 0, running: 0, abandoned: 0, aside: 0, stopped };
+        let state = PoolState {
+            queue: BTreeMap::new(),
+            last_place: 0,
+            threads: 0,
+            idle: 0,
+            running: 0,
+            abandoned: 0,
+            aside: 0,
+            stopped: false,
+        };
         WorkerPool { limits, state: Mutex::new(state), work: Condvar::new() }
     }
 
@@ -162,7 +178,10 @@ impl<J: QueuedCall> WorkerPool<J> {
                 PoolRefusal::Threads(state.threads)
             });
         }
-        state.queue.push_back(call);
+        state.last_place += 1;
+        let place = state.last_place;
+        *call.stage().lock() = Stage::Queued(place);
+        state.queue.insert(place, call);
         drop(state);
         self.work.notify_one();
         Ok(())
@@ -189,7 +208,7 @@ impl<J: QueuedCall> WorkerPool<J> {
                 return None;
             }
             if state.running < self.limits.running
-                && let Some(call) = state.queue.pop_front()
+                && let Some((_, call)) = state.queue.pop_first()
             {
                 let refusal = match self.claim(&mut state, &call) {
                     Claim::Taken => return Some(call),
@@ -218,7 +237,7 @@ impl<J: QueuedCall> WorkerPool<J> {
 
     fn claim(&self, state: &mut PoolState<J>, call: &J) -> Claim {
         let mut stage = call.stage().lock();
-        if !matches!(*stage, Stage::Queued) || is_late(call) {
+        if !matches!(*stage, Stage::Queued(_)) || is_late(call) {
             *stage = Stage::Withdrawn;
             return Claim::Withdrawn;
         }
@@ -238,7 +257,7 @@ impl<J: QueuedCall> WorkerPool<J> {
         let mut stage = call.stage().lock();
         // The clock is read under the lock: a caller that found its time over and then asked is answered the same.
         match *stage {
-            Stage::Taken if is_late(call) => {
+            Stage::Taken if is_late(call) || !call.may_begin() => {
                 *stage = Stage::Withdrawn;
                 state.running -= 1;
                 false
@@ -249,22 +268,6 @@ impl<J: QueuedCall> WorkerPool<J> {
             }
             _ => false,
         }
-    }
-
-    /// The caller's time is over. True if the call has not begun; then it never will.
-    pub fn withdraw(&self, call: &CallStage<J::Leftover>) -> bool {
-        let mut state = self.lock();
-        let mut stage = call.lock();
-        match *stage {
-            Stage::Queued | Stage::Withdrawn => {}
-            Stage::Taken => {
-                state.running -= 1;
-                self.wake_for_queue(&state);
-            }
-            Stage::Running | Stage::Aside | Stage::Abandoned(_) | Stage::Over => return false,
-        }
-        *stage = Stage::Withdrawn;
-        true
     }
 
     /// A call has ended on its thread, which comes back to [`WorkerPool::take`] or reports its own end.
@@ -283,27 +286,37 @@ impl<J: QueuedCall> WorkerPool<J> {
                 state.abandoned -= 1;
                 CallEnd::Unwanted(kept)
             }
-            Stage::Queued | Stage::Withdrawn | Stage::Over => CallEnd::Over,
+            Stage::Queued(_) | Stage::Withdrawn | Stage::Over => CallEnd::Over,
         }
     }
 
     /// The caller gives up. A call that has begun keeps `kept` until it ends; otherwise it is given back.
     pub fn abandon(&self, call: &CallStage<J::Leftover>, kept: J::Leftover) -> Abandonment<J::Leftover> {
-        if self.withdraw(call) {
-            return Abandonment::NotStarted(kept);
-        }
         let mut state = self.lock();
         let mut stage = call.lock();
+        let mut unwanted = None;
         match *stage {
-            Stage::Running => state.running -= 1,
-            Stage::Aside => state.aside -= 1,
-            _ => return Abandonment::Ended(kept),
+            Stage::Queued(place) => unwanted = state.queue.remove(&place),
+            Stage::Withdrawn => {}
+            Stage::Taken => state.running -= 1,
+            Stage::Running | Stage::Aside => {
+                match *stage {
+                    Stage::Aside => state.aside -= 1,
+                    _ => state.running -= 1,
+                }
+                *stage = Stage::Abandoned(kept);
+                state.abandoned += 1;
+                self.wake_for_queue(&state);
+                return Abandonment::RunsOn;
+            }
+            Stage::Abandoned(_) | Stage::Over => return Abandonment::Ended(kept),
         }
-        *stage = Stage::Abandoned(kept);
-        state.abandoned += 1;
-        drop(stage);
+        *stage = Stage::Withdrawn;
         self.wake_for_queue(&state);
-        Abandonment::RunsOn
+        drop((stage, state));
+        // Outside the locks, because that may run code of the user.
+        drop(unwanted);
+        Abandonment::NotStarted(kept)
     }
 
     /// The thread of this call waits for another call. False if it does not count anyway; then it must not step back.
@@ -341,7 +354,7 @@ impl<J: QueuedCall> WorkerPool<J> {
 
     /// Looks at the first call in the queue.
     pub fn first_queued<T>(&self, look: impl FnOnce(&J) -> T) -> Option<T> {
-        self.lock().queue.front().map(look)
+        self.lock().queue.first_key_value().map(|(_, call)| look(call))
     }
 
     fn wake_for_queue(&self, state: &PoolState<J>) {
@@ -351,13 +364,13 @@ impl<J: QueuedCall> WorkerPool<J> {
     }
 
     /// Ends all threads after their calls; what was queued.
-    pub fn stop(&self) -> VecDeque<J> {
+    pub fn stop(&self) -> Vec<J> {
         let mut state = self.lock();
         state.stopped = true;
         let queued = std::mem::take(&mut state.queue);
         drop(state);
         self.work.notify_all();
-        queued
+        queued.into_values().collect()
     }
 
     /// (threads that take calls, idle ones, abandoned ones)
@@ -498,13 +511,28 @@ mod tests {
     }
 
     #[test]
-    fn queued_calls_without_a_caller_are_skipped() {
+    fn a_queued_call_without_a_caller_leaves_the_queue_at_once() {
         let pool = pool(1, 10, 10);
         let (unwanted, wanted) = (Call::default(), Call::default());
         pool.add(unwanted.clone(), 0).unwrap();
         pool.add(wanted.clone(), 0).unwrap();
         assert_eq!(pool.abandon(&unwanted.0, "kept"), Abandonment::NotStarted("kept"));
+        assert_eq!(Arc::strong_count(&unwanted.0), 1, "the pool does not hold it any more");
         assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
+    }
+
+    #[test]
+    fn calls_begin_in_the_order_in_which_they_were_queued() {
+        let pool = pool(1, 10, 10);
+        let calls: Vec<Call> = (0..5).map(|_| Call::default()).collect();
+        calls.iter().for_each(|call| pool.add(call.clone(), 0).unwrap());
+        assert_eq!(pool.abandon(&calls[2].0, ""), Abandonment::NotStarted(""));
+        assert!(pool.needs_thread());
+        for at in [0, 1, 3, 4] {
+            let call = pool.take().expect("a call is queued");
+            assert!(pool.begin(&call) && Arc::ptr_eq(&call.0, &calls[at].0));
+            assert!(matches!(pool.end(&call.0), CallEnd::Wanted));
+        }
     }
 
     #[test]
@@ -519,7 +547,6 @@ mod tests {
         pool.add(wanted.clone(), 0).unwrap();
         let taken = pool.take().expect("its place is free again");
         assert!(pool.begin(&taken) && Arc::ptr_eq(&taken.0, &wanted.0));
-        assert!(!pool.withdraw(&wanted.0), "it has begun");
         assert_eq!(pool.abandon(&wanted.0, "kept"), Abandonment::RunsOn);
     }
 
@@ -531,7 +558,6 @@ mod tests {
         pool.add(late.clone(), 0).unwrap();
         pool.add(wanted.clone(), 0).unwrap();
         assert!(Arc::ptr_eq(&started(&pool).0, &wanted.0));
-        assert!(pool.withdraw(&late.0));
         assert_eq!(pool.abandon(&late.0, "kept"), Abandonment::NotStarted("kept"));
     }
 

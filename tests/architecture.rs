@@ -42,7 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("wording", &[]),
     ("principal", &["secret"]),
     // L1: the contract of a tool; permits, which know nothing of what they limit.
-    ("tool", &["model", "error", "principal"]),
+    ("tool", &["model", "error", "principal", "sync"]),
     ("limit", &["sync"]),
     // The threads of a pool, which know nothing of what they run.
     ("workers", &["sync"]),

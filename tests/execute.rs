@@ -12,6 +12,8 @@ mod guard;
 mod hedge;
 #[path = "execute/properties.rs"]
 mod properties;
+#[path = "execute/sent.rs"]
+mod sent;
 #[path = "execute/time.rs"]
 mod time;
 
@@ -58,7 +60,15 @@ impl Hand {
         self.begun + ms(millis)
     }
 
+    /// Starts the candidates, which begin at once.
     fn starts(&mut self) -> Vec<usize> {
+        let starts = self.starts_only();
+        assert!(starts.iter().all(|slot| self.run.begin_here(*slot)));
+        starts
+    }
+
+    /// Starts the candidates, which have to wait before they begin.
+    fn starts_only(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.run.next_start()).collect()
     }
 

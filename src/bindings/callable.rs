@@ -48,6 +48,8 @@ pub struct Callable {
     /// The name, made once for all results.
     pub name: Py<PyString>,
     pub is_async: bool,
+    /// Calling it only makes a coroutine: nothing of it runs before the first step.
+    pub begins_when_stepped: bool,
     pub nothing_means: NothingMeans,
     pub call: Py<PyAny>,
     pub arguments: ArgumentChecks,

@@ -35,6 +35,8 @@ pub struct Child {
     last_grace: Mutex<Option<(Py<PyAny>, DeadlineKey)>>,
     /// The coroutine was closed: it ends with the next cancellation.
     is_closed: AtomicBool,
+    /// It was stepped.
+    is_begun: AtomicBool,
 }
 
 /// How long a task whose call is over may go on after a cancellation from outside, as when its event loop ends.
@@ -102,6 +104,8 @@ impl Child {
         awaitable: Py<PyAny>,
         pending: Option<Mutex<Option<Py<PyAny>>>>,
     ) -> Self {
+        // One that was stepped elsewhere has begun there.
+        let has_begun = pending.is_some();
         Child {
             execution,
             slot,
@@ -112,6 +116,7 @@ impl Child {
             is_detached: AtomicBool::new(false),
             last_grace: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            is_begun: AtomicBool::new(has_begun),
         }
     }
 
@@ -175,10 +180,15 @@ impl Awaited for Child {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let py = slf.py();
         let this = slf.get();
-        match this.take_pending() {
-            Some(pending) => Ok(Step::Yield(pending)),
-            None => this.report(py, send(this.awaitable.bind(py))),
+        if let Some(pending) = this.take_pending() {
+            return Ok(Step::Yield(pending));
         }
+        if !this.is_begun.swap(true, Ordering::Relaxed) && !this.execution.get().begin_here(this.slot) {
+            close(this.awaitable.bind(py))?;
+            this.execution.get().mark_stopped(this.slot);
+            return Ok(Step::Return(py.None()));
+        }
+        this.report(py, send(this.awaitable.bind(py)))
     }
 
     fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {

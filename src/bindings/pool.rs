@@ -14,6 +14,7 @@ use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
 use crate::limit::Permits;
 use crate::stats::{AbandonedCall, CandidateStats};
+use crate::tool::SentFlag;
 use crate::workers::{Abandonment, CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRecursionError};
@@ -69,7 +70,7 @@ pub struct PoolCall {
     reply: Reply,
     latest_start: Option<Instant>,
     tool: Option<Arc<CandidateStats>>,
-    held: Option<Arc<AtomicBool>>,
+    sent: Option<Arc<SentFlag>>,
     /// Dropped after `call` and `kwargs`, so that large arguments of a call that never begins are released in slices.
     large_args: Option<LargeCopy>,
 }
@@ -87,6 +88,10 @@ impl QueuedCall for PoolCall {
 
     fn has_abandoned(&self) -> bool {
         self.tool.as_ref().is_none_or(|tool| tool.abandoned() > 0)
+    }
+
+    fn may_begin(&self) -> bool {
+        self.sent.as_ref().is_none_or(|sent| sent.may_begin())
     }
 
     fn refuse(self, refusal: PoolRefusal) {
@@ -146,8 +151,8 @@ pub struct FunctionCall<'py> {
     pub latest_start: Option<Instant>,
     /// The tool whose abandoned calls count; all callbacks count as one.
     pub tool: Option<Arc<CandidateStats>>,
-    /// Set to false when the function begins.
-    pub held: Option<Arc<AtomicBool>>,
+    /// Marked when the function begins.
+    pub sent: Option<Arc<SentFlag>>,
     /// Its arguments, if they are large. The thread keeps them until the function has ended: its caller may be gone then.
     pub large_args: Option<LargeCopy>,
 }
@@ -169,7 +174,7 @@ pub fn nested_too_deeply(around: usize) -> PyErr {
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around, latest_start, tool, held, large_args }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, latest_start, tool, sent, large_args }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
@@ -184,7 +189,7 @@ pub fn submit(
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, held, large_args };
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent, large_args };
     reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
@@ -249,11 +254,6 @@ impl Reply {
         self.pool.replace_worker(py);
         self.function.given_up.end();
         matches!(abandonment, Abandonment::NotStarted(_))
-    }
-
-    /// The caller's time is over. True if the function was never called, and never will be.
-    pub fn withdraw(&self) -> bool {
-        self.pool.workers.withdraw(&self.function.stage)
     }
 }
 
@@ -353,7 +353,7 @@ impl Worker {
         }
         END_GUARD
             .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
-        let PoolCall { call, kwargs, reply, held, large_args, .. } = loop {
+        let PoolCall { call, kwargs, reply, large_args, .. } = loop {
             let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
                 thread.is_counted.store(false, Ordering::Relaxed);
                 return None;
@@ -363,9 +363,6 @@ impl Worker {
                 break call;
             }
         };
-        if let Some(held) = held {
-            held.store(false, Ordering::Relaxed);
-        }
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
         *thread.current.lock() = Some((reply, large_args));
         Some((call, kwargs))

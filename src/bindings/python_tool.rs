@@ -35,6 +35,11 @@ impl Tool for PythonTool {
         self.0.arguments.schema.as_ref().map_or(&[], |schema| schema.unchecked())
     }
 
+    /// The function begins when its event loop or a thread of the pool comes to it.
+    fn marks_sent(&self) -> bool {
+        true
+    }
+
     /// Callers in Python have drivers of their own ([`super::execution`]). A driver on tokio sends the call to the loop of the
     /// program that serves the hub; without one it gets an error at once.
     fn call<'a>(

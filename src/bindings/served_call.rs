@@ -62,7 +62,6 @@ pub async fn call(
     args: &Arguments,
     ctx: &CallContext,
 ) -> Answer {
-    ctx.held.store(true, Ordering::Relaxed);
     let (answer, mut answered) = oneshot::channel();
     let link = Arc::new(CallLink::default());
     let name = tool.spec.name.clone();
@@ -287,7 +286,9 @@ impl ServedCall {
             return Self::submit(slf, prepared, large_args);
         }
         *this.large_args.lock() = large_args;
-        this.ctx.held.store(false, Ordering::Relaxed);
+        if !this.ctx.sent.may_begin() {
+            return this.over(py, Err(not_started(&this.tool)));
+        }
         match this.tool.invoke(py, &prepared) {
             Ok(value) => Self::run_value(slf, &value),
             Err(error) => this.raised(py, &error),
@@ -336,7 +337,7 @@ impl ServedCall {
             around: slots::current(py)?,
             latest_start: Some(this.ctx.deadline - this.ctx.deadline.saturating_duration_since(now) / 10),
             tool: this.tool.stats.get().cloned(),
-            held: Some(this.ctx.held.clone()),
+            sent: Some(this.ctx.sent.clone()),
             large_args,
         };
         let bridge = loop_bridge::current(py)?;

@@ -46,7 +46,7 @@ impl ThreadCall {
             around: slots::current(py)?,
             latest_start: None,
             tool: None,
-            held: None,
+            sent: None,
             large_args: None,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);

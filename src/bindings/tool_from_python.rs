@@ -29,6 +29,7 @@ pub fn callable(
     let spec = spec(core, described, options)?;
     let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
     let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
+    let call = described.getattr("call")?;
     Ok(Callable {
         kind: CallableKind::Tool,
         name: PyString::intern(described.py(), &spec.name).unbind(),
@@ -37,7 +38,8 @@ pub fn callable(
             true => NothingMeans::Failure,
             false => NothingMeans::Success,
         },
-        call: described.getattr("call")?.unbind(),
+        begins_when_stepped: makes_coroutine(&call)?,
+        call: call.unbind(),
         warns_of_unknown: build.is_none(),
         arguments: argument_checks(&spec, described, build)?,
         identity: identity(&object)?,
@@ -48,6 +50,14 @@ pub fn callable(
         templates: ForkSafeOnce::new(),
         spec,
     })
+}
+
+/// Whether it is an `async def`, and not a function around one.
+fn makes_coroutine(call: &Bound<'_, PyAny>) -> PyResult<bool> {
+    const CO_COROUTINE: u32 = 0x80;
+    let Some(code) = call.getattr_opt("__code__")? else { return Ok(false) };
+    let flags: u32 = code.getattr("co_flags")?.extract()?;
+    Ok(flags & CO_COROUTINE != 0)
 }
 
 /// What tells the object apart from others; `toolhub._signature.identity` reads it.

@@ -21,9 +21,8 @@ use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -52,7 +51,6 @@ pub async fn drive(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> Vec<Option<Answer>> {
-    let (entered, mut entries) = mpsc::unbounded_channel();
     let mut executor = TokioExecutor {
         run,
         jobs,
@@ -62,9 +60,6 @@ pub async fn drive(
         tokens: jobs.iter().map(|_| None).collect(),
         begun: Begun::default(),
         attempts: FuturesUnordered::new(),
-        entered,
-        entered_slots: vec![false; jobs.len()],
-        held: vec![None; jobs.len()],
     };
     let mut cancelled = false;
     loop {
@@ -81,15 +76,8 @@ pub async fn drive(
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => {}
-            Some(slot) = entries.recv() => {
-                executor.run.set_waiting(slot, false);
-                executor.entered_slots[slot] = true;
-            }
             Some((slot, answer)) = executor.attempts.next() => executor.ended(slot, answer),
-            () = sleep_until(wake_at) => {
-                executor.note_waiting();
-                executor.run.tick(now());
-            }
+            () = sleep_until(wake_at) => executor.run.tick(now()),
         }
     }
 }
@@ -114,28 +102,15 @@ struct TokioExecutor<'a> {
     begun: Begun,
     /// Dropping them aborts what outlived its grace.
     attempts: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
-    entered: mpsc::UnboundedSender<usize>,
-    /// Which attempts have passed the limits.
-    entered_slots: Vec<bool>,
-    /// Whether the tool of an attempt waits for its server or its thread.
-    held: Vec<Option<Arc<AtomicBool>>>,
 }
 
 impl TokioExecutor<'_> {
-    /// What has not begun when its time is over was not sent.
-    fn note_waiting(&mut self) {
-        for (slot, held) in self.held.iter().enumerate() {
-            if let Some(held) = held.as_ref().filter(|_| self.entered_slots[slot]) {
-                self.run.set_waiting(slot, held.load(Ordering::Relaxed));
-            }
-        }
-    }
-
     fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
         // An answer that comes too late does not count.
         if report(self.run, slot, &answer) {
-            self.answers[slot] = Some(answer);
+            let was_sent = !self.run.never_sent(slot);
+            self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
         }
     }
 }
@@ -171,16 +146,10 @@ impl Executor for TokioExecutor<'_> {
         self.tokens[slot] = Some(token.clone().drop_guard());
         let mut context = CallContext::new(deadline, token);
         context.extras = self.extras.clone();
-        self.held[slot] = Some(context.held.clone());
-        self.run.set_waiting(slot, !gates.is_empty() || before.is_some());
-        let entered = self.entered.clone();
-        let report_entry = move || {
-            // The driver may have been dropped; then the entry does not matter.
-            let _ = entered.send(slot);
-        };
+        context.sent = self.run.share_flag(slot);
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
         let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), tape: tape.clone() };
-        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start), report_entry);
+        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start));
         let attempt = AssertUnwindSafe(attempt).catch_unwind();
         let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
         self.attempts.push(match self.jobs.len() {
@@ -253,7 +222,6 @@ async fn attempt(
     AttemptEntrance { gates, before, tape }: AttemptEntrance,
     args: Arc<Arguments>,
     (mut context, latest_start): (CallContext, Instant),
-    entered: impl FnOnce(),
 ) -> Answer {
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
@@ -276,7 +244,9 @@ async fn attempt(
         context.cancel.cancelled().await;
         return Err(gave_up());
     }
-    entered();
+    if !candidate.tool.marks_sent() && !context.sent.may_begin() {
+        return Err(gave_up());
+    }
     let permits = Arc::new(Mutex::new(permits));
     let weak = Arc::downgrade(&permits);
     context.permits = Some(weak);

@@ -10,7 +10,10 @@
 //! ```
 
 use crate::model::Strategy;
+use crate::tool::SentFlag;
 use smallvec::SmallVec;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Effectively never, and safe to add to any instant.
@@ -76,13 +79,32 @@ pub enum Fate {
     Stopped,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The flag of an attempt, shared only if another thread may send: most attempts need no allocation for it.
+#[derive(Debug)]
+enum AttemptFlag {
+    Here(SentFlag),
+    Shared(Arc<SentFlag>),
+}
+
+impl Deref for AttemptFlag {
+    type Target = SentFlag;
+
+    fn deref(&self) -> &SentFlag {
+        match self {
+            AttemptFlag::Here(flag) => flag,
+            AttemptFlag::Shared(flag) => flag,
+        }
+    }
+}
+
+#[derive(Debug)]
 struct Slot {
     fate: Fate,
     /// Asked to stop, not ended yet.
     stopping: bool,
-    /// Waits for a free slot: nothing was sent yet.
-    waiting: bool,
+    sent: AttemptFlag,
+    /// Its failure proves that nothing happened.
+    proves_nothing_happened: bool,
     /// Has no effects: the next candidate may be tried after its failure, even in a guarded run.
     harmless: bool,
     started: Option<Instant>,
@@ -122,7 +144,8 @@ impl Run {
             .map(|timeout| Slot {
                 fate: Fate::NotTried,
                 stopping: false,
-                waiting: false,
+                sent: AttemptFlag::Here(SentFlag::default()),
+                proves_nothing_happened: false,
                 harmless: false,
                 started: None,
                 ended: None,
@@ -219,11 +242,10 @@ impl Run {
         late
     }
 
-    /// The same for a candidate that has waited for a free slot: it is stopped, and counts as not sent.
-    pub fn refuse_late_entry(&mut self, slot: usize, now: Instant) -> bool {
+    /// The same for a candidate that has waited for a free slot: it is stopped.
+    pub fn refuse_late_entry(&mut self, now: Instant) -> bool {
         let late = self.decision.is_none() && self.is_late(now);
         if late {
-            self.set_waiting(slot, true);
             self.tick(now);
         }
         late
@@ -250,13 +272,30 @@ impl Run {
         self.slots[slot].harmless = true;
     }
 
-    /// Sets whether this candidate waits for a free slot. A candidate that ends while it waits has certainly not run.
-    pub fn set_waiting(&mut self, slot: usize, waiting: bool) {
-        self.slots[slot].waiting = waiting;
+    /// The driver itself is about to call this candidate. False if the candidate was stopped, and must not be called.
+    pub fn begin_here(&self, slot: usize) -> bool {
+        self.slots[slot].sent.may_begin()
     }
 
+    /// The flag of a candidate, for whoever sends on another thread.
+    pub fn share_flag(&mut self, slot: usize) -> Arc<SentFlag> {
+        let own = &mut self.slots[slot].sent;
+        let shared = match own {
+            AttemptFlag::Shared(flag) => flag.clone(),
+            AttemptFlag::Here(flag) => Arc::new(std::mem::take(flag)),
+        };
+        *own = AttemptFlag::Shared(shared.clone());
+        shared
+    }
+
+    /// Whether nothing of this candidate was sent. Of one that has ended, nothing will be.
     pub fn never_sent(&self, slot: usize) -> bool {
-        self.slots[slot].waiting || self.slots[slot].started.is_none()
+        !self.slots[slot].sent.was_sent()
+    }
+
+    /// Whether the failure of this candidate, though it was sent, proves that nothing happened.
+    pub fn proves_nothing_happened(&self, slot: usize) -> bool {
+        self.slots[slot].proves_nothing_happened
     }
 
     /// How long a candidate ran; `None` when it was never started.
@@ -356,7 +395,8 @@ impl Run {
         if !self.end(slot, Fate::Failed, now) {
             return false;
         }
-        self.blocked |= self.rules.guarded && !self.slots[slot].harmless && !proves_nothing_happened;
+        self.slots[slot].proves_nothing_happened = proves_nothing_happened;
+        self.block_after(slot);
         self.advance(now);
         true
     }
@@ -397,11 +437,16 @@ impl Run {
             let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
             if self.slots[slot].fate == Fate::Running && due {
                 self.stop(slot, Fate::TimedOut, now);
-                let may_have_run = !self.slots[slot].waiting && !self.slots[slot].harmless;
-                self.blocked |= self.rules.guarded && may_have_run;
+                self.block_after(slot);
             }
         }
         self.advance(now);
+    }
+
+    /// After effects that may have happened no other candidate is tried in a guarded run.
+    fn block_after(&mut self, slot: usize) {
+        let Slot { sent, harmless, proves_nothing_happened, .. } = &self.slots[slot];
+        self.blocked |= self.rules.guarded && sent.was_sent() && !harmless && !proves_nothing_happened;
     }
 
     /// Ends a running candidate. For a stopped one, only records that it has ended.
@@ -410,16 +455,20 @@ impl Run {
             self.stopped(slot);
             return false;
         }
-        self.running -= 1;
-        self.slots[slot].fate = fate;
-        self.slots[slot].ended = Some(now);
+        self.over(slot, fate, now);
         true
     }
 
-    fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
+    /// From here on nothing of this candidate is sent, whatever ended it.
+    fn over(&mut self, slot: usize, fate: Fate, now: Instant) {
         self.running -= 1;
+        self.slots[slot].sent.end();
         self.slots[slot].fate = fate;
         self.slots[slot].ended = Some(now);
+    }
+
+    fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
+        self.over(slot, fate, now);
         self.slots[slot].stopping = true;
         self.stopping += 1;
         self.stops.push(slot);

@@ -42,13 +42,16 @@ pub async fn call(
     context.on_tape = Some(Arc::new(taping.as_outer()));
     context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
     let answer = candidate.tool.call(args, &context).await;
-    let was_stopped = context.cancel.is_cancelled();
+    let (was_stopped, was_sent) = (context.cancel.is_cancelled(), context.sent.was_sent());
     drop(context);
     if let Some(mut taping) = Arc::into_inner(taping) {
         if was_stopped && answer.is_ok() {
             taping.came_late();
         }
-        taping.end(&TapedAnswer::of(&answer));
+        taping.end(&match &answer {
+            Ok(_) => TapedAnswer::of(&answer),
+            Err(error) => TapedAnswer::error(error.clone().of_attempt(was_sent)),
+        });
     }
     answer
 }

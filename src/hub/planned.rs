@@ -139,7 +139,7 @@ impl PlannedRun {
                     format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
                 Some(HubError::new(ErrorKind::Timeout, text))
             }
-            Fate::Stopped => Some(cancelled(&name)),
+            Fate::Stopped => Some(cancelled(&name).of_attempt(!self.run.never_sent(slot))),
             _ => None,
         }
     }
@@ -155,17 +155,21 @@ impl PlannedRun {
             Some(Decision::Cancelled) => HubError::new(
                 ErrorKind::Cancelled,
                 format!("The call of '{}' was cancelled.", clip(&self.what)),
-            ),
+            )
+            .with_outcome(self.outcome()),
             _ => {
                 let mut errors: Vec<_> = errors.collect();
                 // The error of a candidate that ran comes before that of a skipped one.
                 errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
-                errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
+                let mut first = errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
                     HubError::new(
                         ErrorKind::ToolError,
                         format!("No candidate of '{}' gave an answer.", clip(&self.what)),
                     )
-                })
+                });
+                // What one of them may have done, the call may have done.
+                first.outcome = errors.iter().map(|(_, error)| error.outcome).max().unwrap_or(first.outcome);
+                first
             }
         }
     }

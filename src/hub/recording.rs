@@ -13,7 +13,7 @@ use crate::store::real_place;
 use crate::tape::recording_of;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 impl Hub {
@@ -136,20 +136,18 @@ impl PlannedRun {
         let not_sent = |why: &str| (EffectState::NotSent, Some(why.to_owned()));
         let failed = |why: &str| (EffectState::Failed, Some(why.to_owned()));
         let unknown = |why: &str| (EffectState::Unknown, Some(why.to_owned()));
-        let nothing_happened = error.is_some_and(HubError::proves_nothing_happened);
+        let nothing_happened = self.run.proves_nothing_happened(slot);
         let (state, text) = match (self.run.fate(slot), error) {
             (Fate::Succeeded, _) => (EffectState::Done, None),
-            (Fate::Failed, Some(error)) if nothing_happened && !has_answer(error) => not_sent(&error.message),
+            (_, error) if self.run.never_sent(slot) => {
+                not_sent(error.map_or("it was not started", |error| &error.message))
+            }
             (Fate::Failed, Some(error)) if nothing_happened || error.outcome == Outcome::Failed => {
                 failed(&error.message)
             }
             (Fate::Failed, error) => unknown(error.map_or("it failed", |error| &error.message)),
-            (Fate::NotTried | Fate::Rejected, _) => not_sent("it was not started"),
-            (Fate::TimedOut | Fate::Stopped, _) if self.run.never_sent(slot) => {
-                not_sent("it was not started")
-            }
             (Fate::TimedOut, _) => unknown("it timed out"),
-            (Fate::Stopped | Fate::Running, _) => unknown("it was cancelled"),
+            _ => unknown("it was cancelled"),
         };
         // People read the ledger; what was sent is known by its digest.
         let error = text.map(|text| scrubbed_text(&text).into_owned());
@@ -157,9 +155,22 @@ impl PlannedRun {
     }
 }
 
-/// Whether a server has refused the request, which it can only have done with what was sent.
-fn has_answer(error: &HubError) -> bool {
-    error.status.is_some() || error.code.is_some()
+/// A run on tokio. If it is dropped half-way, nothing of it is sent any more, and its rows say what was sent until then.
+pub(super) struct DrivenRun<'a> {
+    pub plan: &'a mut PlannedRun,
+    pub is_over: bool,
+}
+
+impl Drop for DrivenRun<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        self.plan.run.close(Instant::now());
+        if let Some(rows) = self.plan.ended_rows(|_| None) {
+            rows.write(false, || None);
+        }
+    }
 }
 
 impl Hub {

@@ -48,6 +48,11 @@ impl Recording {
         }
     }
 
+    /// Whether anything of it was sent when it was recorded. Of one that was stopped this is not known.
+    pub fn was_sent(&self) -> bool {
+        !matches!(&self.answer, TapedAnswer::Error(error) if error.outcome == Outcome::NotSent)
+    }
+
     /// When it answered, in milliseconds from the beginning of the recording.
     pub fn answered_at(&self) -> f64 {
         self.at + self.ms

@@ -45,12 +45,19 @@ impl Tool for ReplayTool {
         Ok(Fitting::unchanged())
     }
 
+    fn marks_sent(&self) -> bool {
+        true
+    }
+
     fn call<'a>(
         &'a self,
         _: &'a Arguments,
         ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolOutput, HubError>> {
         Box::pin(async move {
+            if self.recording.was_sent() {
+                ctx.sent.begin();
+            }
             if let Some(told) = &ctx.extras.progress {
                 self.recording.progress.iter().for_each(|update| told(update));
             }

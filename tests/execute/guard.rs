@@ -49,13 +49,12 @@ fn effects_go_on_after_a_rejection_because_nothing_was_started() {
 fn a_timeout_before_anything_was_sent_blocks_no_other() {
     let timeouts = &[100, 100, 100];
     let mut hand = Hand::with_timeouts(Rules { guarded: true, ..rules(Strategy::Fallback) }, timeouts);
-    hand.starts();
-    hand.run.set_waiting(0, true);
+    hand.starts_only();
     hand.tick(100);
     assert!(hand.run.never_sent(0));
-    assert_eq!((hand.stops(), hand.starts()), (vec![0], vec![1]), "it waited for a free place all the time");
-    hand.run.set_waiting(1, true);
-    hand.run.set_waiting(1, false);
+    assert_eq!((hand.stops(), hand.starts_only()), (vec![0], vec![1]), "it waited for a place all the time");
+    assert!(!hand.run.begin_here(0), "it must not begin any more");
+    assert!(hand.run.begin_here(1));
     hand.tick(200);
     assert!(!hand.run.never_sent(1));
     assert_eq!((hand.stops(), hand.starts()), (vec![1], vec![]), "this one had got its place");

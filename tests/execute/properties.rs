@@ -5,7 +5,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Arbitrary;
+use std::sync::Arc;
 use toolhub::model::Strategy;
+use toolhub::tool::SentFlag;
 
 /// What a candidate does once it is started or stopped, or what happens to the driver.
 #[derive(Clone, Debug)]
@@ -16,8 +18,10 @@ enum Event {
         proves_nothing_happened: bool,
     },
     Gone(usize),
-    /// A waiting candidate gets a free slot.
-    Enter(usize),
+    /// A waiting candidate begins: its function, or the first byte of its request.
+    Begin(usize),
+    /// Nothing of what a candidate was about to send has left.
+    TakeBack(usize),
     /// Time passes, but never beyond the moment at which the run wants to be woken.
     Wait(u64),
     Tick,
@@ -33,8 +37,10 @@ struct Case {
     refuses: Vec<bool>,
     /// Who has no effects.
     harmless: Vec<bool>,
-    /// Who has to wait for a free place first.
+    /// Who has to wait before it begins: for a place, a thread, a server.
     queues: Vec<bool>,
+    /// Who begins on another thread.
+    elsewhere: Vec<bool>,
     events: Vec<Event>,
 }
 
@@ -62,7 +68,8 @@ fn any_event() -> impl Arbitrary<Value = Event> {
         5 => (0usize..8, any::<bool>())
             .prop_map(|(who, proves)| Event::Fail { who, proves_nothing_happened: proves }),
         3 => (0usize..8).prop_map(Event::Gone),
-        3 => (0usize..8).prop_map(Event::Enter),
+        3 => (0usize..8).prop_map(Event::Begin),
+        1 => (0usize..8).prop_map(Event::TakeBack),
         5 => (1u64..300).prop_map(Event::Wait),
         2 => Just(Event::Tick),
         1 => Just(Event::Cancel),
@@ -72,13 +79,16 @@ fn any_event() -> impl Arbitrary<Value = Event> {
 
 fn any_case() -> impl Arbitrary<Value = Case> {
     let some = || vec(proptest::bool::weighted(0.2), 8);
-    (any_rules(), vec(1u64..1_000, 0..8), (some(), some(), some()), vec(any_event(), 0..40)).prop_map(
-        |(rules, timeouts, (refuses, harmless, queues), events)| Case {
+    let often = || vec(proptest::bool::weighted(0.5), 8);
+    let slots = (some(), some(), often(), often());
+    (any_rules(), vec(1u64..1_000, 0..8), slots, vec(any_event(), 0..40)).prop_map(
+        |(rules, timeouts, (refuses, harmless, queues, elsewhere), events)| Case {
             rules,
             timeouts,
             refuses,
             harmless,
             queues,
+            elsewhere,
             events,
         },
     )
@@ -92,11 +102,13 @@ struct Witness {
     started: Vec<usize>,
     /// Started, neither ended nor stopped.
     running: Vec<usize>,
-    /// Those of them that wait for a free place.
-    waiting: Vec<usize>,
     /// Stopped, not yet gone.
     stopping: Vec<usize>,
     won: Vec<usize>,
+    /// Of which something was really sent.
+    sent: Vec<usize>,
+    /// The flags of those that begin on another thread.
+    flags: Vec<Option<Arc<SentFlag>>>,
     /// A candidate may have had effects.
     may_have_run: bool,
 }
@@ -107,15 +119,17 @@ impl Witness {
         for slot in (0..case.timeouts.len()).filter(|slot| case.harmless[*slot]) {
             hand.run.set_harmless(slot);
         }
+        let flags = case.timeouts.iter().map(|_| None).collect();
         let mut witness = Witness {
             case,
             hand,
             now: 0,
             started: vec![],
             running: vec![],
-            waiting: vec![],
             stopping: vec![],
             won: vec![],
+            sent: vec![],
+            flags,
             may_have_run: false,
         };
         witness.obey()?;
@@ -130,11 +144,10 @@ impl Witness {
             };
             self.running.remove(at);
             self.stopping.push(slot);
-            let sent = !self.waiting.contains(&slot);
+            let sent = self.sent.contains(&slot);
             self.may_have_run |=
                 sent && !self.case.harmless[slot] && self.hand.run.fate(slot) == Fate::TimedOut;
             prop_assert_eq!(self.hand.run.never_sent(slot), !sent);
-            self.waiting.retain(|s| *s != slot);
         }
         while let Some(slot) = self.hand.run.next_start() {
             self.check_start(slot)?;
@@ -144,9 +157,11 @@ impl Witness {
                 continue;
             }
             self.running.push(slot);
-            self.hand.run.set_waiting(slot, self.case.queues[slot]);
-            if self.case.queues[slot] {
-                self.waiting.push(slot);
+            if self.case.elsewhere[slot] {
+                self.flags[slot] = Some(self.hand.run.share_flag(slot));
+            }
+            if !self.case.queues[slot] {
+                prop_assert!(self.begins(slot), "{} runs, and must not begin", slot);
             }
         }
         Ok(())
@@ -169,7 +184,7 @@ impl Witness {
         match *event {
             Event::Succeed(who) => {
                 if let Some(slot) = take(&mut self.running, who) {
-                    self.enters(slot);
+                    prop_assert!(self.begins(slot), "{} runs, and must not begin", slot);
                     prop_assert!(self.hand.succeeded(slot, self.now), "an answer in time counts");
                     self.won.push(slot);
                 } else if let Some(slot) = take(&mut self.stopping, who) {
@@ -178,8 +193,9 @@ impl Witness {
             }
             Event::Fail { who, proves_nothing_happened: proves } => {
                 if let Some(slot) = take(&mut self.running, who) {
-                    self.enters(slot);
-                    self.may_have_run |= !proves && !self.case.harmless[slot];
+                    // One of which nothing was sent proves it without a word.
+                    let is_sent = self.sent.contains(&slot);
+                    self.may_have_run |= is_sent && !proves && !self.case.harmless[slot];
                     prop_assert!(self.hand.run.failed(slot, proves, self.hand.at(self.now)));
                 } else if let Some(slot) = take(&mut self.stopping, who) {
                     prop_assert!(!self.hand.run.failed(slot, proves, self.hand.at(self.now)));
@@ -190,9 +206,22 @@ impl Witness {
                     self.hand.run.stopped(slot);
                 }
             }
-            Event::Enter(who) => {
-                if let Some(slot) = take(&mut self.waiting, who) {
-                    self.enters(slot);
+            // The sender may be late: after the end of its candidate it must not send.
+            Event::Begin(who) => {
+                if let Some(slot) = one_of(&self.started, who).filter(|slot| !self.case.refuses[*slot]) {
+                    let runs = self.running.contains(&slot);
+                    prop_assert_eq!(self.begins(slot), runs, "{} runs: {}", slot, runs);
+                }
+            }
+            Event::TakeBack(who) => {
+                let flag =
+                    one_of(&self.started, who).and_then(|slot| Some((slot, self.flags[slot].clone()?)));
+                if let Some((slot, flag)) = flag {
+                    flag.reopen();
+                    // What was decided stays decided.
+                    if self.running.contains(&slot) {
+                        self.sent.retain(|sent| *sent != slot);
+                    }
                 }
             }
             Event::Wait(millis) => {
@@ -209,9 +238,16 @@ impl Witness {
         self.obey()
     }
 
-    fn enters(&mut self, slot: usize) {
-        self.waiting.retain(|s| *s != slot);
-        self.hand.run.set_waiting(slot, false);
+    /// A sender asks whether it may send, and does if so.
+    fn begins(&mut self, slot: usize) -> bool {
+        let may = match &self.flags[slot] {
+            Some(flag) => flag.may_begin(),
+            None => self.hand.run.begin_here(slot),
+        };
+        if may && !self.sent.contains(&slot) {
+            self.sent.push(slot);
+        }
+        may
     }
 
     fn tick(&mut self, at: u64) -> Result<(), TestCaseError> {
@@ -261,10 +297,15 @@ impl Witness {
         for slot in 0..self.case.timeouts.len() {
             let fate = run.fate(slot);
             prop_assert_ne!(fate, Fate::Running);
+            prop_assert_eq!(run.never_sent(slot), !self.sent.contains(&slot), "slot {}", slot);
             prop_assert_eq!(fate == Fate::NotTried, !self.started.contains(&slot));
         }
         Ok(())
     }
+}
+
+fn one_of(slots: &[usize], who: usize) -> Option<usize> {
+    (!slots.is_empty()).then(|| slots[who % slots.len()])
 }
 
 /// One of them, if there is any.
@@ -309,7 +350,7 @@ proptest! {
         for (event, obeys) in case.events.iter().zip(obeys) {
             let decided = hand.run.decision().is_some();
             if obeys {
-                let starts = hand.starts();
+                let starts = hand.starts_only();
                 prop_assert!(!decided || starts.is_empty());
                 started.extend(starts);
                 hand.stops();
@@ -319,7 +360,8 @@ proptest! {
                 Event::Fail { who, .. } if who < count && case.refuses[who] => hand.rejected(who, now),
                 Event::Fail { who, .. } if who < count => _ = hand.failed(who, now),
                 Event::Gone(who) if who < count => hand.run.stopped(who),
-                Event::Enter(who) if who < count => hand.run.set_waiting(who, case.queues[who]),
+                Event::Begin(who) if who < count => _ = hand.run.begin_here(who),
+                Event::TakeBack(who) if who < count => hand.run.share_flag(who).reopen(),
                 Event::Wait(millis) => now += millis,
                 Event::Cancel => hand.cancel(now),
                 Event::Close => hand.close(now),
@@ -328,7 +370,7 @@ proptest! {
         }
         let end = now + case.timeouts.iter().sum::<u64>() + case.rules.grace.as_millis() as u64;
         for _ in 0..=(3 * count + 3) {
-            started.extend(hand.starts());
+            started.extend(hand.starts_only());
             now = hand.wake_at().map_or(now, |wake| wake.max(now));
             hand.tick(now);
         }

@@ -245,10 +245,8 @@ fn a_deadline_that_passes_while_arguments_are_checked_starts_nothing() {
 fn a_deadline_that_passes_in_the_queue_starts_nothing() {
     let mut hand = Hand::new(Rules { deadline: Some(ms(500)), ..rules(Strategy::Fallback) }, 2);
     assert_eq!(hand.run.next_start(), Some(0));
-    hand.run.set_waiting(0, true);
-    hand.run.set_waiting(0, false);
     let late = hand.at(500);
-    assert!(hand.run.refuse_late_entry(0, late));
+    assert!(hand.run.refuse_late_entry(late));
     assert_eq!(hand.run.next_stop(), Some(0));
     hand.run.stopped(0);
     assert!(hand.run.never_sent(0));

@@ -76,7 +76,9 @@ impl Addressee for Execution {
         {
             let mut state = this.state.lock();
             state.timer = None;
-            state.tick(now);
+            if let Some(plan) = state.plan.as_mut() {
+                plan.run.tick(now);
+            }
         }
         Self::stop_what_is_over(slf, now);
     }
@@ -196,11 +198,8 @@ impl Execution {
             AttemptState::InPlace => {}
             AttemptState::Thread { reply, key } => {
                 this.forget_mail(py, key);
-                if let Some(leftover) = this.take_leftover(slot)
-                    && reply.abandon(py, leftover)
-                    && let Some(plan) = this.state.lock().plan.as_mut()
-                {
-                    plan.run.set_waiting(slot, true);
+                if let Some(leftover) = this.take_leftover(slot) {
+                    reply.abandon(py, leftover);
                 }
                 this.mark_stopped(slot);
             }
@@ -349,9 +348,11 @@ impl Execution {
         state.attempts[slot].state = AttemptState::Nothing;
         let permits = state.attempts[slot].permits.take();
         let proof = error.proves_nothing_happened();
-        let counts = state.plan.as_mut().is_some_and(|plan| plan.run.failed(slot, proof, Instant::now()));
-        if counts {
-            state.attempts[slot].error = Some(Box::new(error));
+        if let Some(plan) = state.plan.as_mut()
+            && plan.run.failed(slot, proof, Instant::now())
+        {
+            let was_sent = !plan.run.never_sent(slot);
+            state.attempts[slot].error = Some(Box::new(error.of_attempt(was_sent)));
         }
         drop(state);
         drop(permits);

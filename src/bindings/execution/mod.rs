@@ -211,9 +211,10 @@ impl Executor for AsyncioExecutor<'_, '_> {
         let resumed = self.0.get().state.lock().take_resumed(slot);
         let awaitable = match resumed {
             Resumed::Later => return Ok(Some(Step::Yield(self.0.py().None()))),
-            Resumed::Announced(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
+            Resumed::Announced(_) | Resumed::Admitted(_) if self.0.get().is_late(Run::refuse_late_entry) => {
+                None
+            }
             Resumed::Announced(prepared) => Execution::enter(self.0, start, prepared)?,
-            Resumed::Admitted(_) if self.0.get().is_late(slot, Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
             Resumed::Coroutine(coroutine) => {
                 Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?

@@ -41,9 +41,6 @@ impl Execution {
             let mut state = this.state.lock();
             state.attempts[slot].state = AttemptState::Recording { key };
             state.attempts[slot].prepared = Some(prepared);
-            if let Some(plan) = state.plan.as_mut() {
-                plan.run.set_waiting(slot, true);
-            }
         }
         let written = move |result: Result<(), HubError>| {
             mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));

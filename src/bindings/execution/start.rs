@@ -21,7 +21,7 @@ use crate::kill_point::kill_point;
 use crate::limit::{self, Passage};
 use crate::model::Arguments;
 use crate::registry::Candidate;
-use crate::tool::{CallContext, OnProgress};
+use crate::tool::{CallContext, OnProgress, SentFlag};
 use crate::workers::PoolRefusal;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
@@ -65,7 +65,7 @@ impl Execution {
             unchecked::report(py, &candidate.spec().name, &pass.unchecked);
             this.state.lock().attempts[slot].unchecked = pass.unchecked;
         }
-        if this.is_late(slot, Run::refuse_late_start) {
+        if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
             return Ok(None);
         }
         candidate.stats.begin(start.at);
@@ -104,9 +104,6 @@ impl Execution {
                 let mut state = this.state.lock();
                 state.attempts[slot].state = AttemptState::Queueing { way, key };
                 state.attempts[slot].prepared = Some(prepared);
-                if let Some(plan) = state.plan.as_mut() {
-                    plan.run.set_waiting(slot, true);
-                }
                 Ok(None)
             }
             Passage::Full => {
@@ -118,11 +115,22 @@ impl Execution {
     }
 
     /// Whether the deadline of the call leaves no time for this attempt; the policy then ends the call.
-    pub(super) fn is_late(&self, slot: usize, refuse: fn(&mut Run, usize, Instant) -> bool) -> bool {
+    pub(super) fn is_late(&self, refuse: impl FnOnce(&mut Run, Instant) -> bool) -> bool {
         let mut state = self.state.lock();
-        state.plan.as_mut().is_some_and(|plan| {
-            plan.run.deadline_at().is_some() && refuse(&mut plan.run, slot, Instant::now())
-        })
+        state
+            .plan
+            .as_mut()
+            .is_some_and(|plan| plan.run.deadline_at().is_some() && refuse(&mut plan.run, Instant::now()))
+    }
+
+    /// The attempt is about to begin, on this thread. False if it was stopped, and must not.
+    pub fn begin_here(&self, slot: usize) -> bool {
+        self.state.lock().plan.as_ref().is_some_and(|plan| plan.run.begin_here(slot))
+    }
+
+    /// What marks that the attempt has begun, for another thread.
+    fn share_flag(&self, slot: usize) -> Arc<SentFlag> {
+        self.state.lock().plan.as_mut().map(|plan| plan.run.share_flag(slot)).unwrap_or_default()
     }
 
     pub(super) fn reject(&self, slot: usize, refusal: HubError) {
@@ -152,10 +160,17 @@ impl Execution {
             (_, PreparedArguments::Native(args)) => {
                 Self::launch_native(slf, start.slot, start.candidate, *args).map(|()| None)
             }
-            (Some(tool), prepared) if tool.is_async => match tool.invoke(slf.py(), &prepared) {
-                Ok(value) => Self::run_awaitable(slf, &start, tool, &value),
-                Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
-            },
+            (Some(tool), prepared) if tool.is_async => {
+                // A task begins with its first step, if nothing of the tool runs before.
+                let begins_now = start.alone || !tool.begins_when_stepped;
+                if begins_now && !slf.get().begin_here(start.slot) {
+                    return Ok(None);
+                }
+                match tool.invoke(slf.py(), &prepared) {
+                    Ok(value) => Self::run_awaitable(slf, &start, tool, &value),
+                    Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
+                }
+            }
             (Some(tool), prepared) => Self::launch_thread(slf, &start, tool, prepared).map(|()| None),
             (None, _) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
         }
@@ -257,7 +272,7 @@ impl Execution {
             around,
             latest_start,
             tool: Some(start.candidate.stats.clone()),
-            held: None,
+            sent: Some(this.share_flag(slot)),
             large_args,
         };
         let Address { mailbox, key } = Self::address(slf, slot)?;
@@ -293,6 +308,10 @@ impl Execution {
         let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
         let cancel = CancellationToken::new();
         let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
+        context.sent = this.share_flag(slot);
+        if !candidate.tool.marks_sent() && !context.sent.may_begin() {
+            return Ok(());
+        }
         let Address { mailbox, key } = Self::address(slf, slot)?;
         if let Some(extras) = &this.extras {
             context.extras.meta = extras.meta.clone();
@@ -300,7 +319,7 @@ impl Execution {
             context.extras.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
             context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
         }
-        let (is_light, held) = (args.is_light(), context.held.clone());
+        let is_light = args.is_light();
         let envelope = Envelope { mailbox, key, sent: false };
         let call = async move {
             let answer = candidate.tool.call(&args, &context).await;
@@ -308,7 +327,7 @@ impl Execution {
         };
         // Large arguments are serialised off the event loop, without the GIL.
         let job = if is_light { job::start(call) } else { job::start_elsewhere(call) }?;
-        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key, held };
+        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key };
         Ok(())
     }
 }

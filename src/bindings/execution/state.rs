@@ -19,7 +19,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +88,7 @@ pub enum AttemptState {
     /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
     Coroutine(Py<PyAny>),
     /// A tool in Rust.
-    Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64, held: Arc<AtomicBool> },
+    Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64 },
 }
 
 /// One candidate's attempt and what came of it.
@@ -196,7 +195,6 @@ impl State {
         self.attempts[slot].state = AttemptState::Announced { turns: 2 };
         self.attempts[slot].prepared = Some(prepared);
         if let Some(plan) = self.plan.as_mut() {
-            plan.run.set_waiting(slot, true);
             plan.run.resume(slot);
         }
     }
@@ -213,7 +211,6 @@ impl State {
                 return Resumed::Later;
             }
             attempt.state = AttemptState::Nothing;
-            plan.run.set_waiting(slot, false);
             return attempt.prepared.take().map_or(Resumed::Gone, Resumed::Announced);
         }
         if let Some(prepared) = attempt.prepared.take() {
@@ -228,26 +225,6 @@ impl State {
         }
     }
 
-    /// Time has passed: what is due expires.
-    pub fn tick(&mut self, now: Instant) {
-        let Some(plan) = self.plan.as_mut() else { return };
-        for (slot, attempt) in self.attempts.iter().enumerate() {
-            match &attempt.state {
-                AttemptState::Native { held, .. } => {
-                    plan.run.set_waiting(slot, held.load(Ordering::Relaxed));
-                }
-                // A function that no thread has begun yet is not begun after this moment either.
-                AttemptState::Thread { reply, .. }
-                    if plan.run.expires(slot).is_some_and(|at| at <= now) && reply.withdraw() =>
-                {
-                    plan.run.set_waiting(slot, true);
-                }
-                _ => {}
-            }
-        }
-        plan.run.tick(now);
-    }
-
     /// Whether the caller has something to do but wait.
     pub fn has_work(&self) -> bool {
         self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
@@ -259,12 +236,9 @@ impl State {
         match &attempt.state {
             // These end by themselves and report then.
             AttemptState::Task(task) => AttemptState::Task(task.clone_ref(py)),
-            AttemptState::Native { cancel, job, key, held } => AttemptState::Native {
-                cancel: cancel.clone(),
-                job: job.clone(),
-                key: *key,
-                held: held.clone(),
-            },
+            AttemptState::Native { cancel, job, key } => {
+                AttemptState::Native { cancel: cancel.clone(), job: job.clone(), key: *key }
+            }
             AttemptState::InPlace => AttemptState::InPlace,
             // These are over as soon as they are dropped.
             _ => std::mem::take(&mut attempt.state),
@@ -283,7 +257,6 @@ impl State {
         self.attempts[slot].state = AttemptState::Nothing;
         self.attempts[slot].permits = Some(permits);
         if let Some(plan) = self.plan.as_mut() {
-            plan.run.set_waiting(slot, false);
             plan.run.resume(slot);
         }
         None
@@ -294,7 +267,6 @@ impl State {
         let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
             return;
         };
-        plan.run.set_waiting(slot, false);
         plan.run.resume(slot);
         self.attempts[slot].state = AttemptState::Nothing;
     }

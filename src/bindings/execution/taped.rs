@@ -37,6 +37,9 @@ impl Execution {
         }
         if let Some(recording) = ready_recording(&start.candidate) {
             recording.progress.iter().for_each(|update| Self::progressed(slf, update));
+            if recording.was_sent() {
+                this.begin_here(slot);
+            }
             if let Some(answer) = recording.given() {
                 this.answered(slf.py(), slot, answer);
             }

@@ -6,11 +6,11 @@ use super::message::{Identity, Params, client_info, notification};
 use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::request_span;
 use super::secrets::ServerSecrets;
-use super::transport::{OutgoingRequest, Transport};
-use crate::error::{ErrorKind, HubError};
+use super::transport::{OutgoingRequest, SendStage, Transport};
+use crate::error::{ErrorKind, HubError, Outcome};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
-use crate::tool::{AskCaller, CallLog, OnProgress};
+use crate::tool::{AskCaller, CallLog, OnProgress, SentFlag};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -97,6 +97,8 @@ pub struct RequestExtras {
     pub log: Option<CallLog>,
     /// Whose request it is, where a gateway knows that.
     pub principal: Option<Arc<Principal>>,
+    /// The flag of the attempt that the request is made for.
+    pub sent: Option<Arc<SentFlag>>,
 }
 
 /// How the first, modern, question was taken.
@@ -311,7 +313,7 @@ impl Connection {
             params,
             &extras.meta,
         );
-        let stage = Arc::default();
+        let stage = Arc::new(SendStage::of_attempt(extras.sent));
         let (name, headers) = (extras.name, extras.headers);
         let request = OutgoingRequest { id, method, name, headers, trace, body, stage };
         let guard = CancelGuard {
@@ -328,7 +330,11 @@ impl Connection {
         }
         match reply {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
-            reply => reply.map_err(|error| self.secrets.hide_error(error)),
+            reply => reply.map_err(|error| {
+                let has_left = request.stage.may_have_left();
+                let error = if has_left { error } else { error.with_outcome(Outcome::NotSent) };
+                self.secrets.hide_error(error)
+            }),
         }
     }
 

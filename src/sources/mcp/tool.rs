@@ -15,7 +15,6 @@ use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often one call may be asked for more input.
@@ -88,7 +87,6 @@ struct ServerCall<'a> {
 
 impl ServerCall<'_> {
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
-        ctx.held.store(true, Ordering::Relaxed);
         let _call = self.server.begin_call();
         let _slot = match &self.server.concurrency {
             Some(slots) => self.tool.server.unless_dismissed(slots.acquire()).await?.ok(),
@@ -144,7 +142,6 @@ impl ServerCall<'_> {
         if self.server.config().options.pin {
             self.server.confirm(&self.tool.listed).await?;
         }
-        ctx.held.store(false, Ordering::Relaxed);
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
             let is_first = input.is_none();
@@ -208,6 +205,7 @@ impl ServerCall<'_> {
             ask: ctx.extras.ask.clone(),
             log: ctx.extras.log.clone(),
             principal: ctx.extras.principal.clone(),
+            sent: Some(ctx.sent.clone()),
         };
         connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
     }
@@ -358,6 +356,11 @@ impl Tool for McpTool {
 
     fn why_waiting(&self) -> Option<String> {
         self.server.startup_output()
+    }
+
+    /// The transport does, when the request leaves.
+    fn marks_sent(&self) -> bool {
+        true
     }
 
     fn call<'a>(

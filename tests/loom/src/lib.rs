@@ -6,6 +6,8 @@ pub mod inline_task;
 pub mod limit;
 #[path = "../../../src/bindings/mailbox.rs"]
 pub mod mailbox;
+#[path = "../../../src/tool/sent.rs"]
+pub mod sent;
 pub mod sync;
 #[path = "../../../src/workers.rs"]
 pub mod workers;

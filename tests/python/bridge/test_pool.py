@@ -2,11 +2,13 @@
 
 import asyncio
 import contextvars
+import gc
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import tracemalloc
 
 import pytest
 
@@ -326,6 +328,43 @@ def test_queued_work_never_begins_after_its_time_even_if_its_caller_has_not_noti
         for result in results:
             assert (result.kind, result.meta["error"]["outcome"]) == (ErrorKind.TIMEOUT, "not_sent")
             assert "not started" in str(result.error)
+
+    world.run(main())
+
+
+@pytest.mark.parametrize("end", ["timeout", "cancel"])
+def test_a_call_that_is_given_up_in_the_queue_keeps_nothing(world: World, end: str) -> None:
+    """All threads are taken, so only the end of the call can release its arguments."""
+    hub = ToolHub(breaker_threshold=0)
+    blocked = Blocked()
+    hub.register(blocked, name="blocked")
+    hub.register(lambda text: None, name="late")
+    size, count = 1_000_000, 40
+
+    async def main() -> None:
+        calls = [asyncio.create_task(hub.execute("blocked")) for _ in range(WORKERS)]
+        for _ in range(WORKERS):
+            await blocked.has_begun()
+        tracemalloc.start()
+        try:
+            timeout = 0.01 if end == "timeout" else None
+            late = [
+                asyncio.create_task(hub.execute("late", {"text": str(x) * size}, timeout=timeout))
+                for x in range(10, 10 + count)
+            ]
+            if end == "cancel":
+                await turns()
+                for call in late:
+                    call.cancel()
+            await asyncio.wait(late)
+            late.clear()
+            gc.collect()
+            kept = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+            blocked.released.set()
+        await asyncio.wait(calls)
+        assert kept < size * count / 4, f"{kept} bytes are kept of {2 * size * count}"
 
     world.run(main())
 

@@ -292,7 +292,7 @@ class _Busy(_Guarded):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("status", "tries", "outcome"), [(429, 3, "not_sent"), (502, 1, "unknown"), (503, 1, "unknown")]
+    ("status", "tries", "outcome"), [(429, 3, "failed"), (502, 1, "unknown"), (503, 1, "unknown")]
 )
 async def test_only_429_proves_that_a_call_did_not_run(status: int, tries: int, outcome: str) -> None:
     calls: list[str] = []

@@ -138,7 +138,7 @@ async def test_a_server_that_is_too_busy_has_done_nothing(hub: ToolHub, server: 
     server.status, server.body = 429, '{"error": "slow down"}'
     hub.add_server("s", url=server.url, retries=0)
     error = (await hub.execute("send_mail", {})).meta["error"]
-    assert (error["kind"], error["outcome"], error["retryable"]) == ("http", "not_sent", True)
+    assert (error["kind"], error["outcome"], error["retryable"]) == ("http", "failed", True)
 
 
 @pytest.mark.parametrize("body", ["", "no such tool", '{"error": "boom"}'])

@@ -1,6 +1,6 @@
 //! A session with a server in this process.
 
-use super::{OutgoingRequest, Transport, TransportPlace};
+use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::in_process::{ClientSide, ServerLink};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
@@ -68,13 +68,14 @@ impl InProcessShared {
         HubError::new(ErrorKind::Closed, text)
     }
 
-    async fn deliver(&self, message: String) -> Result<(), HubError> {
+    async fn deliver(&self, message: String, stage: &SendStage) -> Result<(), HubError> {
         let to_server = self.to_server.lock().clone();
-        let sent = match to_server {
-            Some(to_server) => to_server.send(message).await.is_ok(),
-            None => false,
-        };
-        if sent {
+        if let Some(to_server) = to_server
+            && let Ok(place) = to_server.reserve().await
+        {
+            if stage.leave() {
+                place.send(message);
+            }
             return Ok(());
         }
         let gone = || self.ended(None).with_outcome(Outcome::NotSent);
@@ -85,7 +86,7 @@ impl InProcessShared {
         let shared = self.clone();
         Box::new(move |answer| {
             Box::pin(async move {
-                let _ = shared.deliver(answer).await;
+                let _ = shared.deliver(answer, &SendStage::default()).await;
             })
         })
     }
@@ -95,13 +96,13 @@ impl Transport for InProcess {
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
             let expected = self.shared.inbox.await_answer(request.id)?;
-            self.shared.deliver(request.body.clone()).await?;
+            self.shared.deliver(request.body.clone(), &request.stage).await?;
             expected.answer().await
         })
     }
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
-        Box::pin(self.shared.deliver(message))
+        Box::pin(async move { self.shared.deliver(message, &SendStage::default()).await })
     }
 
     fn on_negotiated(&self, _era: Era, _version: &'static str) {}

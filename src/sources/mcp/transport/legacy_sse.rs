@@ -5,6 +5,7 @@ use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events, SharedEvent, is_message};
 use super::http::endpoint::{HttpEndpoint, shown};
 use super::http::failure;
+use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
 use super::http::refusal::{Refusal, forgotten_session, refusal};
 use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
@@ -14,7 +15,6 @@ use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use bytes::Bytes;
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::pin::pin;
@@ -43,7 +43,7 @@ impl LegacySse {
         let remote = Arc::new(HttpEndpoint::new(options)?);
         let protocol_headers = ProtocolHeaders::new(&remote);
         let response = remote
-            .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), Bytes::new())
+            .ask(Method::GET, &remote.url, || Ok(protocol_headers.listening(None)), OutgoingBody::empty())
             .await?;
         if response.status() != 200 {
             return Err(refusal(&remote, response, None).await);
@@ -176,7 +176,8 @@ impl SseShared {
 
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
     async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
-        match self.post(remote, request.body.clone().into(), Some(request.id)).await {
+        let body = OutgoingBody::of_request(&request.body, &request.stage);
+        match self.post(remote, body, Some(request.id)).await {
             Err(Refusal { error, refuses_session: true }) => {
                 Err(self.over.get_or_init(|| forgotten_session(remote, error.status)).clone())
             }
@@ -184,7 +185,12 @@ impl SseShared {
         }
     }
 
-    async fn post(&self, remote: &HttpEndpoint, message: Bytes, id: Option<u64>) -> Result<(), Refusal> {
+    async fn post(
+        &self,
+        remote: &HttpEndpoint,
+        message: OutgoingBody,
+        id: Option<u64>,
+    ) -> Result<(), Refusal> {
         let protocol_headers = self.protocol_headers.load_full();
         let post = remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message);
         accepted(remote, post, id).await
@@ -192,9 +198,10 @@ impl SseShared {
 
     async fn send(&self, message: String) -> Result<(), HubError> {
         let remote = self.remote()?;
+        let message = OutgoingBody::of_message(message);
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
-            sent = tokio::time::timeout(SEND_TIME, self.post(&remote, message.into(), None)) => {
+            sent = tokio::time::timeout(SEND_TIME, self.post(&remote, message, None)) => {
                 sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
             }
         }

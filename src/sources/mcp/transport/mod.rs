@@ -14,7 +14,7 @@ pub use place::TransportPlace;
 
 use super::protocol::Era;
 use crate::error::HubError;
-use crate::tool::BoxFuture;
+use crate::tool::{Begin, BoxFuture, SentFlag};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -34,42 +34,60 @@ pub struct OutgoingRequest {
     pub stage: Arc<SendStage>,
 }
 
-/// How far a message is. The writer and the caller that gives up race; the first one decides. A transport that cannot tell
-/// leaves it as it is: it may have left.
-pub struct SendStage(AtomicU8);
+/// How far a message is. The writer and the caller that gives up race; the first one decides. A message of an attempt also
+/// leaves only as long as the attempt goes on, and marks it as sent.
+#[derive(Default)]
+pub struct SendStage {
+    stage: AtomicU8,
+    attempt: Option<Arc<SentFlag>>,
+}
 
 const QUEUED: u8 = 0;
 const LEFT: u8 = 1;
-const WITHDRAWN: u8 = 2;
-
-impl Default for SendStage {
-    fn default() -> Self {
-        SendStage(AtomicU8::new(LEFT))
-    }
-}
+/// It left, and was the first of its attempt.
+const LEFT_FIRST: u8 = 2;
+const WITHDRAWN: u8 = 3;
 
 impl SendStage {
-    /// It waits to be written.
-    pub fn queue(&self) {
-        self.0.store(QUEUED, Ordering::Release);
+    pub fn of_attempt(attempt: Option<Arc<SentFlag>>) -> Self {
+        SendStage { stage: AtomicU8::new(QUEUED), attempt }
     }
 
-    /// It is about to be written; false when it was withdrawn.
+    /// To be asked immediately before it is written, also when it is written once more; false when it was withdrawn.
     pub fn leave(&self) -> bool {
-        self.0.compare_exchange(QUEUED, LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let is_new = match self.stage.compare_exchange(QUEUED, LEFT, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(WITHDRAWN) => return false,
+            Err(_) => false,
+        };
+        match self.attempt.as_ref().map_or(Begin::Again, |attempt| attempt.begin()) {
+            Begin::First => self.stage.store(LEFT_FIRST, Ordering::Release),
+            Begin::Again => {}
+            Begin::Refused => {
+                if is_new {
+                    self.stage.store(WITHDRAWN, Ordering::Release);
+                }
+                return false;
+            }
+        }
+        true
     }
 
     pub fn withdraw(&self) {
-        let _ = self.0.compare_exchange(QUEUED, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.stage.compare_exchange(QUEUED, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// It was about to be written, and nothing of it was.
+    /// It was about to be written, and nothing of it was; it may be written later.
     pub fn take_back(&self) {
-        self.0.store(WITHDRAWN, Ordering::Release);
+        if self.stage.swap(QUEUED, Ordering::AcqRel) == LEFT_FIRST
+            && let Some(attempt) = &self.attempt
+        {
+            attempt.reopen();
+        }
     }
 
     pub fn may_have_left(&self) -> bool {
-        self.0.load(Ordering::Acquire) == LEFT
+        matches!(self.stage.load(Ordering::Acquire), LEFT | LEFT_FIRST)
     }
 }
 

@@ -10,11 +10,12 @@
 //! the URL three times a request, which made up a fifth of the work of a call through the gateway.
 
 use super::failure::ExchangeError;
+use super::outgoing::OutgoingBody;
 use crate::net;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
+use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
 use hyper::body::Body;
 use hyper_util::client::legacy::Client as PooledClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -37,7 +38,7 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Each remote has its own: when the remote goes, its idle connections go with it.
 pub(super) enum HttpClient {
-    Plain(PooledClient<HttpConnector, Full<Bytes>>),
+    Plain(PooledClient<HttpConnector, OutgoingBody>),
     Full(reqwest::Client),
 }
 
@@ -65,7 +66,7 @@ fn is_direct(url: &Url) -> bool {
         && (net::needs_no_proxy(url) || url.as_str().parse().is_ok_and(|uri| !is_proxied(uri)))
 }
 
-fn plain() -> PooledClient<HttpConnector, Full<Bytes>> {
+fn plain() -> PooledClient<HttpConnector, OutgoingBody> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     connector.set_keepalive(Some(KEEPALIVE));
@@ -87,11 +88,11 @@ impl HttpClient {
         method: Method,
         url: &Url,
         headers: HeaderMap,
-        body: Bytes,
+        body: OutgoingBody,
     ) -> Result<HttpResponse, ExchangeError> {
         match self {
             HttpClient::Plain(client) => {
-                let mut request = Request::new(Full::new(body));
+                let mut request = Request::new(body);
                 *request.method_mut() = method;
                 *request.uri_mut() =
                     Uri::try_from(url.as_str()).map_err(|error| ExchangeError::from(Box::from(error)))?;
@@ -104,8 +105,8 @@ impl HttpClient {
             HttpClient::Full(client) => {
                 let mut request = reqwest::Request::new(method, url.clone());
                 *request.headers_mut() = headers;
-                if !body.is_empty() {
-                    *request.body_mut() = Some(body.into());
+                if !body.is_end_stream() {
+                    *request.body_mut() = Some(reqwest::Body::wrap(body));
                 }
                 let response = client.execute(request).await?;
                 Ok(HttpResponse::new(http::Response::<reqwest::Body>::from(response)))

@@ -5,11 +5,11 @@
 use super::client::{HttpClient, HttpResponse, client};
 use super::failure::{self, ExchangeError};
 use super::options::HttpOptions;
+use super::outgoing::OutgoingBody;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::secret::shown_path;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::secrets::ServerSecrets;
-use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
@@ -71,7 +71,7 @@ impl HttpEndpoint {
         method: Method,
         url: &Url,
         headers: impl Fn() -> Result<HeaderMap, HubError>,
-        body: Bytes,
+        body: OutgoingBody,
     ) -> Result<HttpResponse, HubError> {
         let mut moved = None;
         let (mut redirects, mut renewals) = (0, 0);

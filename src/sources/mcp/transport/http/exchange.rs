@@ -4,6 +4,7 @@ use super::body::{self, BodyKind, Events, is_message};
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::failure;
+use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::reconnect_delay::ReconnectDelay;
 use super::refusal::{Refusal, forgotten_session, read_refusal};
@@ -13,7 +14,6 @@ use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::inbox::RpcReply;
 use crate::sources::mcp::transport::OutgoingRequest;
 use crate::sources::mcp::wire::{self, Incoming};
-use bytes::Bytes;
 use reqwest::Method;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl HttpShared {
         protocol_headers: &ProtocolHeaders,
         request: &OutgoingRequest,
     ) -> Result<Carried, HubError> {
-        let body = Bytes::from(request.body.clone());
+        let body = OutgoingBody::of_request(&request.body, &request.stage);
         let headers = || protocol_headers.of_request(request);
         let mut response = remote.ask(Method::POST, &remote.url, headers, body).await?;
         if !matches!(response.status().as_u16(), 200 | 201 | 203) {
@@ -125,7 +125,7 @@ impl HttpShared {
         for _ in 0..RESUME_ATTEMPTS {
             tokio::time::sleep(delay.wait(events.retry())).await;
             let headers = || Ok(protocol_headers.listening(last_id.as_deref()));
-            match remote.ask(Method::GET, &remote.url, headers, Bytes::new()).await {
+            match remote.ask(Method::GET, &remote.url, headers, OutgoingBody::empty()).await {
                 Ok(response)
                     if response.status() == 200 && matches!(body::kind(&response), BodyKind::Events) =>
                 {

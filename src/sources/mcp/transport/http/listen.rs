@@ -4,10 +4,10 @@
 use super::body::{self, BodyKind, Events, SharedEvent, is_message};
 use super::endpoint::HttpEndpoint;
 use super::failure;
+use super::outgoing::OutgoingBody;
 use super::reconnect_delay::ReconnectDelay;
 use super::shared::HttpShared;
 use crate::error::ErrorKind;
-use bytes::Bytes;
 use reqwest::Method;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn follow(
 ) -> bool {
     let protocol_headers = shared.protocol_headers.load_full();
     let headers = || Ok(protocol_headers.listening(place.last_id.as_deref()));
-    let response = match remote.ask(Method::GET, &remote.url, headers, Bytes::new()).await {
+    let response = match remote.ask(Method::GET, &remote.url, headers, OutgoingBody::empty()).await {
         Ok(response) => response,
         // The server may be starting again. A redirect to elsewhere or missing credentials will stay.
         Err(error) => return matches!(error.kind, ErrorKind::Connect | ErrorKind::Closed),

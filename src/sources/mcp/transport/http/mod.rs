@@ -16,6 +16,7 @@ mod exchange;
 pub(crate) mod failure;
 mod listen;
 mod options;
+pub(crate) mod outgoing;
 pub(crate) mod protocol_headers;
 mod reconnect_delay;
 pub(crate) mod refusal;
@@ -30,9 +31,9 @@ use crate::sources::mcp::inbox::Inbox;
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use bytes::Bytes;
 use endpoint::HttpEndpoint;
 use exchange::Carried;
+use outgoing::OutgoingBody;
 use protocol_headers::ProtocolHeaders;
 use reqwest::Method;
 use sending::closed;
@@ -126,8 +127,12 @@ impl Transport for StreamableHttp {
             shared.inbox.end(&closed(&remote));
             let protocol_headers = shared.protocol_headers.load_full();
             if protocol_headers.has_session() && shared.forgotten.get().is_none() {
-                let goodbye =
-                    remote.ask(Method::DELETE, &remote.url, || Ok(protocol_headers.plain()), Bytes::new());
+                let goodbye = remote.ask(
+                    Method::DELETE,
+                    &remote.url,
+                    || Ok(protocol_headers.plain()),
+                    OutgoingBody::empty(),
+                );
                 let _ = tokio::time::timeout(GOODBYE_TIME, goodbye).await;
             }
         })

@@ -1,6 +1,7 @@
 //! What a transport and its tasks share.
 
 use super::endpoint::HttpEndpoint;
+use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::sending::{SEND_TIME, accepted, closed, unaccepted};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -32,7 +33,8 @@ impl HttpShared {
     pub(super) async fn send(&self, message: String) -> Result<(), HubError> {
         let remote = self.remote()?;
         let protocol_headers = self.protocol_headers.load_full();
-        let post = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), message.into());
+        let message = OutgoingBody::of_message(message);
+        let post = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), message);
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
             sent = tokio::time::timeout(SEND_TIME, accepted(&remote, post, None)) => {

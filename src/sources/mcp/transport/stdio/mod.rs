@@ -22,7 +22,7 @@ pub use output::ProcessOutput;
 pub use sentinel::forget as forget_sentinel;
 
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::id_scan::IdScan;
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
@@ -69,9 +69,7 @@ struct Outgoing {
 
 impl Outgoing {
     fn new(text: String, input: &StdinWriter) -> Self {
-        let stage = Arc::new(SendStage::default());
-        stage.queue();
-        Outgoing { text, stage, _queued: input.queue() }
+        Outgoing { text, stage: Arc::default(), _queued: input.queue() }
     }
 }
 
@@ -143,7 +141,6 @@ impl Stdio {
 
     async fn exchange(&self, request: &OutgoingRequest) -> Result<Box<RawValue>, HubError> {
         let expected = self.inbox.await_answer(request.id)?;
-        request.stage.queue();
         let _on_its_way = OnItsWay(request.stage.clone());
         if !self.write_at_once(request) {
             let outgoing = Outgoing {
@@ -154,20 +151,12 @@ impl Stdio {
             // When the writer is gone, the supervisor is about to say why.
             let _ = self.queue.send(outgoing).await;
         }
-        let reply = expected.answer().await;
-        match reply {
-            Err(error) if !request.stage.may_have_left() => Err(error.with_outcome(Outcome::NotSent)),
-            reply => reply,
-        }
+        expected.answer().await
     }
 
     /// In a crowd messages are queued, so that many leave together.
     fn write_at_once(&self, request: &OutgoingRequest) -> bool {
-        let written = self.inbox.waiting() < CROWD && self.input.write_at_once(&request.body);
-        if written {
-            request.stage.leave();
-        }
-        written
+        self.inbox.waiting() < CROWD && self.input.write_at_once(&request.body, &request.stage)
     }
 }
 

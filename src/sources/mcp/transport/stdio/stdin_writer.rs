@@ -3,6 +3,7 @@
 //! A short message with an empty queue is written by the calling thread: no other thread has to wake up for it. On Unix a
 //! pipe takes such a message whole or not at all; elsewhere everything goes through the queue.
 
+use crate::sources::mcp::transport::SendStage;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,9 +45,10 @@ impl StdinWriter {
         Queued(self.queued.clone())
     }
 
-    /// Writes one message now, or nothing of it: it is too long, others are ahead of it, or the pipe is full.
+    /// Writes one message now, or nothing of it: it is too long, others are ahead of it, or the pipe is full. True also if it
+    /// was withdrawn.
     #[cfg(unix)]
-    pub fn write_at_once(&self, text: &str) -> bool {
+    pub fn write_at_once(&self, text: &str, stage: &SendStage) -> bool {
         if text.len() >= WHOLE || self.queued.load(Ordering::Acquire) > 0 {
             return false;
         }
@@ -54,11 +56,19 @@ impl StdinWriter {
         let mut line = Vec::with_capacity(text.len() + 1);
         line.extend_from_slice(text.as_bytes());
         line.push(b'\n');
-        pipe.as_ref().is_some_and(|pipe| pipe.try_write(&line).is_ok())
+        let Some(pipe) = pipe.as_ref() else { return false };
+        if !stage.leave() {
+            return true;
+        }
+        let is_written = pipe.try_write(&line).is_ok();
+        if !is_written {
+            stage.take_back();
+        }
+        is_written
     }
 
     #[cfg(not(unix))]
-    pub fn write_at_once(&self, _text: &str) -> bool {
+    pub fn write_at_once(&self, _text: &str, _stage: &SendStage) -> bool {
         false
     }
 
