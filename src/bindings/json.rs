@@ -15,7 +15,9 @@ use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple,
+};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};

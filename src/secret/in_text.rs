@@ -58,9 +58,7 @@ fn named(text: &str, found: &mut Vec<Range<usize>>) {
         let start = text.len() - rest.trim_start_matches(['=', ' ', '\t']).len();
         let is_tight = start == at + 1;
         let place = match quotation(text, start) {
-            Some((inner, _)) => {
-                is_named_secret(strength, name, &text[inner.clone()]).then_some(inner)
-            }
+            Some((inner, _)) => is_named_secret(strength, name, &text[inner.clone()]).then_some(inner),
             None if is_header => header_value(text, start, name),
             None if is_quoted => None,
             None => pair_value(text, start, is_tight, strength),
@@ -95,7 +93,8 @@ fn is_header_name(name: &str) -> bool {
 
 /// The end of the word that begins here.
 fn word_end(text: &str, at: usize) -> usize {
-    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | '，' | '。' | '；' | '、');
+    let is_end =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | '，' | '。' | '；' | '、');
     text[at..].find(is_end).map_or(text.len(), |end| at + end)
 }
 

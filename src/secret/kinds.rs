@@ -215,8 +215,11 @@ mod tests {
     #[test]
     fn every_form_is_published() {
         let page = include_str!("../../docs/how-to/cassettes.md");
-        let missing: Vec<&str> =
-            KINDS.iter().map(|(kind, ..)| *kind).filter(|kind| !page.contains(&format!("`{kind}`"))).collect();
+        let missing: Vec<&str> = KINDS
+            .iter()
+            .map(|(kind, ..)| *kind)
+            .filter(|kind| !page.contains(&format!("`{kind}`")))
+            .collect();
         assert_eq!(missing, Vec::<&str>::new());
     }
 

@@ -23,8 +23,11 @@ pub enum Token {
     Other,
 }
 
-/// The lists in the order in which they are asked; a token is made of the word that was found.
-const KINDS: &[(&[Verb], fn(Verb) -> Token)] = &[
+/// The words of a kind, and the token of one of them.
+type Kind = (&'static [Verb], fn(Verb) -> Token);
+
+/// The lists in the order in which they are asked.
+const KINDS: &[Kind] = &[
     (READING, Token::Reading),
     (READING_OR_NOUN, Token::ReadingOrNoun),
     (READING_WHEN_LEADING, Token::ReadingWhenLeading),
