@@ -6,6 +6,7 @@
 
 mod callers;
 mod choice;
+mod driven;
 mod effects;
 pub mod explain;
 mod missing;
@@ -49,10 +50,10 @@ use crate::telemetry::Telemetry;
 use crate::tool::CallContextExtras;
 use crate::truncate::Limits;
 use callers::KnownCallers;
+use driven::DrivenRun;
 use effects::HubLedger;
 use parking_lot::{Mutex, RwLock};
 use pin_refusals::{PinRefusals, RefusalReasons};
-use recording::DrivenRun;
 use result_texts::ResultTexts;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -13,7 +13,7 @@ use crate::store::real_place;
 use crate::tape::recording_of;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 impl Hub {
@@ -152,24 +152,6 @@ impl PlannedRun {
         // People read the ledger; what was sent is known by its digest.
         let error = text.map(|text| scrubbed_text(&text).into_owned());
         EffectEnd { id, state, error, repeatable: state == EffectState::Failed && nothing_happened }
-    }
-}
-
-/// A run on tokio. If it is dropped half-way, nothing of it is sent any more, and its rows say what was sent until then.
-pub(super) struct DrivenRun<'a> {
-    pub plan: &'a mut PlannedRun,
-    pub is_over: bool,
-}
-
-impl Drop for DrivenRun<'_> {
-    fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        self.plan.run.close(Instant::now());
-        if let Some(rows) = self.plan.ended_rows(|_| None) {
-            rows.write(false, || None);
-        }
     }
 }
 

@@ -153,6 +153,6 @@ async fn the_error_of_a_single_failure_is_the_tools_own() {
     for kind in [ErrorKind::Connect, ErrorKind::Auth, ErrorKind::Rpc, ErrorKind::Protocol, ErrorKind::Limit] {
         stage.add(Double::failing("t", kind));
         let error = call(&hub, "t", &CallOptions::default()).await.result.unwrap_err();
-        assert_eq!(error, HubError::new(kind, "t failed on purpose"));
+        assert_eq!(error, HubError::new(kind, "t failed on purpose").of_attempt(true), "it was called");
     }
 }
