@@ -61,7 +61,7 @@ fn named(text: &str, found: &mut Vec<Range<usize>>) {
             Some((inner, _)) => is_named_secret(strength, name, &text[inner.clone()]).then_some(inner),
             None if is_header => header_value(text, start, name),
             None if is_quoted => None,
-            None => pair_value(text, start, is_tight, strength),
+            None => pair_value(text, start, is_tight, (strength, name)),
         };
         if let Some(place) = place {
             read = place.end;
@@ -115,18 +115,20 @@ fn header_value(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
 }
 
 /// The value of a pair. With blanks around the sign it may be code, and counts if it looks random.
-fn pair_value(text: &str, start: usize, is_tight: bool, strength: NameStrength) -> Option<Range<usize>> {
+fn pair_value(
+    text: &str,
+    start: usize,
+    is_tight: bool,
+    (strength, name): (NameStrength, &str),
+) -> Option<Range<usize>> {
     let word = &text[start..word_end(text, start)];
     if word.starts_with(STAND_INS) || placeholder_end(word).is_some() {
         return None;
     }
     let word = word.find(['&', ';', '#', '<', '>']).map_or(word, |end| &word[..end]);
     let word = word.trim_end_matches(['.', ')', ']', '}', '\\']);
-    let is_code = word.contains(['(', '[']);
-    let counts = match strength {
-        NameStrength::Strong => is_tight && !is_code || looks_random(word),
-        NameStrength::Weak | NameStrength::Bare => looks_random(word) && !is_code,
-    };
+    let is_sure = is_tight && is_named_secret(strength, name, word);
+    let counts = !word.contains(['(', '[']) && (is_sure || looks_random(word));
     (counts && !word.is_empty()).then_some(start..start + word.len())
 }
 

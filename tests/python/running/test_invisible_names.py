@@ -56,7 +56,7 @@ async def test_nothing_hidden_goes_back(name: str, caplog: pytest.LogCaptureFixt
 
 @given(st.text(alphabet=st.characters(categories=["Cf", "Cc", "L", "Zl"]), min_size=1, max_size=30))
 def test_any_name_is_written_without_what_cannot_be_seen(name: str) -> None:
-    failed = {"success": False, "result": None, "error": "no such tool", "_meta": {}}
+    failed: dict[str, Any] = {"success": False, "result": None, "error": "no such tool", "_meta": {}}
     [asked] = parse(call(name)).calls or [None]
     if asked is None:
         return
