@@ -21,7 +21,7 @@ class ParseResult(NamedTuple):
     text: str
     """Everything that is not part of a call."""
     format: str | None
-    """The format of the first call; without a call, the requested format."""
+    """The dialect that the text commits to: the requested one, or that of the first call in a marker. Bare forms commit to none."""
 
 
 def parse(
@@ -42,6 +42,10 @@ def parse(
     `"closed"`, outside of it; `"auto"` takes everything before the last closing tag without an opening tag for reasoning.
     Calls in reasoning are text.
 
+    Each call has a `certainty`, by its form and its place: `"sure"` in a structure of an API, or in a marker of the committed
+    dialect with only white space, end tokens or further calls after it; `"likely"` if words follow, or for a bare form (JSON,
+    `[f(x)]`, `Action:`, a fence) that is the whole message; else `"doubtful"`. `hub.run` makes only sure calls unasked.
+
     No text raises an exception. Repairs are listed in `repairs`; a call that cannot be read is an entry with `error` and
     `raw`.
 
@@ -51,6 +55,8 @@ def parse(
     >>> call = found.calls[0]
     >>> call.name, call.arguments, call.id, call.span, call.repairs
     ('read', {'path': 'a.txt'}, 'call_1', (12, 79), ['a trailing comma'])
+    >>> call.certainty, parse('I could send {"name": "read", "args": {}}').calls[0].certainty
+    ('sure', 'doubtful')
     >>> parse("<tool_call>{oops!}</tool_call>").calls[0].error
     'The call cannot be read: there is no colon after the key "oops".'
     """

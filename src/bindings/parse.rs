@@ -11,7 +11,8 @@ use super::typed::{DictField, PairField};
 use super::unicode::{self, all_of, string};
 use super::whole_text;
 use crate::parse::{
-    self, CallArguments, CallView, Event, FoundText, ParseOptions, ParsedCall, ReasoningMode, WholeText,
+    self, CallArguments, CallView, Certainty, Event, FoundText, ParseOptions, ParsedCall, ReasoningMode,
+    WholeText,
 };
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -43,10 +44,12 @@ pub struct PyParsedCall {
     /// Whether it calls a custom tool of OpenAI, whose input is a text.
     #[pyo3(get)]
     is_custom: bool,
+    certainty: Option<Certainty>,
     /// What only few calls have.
     rare: Option<Box<RareFields>>,
 }
 
+#[derive(Default)]
 struct RareFields {
     /// The format of the message of an API that has the call in a field.
     api: Option<String>,
@@ -54,6 +57,8 @@ struct RareFields {
     repairs: Vec<&'static str>,
     error: Option<String>,
     raw: Option<String>,
+    /// The text that a call stands in which is not sure.
+    text: Option<WholeText>,
 }
 
 impl PyParsedCall {
@@ -67,34 +72,58 @@ impl PyParsedCall {
         self.rare.as_ref()?.api.as_deref()
     }
 
-    fn new(call: ParsedCall, api: Option<&str>, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
-        let ParsedCall { name, arguments, id, id_from_model, is_custom, source, span, repairs, error, raw } =
-            call;
-        let is_rare =
-            source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
-        let api = api.map(str::to_owned);
-        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
+    /// How certain it is that the call was meant.
+    pub fn certainty(&self) -> Option<Certainty> {
+        self.certainty
+    }
+
+    /// `text` is the one that the call stands in.
+    fn new(
+        call: ParsedCall,
+        api: Option<&str>,
+        text: Option<&WholeText>,
+        objects: &mut JsonObjects<'_>,
+    ) -> PyResult<Py<Self>> {
+        let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
+        let ParsedCall { span, repairs, error, raw, certainty, .. } = call;
+        let text = text.filter(|_| certainty.is_some_and(|certainty| certainty != Certainty::Sure));
+        let is_rare = source.is_some()
+            || !repairs.is_empty()
+            || error.is_some()
+            || raw.is_some()
+            || api.is_some()
+            || text.is_some();
+        let (api, text) = (api.map(str::to_owned), text.cloned());
+        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw, text }));
         let read = arguments.json().and_then(|json| objects.object(json));
         let arguments = match read {
             Some(object) => object,
             None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
         };
         let call = Self::usual(objects, &name, arguments, &id, span)?;
-        Py::new(objects.py(), Self { id_from_model, is_custom, rare, ..call })
+        Py::new(objects.py(), Self { id_from_model, is_custom, certainty, rare, ..call })
     }
 
     /// A call that is read where it stands; `id` is the one that was made for it.
-    fn viewed(call: CallView<'_>, id: &str, objects: &mut JsonObjects<'_>) -> PyResult<Py<Self>> {
-        let (name, json, span) = match call {
-            CallView::Usual { name, arguments, span } => (name, arguments, span),
-            CallView::Other(call) => return Self::new(call, None, objects),
+    fn viewed(
+        call: CallView<'_>,
+        id: &str,
+        text: &WholeText,
+        objects: &mut JsonObjects<'_>,
+    ) -> PyResult<Py<Self>> {
+        let (name, json, span, certainty) = match call {
+            CallView::Usual { name, arguments, span, certainty } => (name, arguments, span, certainty),
+            CallView::Other(call) => return Self::new(call, None, Some(text), objects),
         };
         let arguments = match objects.object(json) {
             Some(object) => object,
             None => json::to_python(objects.py(), &serde_json::from_str(json).unwrap_or_default())?,
         };
         let call = Self::usual(objects, name, arguments, id, span)?;
-        Py::new(objects.py(), call)
+        let is_sure = certainty == Certainty::Sure;
+        let rare =
+            (!is_sure).then(|| Box::new(RareFields { text: Some(text.clone()), ..Default::default() }));
+        Py::new(objects.py(), Self { certainty: Some(certainty), rare, ..call })
     }
 
     /// A call with an id that was made here, and with nothing that only few calls have.
@@ -113,6 +142,7 @@ impl PyParsedCall {
             span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
             id_from_model: false,
             is_custom: false,
+            certainty: None,
             rare: None,
         })
     }
@@ -145,6 +175,22 @@ impl PyParsedCall {
         raw.map(|raw| string(py, raw)).transpose()
     }
 
+    /// How certain it is that the call was meant, by its form and its place: `"sure"`, `"likely"` or `"doubtful"`; None while the
+    /// text of a stream has not ended.
+    #[getter]
+    #[pyo3(name = "certainty")]
+    fn certainty_name(&self) -> Option<&'static str> {
+        self.certainty.map(Certainty::name)
+    }
+
+    /// The sentence around a call that is not sure.
+    #[getter]
+    pub fn sentence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let text = self.rare.as_ref().and_then(|rare| rare.text.as_ref());
+        let span: (usize, usize) = self.span.bind(py).as_any().extract()?;
+        text.map(|text| string(py, &parse::sentence_around(text, span))).transpose()
+    }
+
     /// The call as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static COPY: Imported = Imported::new("copy", "deepcopy");
@@ -157,6 +203,7 @@ impl PyParsedCall {
         dict.set_item(intern!(py, "repairs"), self.repairs())?;
         dict.set_item(intern!(py, "error"), self.error())?;
         dict.set_item(intern!(py, "raw"), self.raw(py)?)?;
+        dict.set_item(intern!(py, "certainty"), self.certainty_name())?;
         Ok(dict.into_any())
     }
 
@@ -176,7 +223,7 @@ impl PyParsedCall {
     }
 }
 
-/// The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
+/// The calls in a text or in a message of a chat API, the text around them, and the dialect that it commits to.
 #[pyfunction]
 #[pyo3(signature = (text, format="auto", tools=None, is_plain=false, reasoning="auto"))]
 pub fn parse_text(
@@ -189,7 +236,7 @@ pub fn parse_text(
     parse_message("parse()", text, &options(format, tools, reasoning)?, is_plain)
 }
 
-/// The calls, the text around them, and the format of the first call.
+/// The calls, the text around them, and the dialect that the text commits to.
 pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
 
 /// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
@@ -224,7 +271,7 @@ pub fn parse_message(
         return Err(refused(caller, text));
     }
     let found = py.detach(|| {
-        let mut found = parse::parse_value(&value, options);
+        let (mut found, text) = parse::parse_value(&value, options);
         drop(value);
         if let Some(marks) = marks {
             if marks.too_deep && found.calls.is_empty() {
@@ -234,14 +281,14 @@ pub fn parse_message(
             found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
             replace_marked_ids(&mut found.calls, &marks);
         }
-        Some(found)
+        Some((found, text))
     });
-    let found = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
+    let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
     let mut objects = JsonObjects::new(py);
     let calls: PyResult<_> = found
         .calls
         .into_iter()
-        .map(|call| PyParsedCall::new(call, found.format.as_deref(), &mut objects))
+        .map(|call| PyParsedCall::new(call, found.format.as_deref(), spoken.as_ref(), &mut objects))
         .collect();
     Ok((calls?, string(py, &found.text)?.unbind(), found.format))
 }
@@ -257,9 +304,10 @@ fn found_message(
         None => whole_text::joined(py, &found)?,
     };
     let (mut objects, mut id) = (JsonObjects::new(py), String::new());
+    let whole = found.whole();
     let calls = found.take_calls().enumerate().map(|(index, call)| {
         parse::write_id(index, &mut id);
-        PyParsedCall::viewed(call, &id, &mut objects)
+        PyParsedCall::viewed(call, &id, &whole, &mut objects)
     });
     let calls = calls.collect::<PyResult<_>>()?;
     Ok((calls, text.unbind(), found.format))
@@ -368,10 +416,13 @@ impl PyStreamParser {
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let made = py.detach(|| self.stream.lock().finish());
+        // Now their certainty is known.
+        self.settled.bind(py).call_method0(intern!(py, "clear"))?;
         events(py, made)
     }
 
-    /// The calls so far that are certain, including those that cannot be read. The last one may still grow by its end tag.
+    /// The calls so far, including those that cannot be read. The last one may still grow by its end tag, and their `certainty` is
+    /// known after `finish`.
     #[getter]
     fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyParsedCall>>> {
         let known = self.settled.bind(py);
@@ -381,7 +432,7 @@ impl PyStreamParser {
         let (new, settled) = self.stream.lock().calls_from(before);
         let mut objects = JsonObjects::new(py);
         for call in new {
-            calls.push(PyParsedCall::new(call, None, &mut objects)?.into_bound(py));
+            calls.push(PyParsedCall::new(call, None, None, &mut objects)?.into_bound(py));
         }
         // Another thread may have appended them while the objects were made.
         if known.len() == before {
@@ -390,7 +441,7 @@ impl PyStreamParser {
         Ok(calls)
     }
 
-    /// The format of the first call so far, or the requested format.
+    /// The dialect that the text commits to so far: see `ParseResult.format`.
     #[getter]
     fn format(&self) -> Option<String> {
         self.stream.lock().format()

@@ -2,6 +2,7 @@
 
 use foldhash::HashSet;
 
+use super::certainty::{CallForm, CallForms};
 use super::draft::Draft;
 use super::found::{FoundCall, LONGEST_PLACED, TextPiece, WholeText, made_id};
 use super::hold::{Checkpoint, Hold, QuotedBlock};
@@ -31,13 +32,15 @@ pub(super) struct BufferState {
     /// The text around the calls of a whole text.
     pub around: Vec<TextPiece>,
     pub calls: Vec<FoundCall>,
+    pub forms: CallForms,
+    /// The block that is being read has no marker.
+    pub is_bare: bool,
     /// The number of calls that can no longer grow by an end tag.
     pub settled: usize,
     /// The ids that were given. Those that are made here are in the calls.
     pub ids: HashSet<String>,
     /// An API issued the ids: each call keeps its own, even if another call has the same.
     pub keeps_ids: bool,
-    pub format: Option<&'static str>,
     pub hold: Hold,
     /// Where the block begins that is being read, until its first call.
     pub opening: Option<usize>,
@@ -70,7 +73,8 @@ impl BufferState {
     ) {
         let span = self.begin_calls(to);
         for draft in drafts {
-            self.format.get_or_insert(format);
+            let form = if self.is_bare { CallForm::Bare(format) } else { CallForm::Marked(format) };
+            self.forms.note(self.calls.len(), form);
             self.add(draft, span, raw);
         }
     }
@@ -112,8 +116,8 @@ impl BufferState {
     }
 
     fn checkpoint(&self) -> Checkpoint {
-        let Self { head, head_chars, settled, format, .. } = *self;
-        Checkpoint { head, head_chars, events: self.count_events(), calls: self.calls.len(), settled, format }
+        let Self { head, head_chars, settled, .. } = *self;
+        Checkpoint { head, head_chars, events: self.count_events(), calls: self.calls.len(), settled }
     }
 
     /// The number of events, or of the pieces of text that a whole text has in their place.
@@ -127,10 +131,11 @@ impl BufferState {
             // The others have an id that was made here.
             call.made().map(|call| self.ids.remove(&call.id));
         }
+        self.forms.truncate(checkpoint.calls);
         self.events.truncate(checkpoint.events);
         self.around.truncate(checkpoint.events);
         (self.head, self.head_chars) = (checkpoint.head, checkpoint.head_chars);
-        (self.settled, self.format) = (checkpoint.settled, checkpoint.format);
+        self.settled = checkpoint.settled;
         self.release(to);
     }
 
@@ -138,6 +143,10 @@ impl BufferState {
         if to <= self.head {
             return;
         }
+        let Self { forms, whole, arrived, .. } = self;
+        let text = whole.as_ref().map_or(arrived.as_str(), WholeText::as_str);
+        let passed = text.get(self.head - self.base..to - self.base).unwrap_or_default();
+        forms.pass(passed, self.calls.len());
         let is_open = self.count_events() > self.hold.closed_events();
         if self.whole.is_some() {
             match self.around.last_mut().filter(|_| is_open) {
@@ -200,6 +209,7 @@ impl BufferState {
             repairs,
             error,
             raw,
+            ..ParsedCall::default()
         })));
     }
 

@@ -1,7 +1,9 @@
 //! Arguments written as XML elements named after the parameters, which may be nested.
 
+use foldhash::HashSet;
 use serde_json::{Map, Value};
 
+use super::lenient::given_twice;
 use super::schemas::{SchemaView, ToolSchemas};
 use super::typed::typed;
 
@@ -31,11 +33,28 @@ pub(super) fn call(
         rest = element.content;
     }
     let schema = tools.parameters(&name).map(SchemaView::new);
+    if let Some(key) = repeated(rest, mark, schema) {
+        return Err(given_twice(key));
+    }
     match value(rest, mark, schema, 0) {
         Value::Object(map) => Ok((name, Value::Object(map))),
         _ if rest.trim().is_empty() => Ok((name, Value::Null)),
         _ => Err("the parameters are not elements".into()),
     }
+}
+
+/// The first parameter that is given twice, and is not a list with an element for each item.
+fn repeated<'a>(text: &'a str, mark: &str, schema: Option<SchemaView<'_>>) -> Option<&'a str> {
+    let mut seen: HashSet<&str> = HashSet::default();
+    let mut rest = text;
+    while let Some(element) = next(rest, mark) {
+        let types = || schema.and_then(|schema| schema.property(element.name)).map(SchemaView::types);
+        if !seen.insert(element.name) && !types().is_some_and(|types| types.contains(&"array")) {
+            return Some(element.name);
+        }
+        rest = element.after;
+    }
+    None
 }
 
 struct Element<'a> {

@@ -11,6 +11,7 @@ use super::draft::Draft;
 use super::keys::has_swallowed_brace;
 use super::plain_json;
 use super::repair::Repairs;
+use super::repeated::repeats_key;
 
 /// A call where it stands in a text.
 pub(super) struct FastCall<'a> {
@@ -118,9 +119,10 @@ fn general(text: &str) -> Option<FastCall<'_>> {
     let is_torn = has_brace(&text[name.clone()])
         || id.is_some_and(has_brace)
         || source.is_some_and(has_brace)
-        || arguments
-            .as_ref()
-            .is_some_and(|(json, is_plain)| !is_plain && has_swallowed_brace(text[json.clone()].as_bytes()));
+        || arguments.as_ref().is_some_and(|(json, is_plain)| {
+            let json = &text[json.clone()];
+            !is_plain && (has_swallowed_brace(json.as_bytes()) || repeats_key(json))
+        });
     (id != Some("") && !is_torn).then_some(FastCall { text, name, arguments, id, source, end })
 }
 

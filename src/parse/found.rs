@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::call_arguments::CallArguments;
+use super::certainty::{CallForms, Certainty};
 use super::fast_call::CallPlaces;
 use super::parsed::{ParsedCall, ParsedText};
 
@@ -156,6 +157,7 @@ pub struct FoundText {
     pub(super) calls: Vec<FoundCall>,
     /// No two pieces of the input that could be one.
     pub(super) around: Vec<TextPiece>,
+    pub(super) forms: CallForms,
     /// As in [`ParsedText::format`].
     pub format: Option<String>,
 }
@@ -167,6 +169,7 @@ pub enum CallView<'a> {
         name: &'a str,
         arguments: &'a str,
         span: (usize, usize),
+        certainty: Certainty,
     },
     Other(ParsedCall),
 }
@@ -179,6 +182,11 @@ impl FoundText {
             TextPiece::Input(range) => text.get(range.clone()).unwrap_or_default(),
             TextPiece::Said(said) => said,
         })
+    }
+
+    /// All of the text.
+    pub fn whole(&self) -> WholeText {
+        self.text.clone()
     }
 
     /// True if the text has no calls, and nothing of it was left out.
@@ -198,14 +206,18 @@ impl FoundText {
 
     /// Takes the calls out, in the order of the text.
     pub fn take_calls(&mut self) -> impl ExactSizeIterator<Item = CallView<'_>> {
-        let text = self.text.as_str();
-        self.calls.drain(..).map(move |call| match call {
+        let (text, forms) = (self.text.as_str(), &self.forms);
+        self.calls.drain(..).enumerate().map(move |(index, call)| match call {
             FoundCall::Placed(placed) => CallView::Usual {
                 name: placed.name.of(text),
                 arguments: placed.arguments.of(text),
                 span: placed.span(),
+                certainty: forms.certainty(index),
             },
-            FoundCall::Made(call) => CallView::Other(*call),
+            FoundCall::Made(mut call) => {
+                call.certainty = Some(forms.certainty(index));
+                CallView::Other(*call)
+            }
         })
     }
 
@@ -214,7 +226,11 @@ impl FoundText {
         let around = self.around().collect();
         let text = self.text.as_str();
         let calls = self.calls.drain(..).enumerate();
-        let calls = calls.map(|(index, call)| call.into_parsed(text, index)).collect();
+        let calls = calls.map(|(index, call)| ParsedCall {
+            certainty: Some(self.forms.certainty(index)),
+            ..call.into_parsed(text, index)
+        });
+        let calls = calls.collect();
         ParsedText { calls, text: around, format: self.format }
     }
 }
@@ -264,7 +280,9 @@ mod tests {
         let names: Vec<_> = found
             .take_calls()
             .map(|call| match call {
-                CallView::Usual { name, arguments, span: (from, to) } => (name, arguments.len(), to - from),
+                CallView::Usual { name, arguments, span: (from, to), .. } => {
+                    (name, arguments.len(), to - from)
+                }
                 CallView::Other(call) => panic!("{call:?}"),
             })
             .collect();

@@ -16,7 +16,6 @@ pub(super) struct Checkpoint {
     pub events: usize,
     pub calls: usize,
     pub settled: usize,
-    pub format: Option<&'static str>,
 }
 
 /// What is held back, and why.

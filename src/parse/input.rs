@@ -11,6 +11,7 @@ use std::task::Poll;
 use parking_lot::Mutex;
 
 use super::buffer::BufferState;
+use super::certainty::{CallForm, CallForms};
 use super::draft::Draft;
 use super::fast_call::FastCall;
 use super::found::{FoundCall, PlacedCall, TextPiece, WholeText};
@@ -67,6 +68,7 @@ impl InputBuffer {
                 inner.drop_before(inner.arrived.len() - REACH);
             }
             inner.arrived.push_str(delta);
+            inner.forms.pass(delta, inner.calls.len());
             inner.head += delta.len();
             inner.head_chars += delta.chars().count();
         }
@@ -87,7 +89,12 @@ impl InputBuffer {
         let inner = self.0.lock();
         let calls = inner.hold.visible(&inner.calls, index);
         // A text that arrives in deltas has no calls that stay in it.
-        let calls: Vec<_> = calls.iter().filter_map(FoundCall::made).cloned().collect();
+        let mut calls: Vec<_> = calls.iter().filter_map(FoundCall::made).cloned().collect();
+        if inner.ended {
+            for (at, call) in calls.iter_mut().enumerate() {
+                call.certainty = Some(inner.forms.certainty(index + at));
+            }
+        }
         let settled = inner.settled.min(index + calls.len());
         (calls, settled)
     }
@@ -95,13 +102,18 @@ impl InputBuffer {
     pub fn take_calls(&self) -> Vec<ParsedCall> {
         let inner = &mut *self.0.lock();
         let calls = std::mem::take(&mut inner.calls).into_iter().enumerate();
-        calls.map(|(index, call)| call.into_parsed(inner.text(), index)).collect()
+        let parsed = calls.map(|(index, call)| ParsedCall {
+            certainty: Some(inner.forms.certainty(index)),
+            ..call.into_parsed(inner.text(), index)
+        });
+        parsed.collect()
     }
 
     /// Takes all that was found in a whole text: its calls and the text around them.
-    pub fn take_found(&self) -> (Vec<FoundCall>, Vec<TextPiece>) {
+    pub fn take_found(&self) -> (Vec<FoundCall>, Vec<TextPiece>, CallForms) {
         let inner = &mut *self.0.lock();
-        (std::mem::take(&mut inner.calls), std::mem::take(&mut inner.around))
+        let (calls, around) = (std::mem::take(&mut inner.calls), std::mem::take(&mut inner.around));
+        (calls, around, std::mem::take(&mut inner.forms))
     }
 
     pub fn held(&self) -> usize {
@@ -109,9 +121,9 @@ impl InputBuffer {
     }
 
     /// Begins a block, which may be only quoted if its opening is given, and returns the number of calls before it.
-    pub fn begin_block(&self, opening: Option<usize>) -> usize {
+    pub fn begin_block(&self, opening: Option<usize>, is_bare: bool) -> usize {
         let inner = &mut *self.0.lock();
-        inner.opening = opening;
+        (inner.opening, inner.is_bare) = (opening, is_bare);
         inner.calls.len()
     }
 
@@ -157,12 +169,21 @@ impl InputBuffer {
 
     pub fn format(&self) -> Option<&'static str> {
         let inner = self.0.lock();
-        inner.hold.start().map_or(inner.format, |start| start.format)
+        inner.forms.format(inner.hold.start().map_or(inner.calls.len(), |start| start.calls))
     }
 
     /// Holds calls back from now on, until [`decide`](Self::decide).
     pub fn doubt(&self) {
         self.0.lock().hold.undecided = true;
+    }
+
+    /// All text up to `to` was only thought.
+    pub fn end_reasoning(&self, to: usize) {
+        let inner = &mut *self.0.lock();
+        inner.release(to);
+        if inner.calls.is_empty() {
+            inner.forms.forget_words();
+        }
     }
 
     pub fn is_undecided(&self) -> bool {
@@ -375,6 +396,12 @@ impl InputBuffer {
         inner.emit(drafts, Some(""), 0, format);
     }
 
+    /// Notes that words stand around the calls of a message.
+    pub fn pass_words(&self, words: &str) {
+        let inner = &mut *self.0.lock();
+        inner.forms.pass(words, inner.calls.len());
+    }
+
     /// Adds text that does not stand in the input as it is.
     pub fn say(&self, text: &str) {
         let inner = &mut *self.0.lock();
@@ -411,7 +438,7 @@ impl InputBuffer {
         let draft = if places.is_some() { None } else { Some(call.draft(Repairs::default())?) };
         inner.opening = Some(opening);
         let span = inner.begin_calls(at + length);
-        inner.format.get_or_insert(format);
+        inner.forms.note(inner.calls.len(), CallForm::Marked(format));
         places
             .into_iter()
             .for_each(|places| inner.push(FoundCall::Placed(PlacedCall::new(places, at, span))));

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::keys::swallows_brace;
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
+use super::repeated::repeats_key;
 use super::strings;
 
 /// The reader is recursive, so deeper values are refused.
@@ -52,6 +53,7 @@ pub(super) struct CutList {
 pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
     if notation == Notation::Json
         && let Ok(value) = serde_json::from_str::<Value>(text)
+        && !repeats_key(text)
     {
         let end = text.len();
         return Ok(LenientValue {
@@ -71,6 +73,11 @@ pub(super) fn read_with_inner_quotes(text: &str) -> Result<LenientValue, String>
     let mut reader = LenientReader::new(text, Notation::Json, MissingClosers::NONE);
     reader.has_inner_quotes = true;
     reader.finish()
+}
+
+/// The error of a parameter that has two values.
+pub(super) fn given_twice(key: &str) -> String {
+    format!("\"{}\" is given twice", short(key))
 }
 
 pub(super) struct LenientReader<'a> {
@@ -223,6 +230,9 @@ impl<'a> LenientReader<'a> {
                 self.at += 1;
                 self.value()?
             };
+            if map.contains_key(&key) {
+                return Err(given_twice(&key));
+            }
             map.insert(key, value);
             comma = false;
         }

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::context::ReadContext;
+use super::dialects::JSON_BARE_NAME;
 use super::draft::Draft;
 use super::found::{FoundText, WholeText};
 use super::input::{BlockSummary, InputBuffer};
@@ -53,14 +54,16 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
 
 /// Lets the readers try that need no marker at the start of a text, and returns the position to go on from.
 async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
-    for read in openings.first() {
-        match read(cx, Opening { start: from, after: from }).await {
+    for first in openings.first() {
+        let is_bare = first.weak && openings.guessing();
+        cx.input.begin_block(None, is_bare);
+        match (first.read)(cx, Opening { start: from, after: from }).await {
             // Only a marker begins a message.
             ReadOutcome::No | ReadOutcome::Message(_) => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
                 cx.input.drop_to(to);
-                if cx.input.count_calls() > 0 {
+                if cx.input.count_calls() > 0 && !is_bare {
                     cx.set_strong();
                 }
                 return to;
@@ -89,7 +92,8 @@ async fn block(
             cx.set_strong();
             return to;
         }
-        let calls = cx.input.begin_block(openings.minds_quotes().then_some(at));
+        let is_bare = marker.weak && openings.guessing();
+        let calls = cx.input.begin_block(openings.minds_quotes().then_some(at), is_bare);
         match (marker.read)(cx, opening).await {
             ReadOutcome::No => continue,
             ReadOutcome::Text(to) => return to,
@@ -134,9 +138,12 @@ async fn words(
     let input = InputBuffer::whole(text.clone());
     input.end();
     boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
-    let (calls, around) = input.take_found();
-    let Some(format) = input.format().filter(|_| !calls.is_empty()) else { return false };
-    let read = FoundText { text, calls, around, format: None }.into_parsed();
+    let format = input.format().unwrap_or(JSON_BARE_NAME);
+    let (calls, around, forms) = input.take_found();
+    if calls.is_empty() {
+        return false;
+    }
+    let read = FoundText { text, calls, around, forms, format: None }.into_parsed();
     let drafts = read.calls.into_iter().map(|call| Draft {
         name: call.name,
         arguments: call.arguments,
@@ -147,6 +154,7 @@ async fn words(
         is_custom: call.is_custom,
     });
     cx.input.say(&read.text);
+    cx.input.pass_words(&read.text);
     cx.emit(drafts.collect(), to, format);
     true
 }

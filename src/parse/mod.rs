@@ -29,6 +29,9 @@
 //! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
 //! never read.
 //!
+//! **Certainty.** Each call says how certain it is that it was meant (`certainty`): who executes calls decides with it which ones
+//! are only proposals.
+//!
 //! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
 //! repeated id is replaced by a new one (`call_1`, …).
 //!
@@ -44,6 +47,7 @@
 mod api_message;
 mod buffer;
 mod call_arguments;
+mod certainty;
 mod context;
 mod dialects;
 mod document;
@@ -71,9 +75,11 @@ mod read;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
+mod repeated;
 mod responses;
 mod resume;
 mod schemas;
+mod sentence;
 mod stream;
 mod strings;
 mod turn;
@@ -82,6 +88,7 @@ mod view;
 mod whole;
 
 pub use call_arguments::CallArguments;
+pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
 pub use found::{CallView, FoundText, WholeText, write_id};
@@ -92,5 +99,6 @@ pub use parsed::{Event, ParsedCall, ParsedText};
 pub(crate) use plain_json::plain_length;
 pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
+pub use sentence::sentence_around;
 pub use stream::StreamParser;
 pub use whole::{find, parse};

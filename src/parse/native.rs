@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 use super::api_message::{self, ApiMessage, MessageKind};
+use super::found::WholeText;
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
 use super::keys::ARGUMENT_KEYS;
@@ -14,15 +15,17 @@ use super::whole;
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
-/// A message without such calls is read as text. What others wrote has no calls, nor has what was answered: see `turn`. Spans are `(0, 0)`: there is no text to point at.
-pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
+/// A message without such calls is read as text, which comes second: spans count in it. What others wrote has no calls, nor has
+/// what was answered: see `turn`. The spans of a structure are `(0, 0)`: there is no text to point at.
+pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option<WholeText>) {
     let found = ApiMessage::new(value, &*options.tools);
     if found.is_of_others {
         let format = options.openings.asked.map(str::to_owned);
-        return ParsedText { calls: Vec::new(), text: found.text, format };
+        return (ParsedText { calls: Vec::new(), text: found.text, format }, None);
     }
     if found.drafts.is_empty() {
-        return whole::parse(&found.text, options);
+        let text = WholeText::new(found.text);
+        return (whole::find(text.clone(), options).into_parsed(), Some(text));
     }
     let input = InputBuffer::default();
     input.emit_issued(found.drafts, found.format.unwrap_or("openai"));
@@ -30,7 +33,7 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> ParsedText {
     for (call, raw) in calls.iter_mut().zip(found.raw) {
         call.raw = raw;
     }
-    ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }
+    (ParsedText { calls, text: found.text, format: found.format.map(str::to_owned) }, None)
 }
 
 /// The text of a message of the model, of its blocks, or of a response, without its thoughts; `None` for other data.

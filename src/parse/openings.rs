@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::dialects::{
-    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, RESPONSES, TOOL_CALL, reasoning,
+    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, FirstReader, RESPONSES, TOOL_CALL,
+    reasoning,
 };
-use super::marker::{CallDialect, LinePlace, Marker, ReadFn};
+use super::marker::{CallDialect, LinePlace, Marker};
 
 /// The number of bytes that are looked at together.
 const EIGHT: usize = size_of::<u64>();
@@ -135,9 +136,9 @@ impl Openings {
     }
 
     /// The readers that look at the start of the text.
-    pub fn first(&self) -> impl Iterator<Item = ReadFn> {
-        let is_wanted = |names: &[&str]| self.asked.is_none_or(|asked| names.contains(&asked));
-        FIRST.iter().filter(move |(names, _)| is_wanted(names)).map(|(_, read)| *read)
+    pub fn first(&self) -> impl Iterator<Item = &'static FirstReader> {
+        let is_wanted = |first: &&FirstReader| self.asked.is_none_or(|asked| first.dialects.contains(&asked));
+        FIRST.iter().filter(is_wanted)
     }
 
     /// True if no dialect was requested.

@@ -12,7 +12,7 @@ use super::reasoning::ReasoningMode;
 use super::schemas::ToolSchemas;
 
 /// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
-const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
+pub(super) const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
 /// How to parse a text. The default recognises every dialect and has no tools.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::call_arguments::CallArguments;
+use super::certainty::Certainty;
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` holds its text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -23,6 +24,8 @@ pub struct ParsedCall {
     pub repairs: Vec<&'static str>,
     pub error: Option<String>,
     pub raw: Option<String>,
+    /// How certain it is that the call was meant; `None` while its text has not ended.
+    pub certainty: Option<Certainty>,
 }
 
 /// The calls of a text, and the text around them.
@@ -32,7 +35,8 @@ pub struct ParsedText {
     pub calls: Vec<ParsedCall>,
     /// Everything that is not part of a call.
     pub text: String,
-    /// The format of the first call; without a call, the requested format.
+    /// The dialect that the text commits to: the requested one, or that of the first call in a marker or a structure of an API.
+    /// Bare forms commit to none.
     pub format: Option<String>,
 }
 

@@ -7,8 +7,11 @@ const LONGEST: usize = 1_000;
 /// Deeper values too, because this reader is recursive.
 const DEEPEST: usize = 32;
 
+/// An object with more members is left to serde, because each key is compared with those before it.
+const MOST_KEYS: usize = 16;
+
 /// The length of the object that a text begins with. None of its strings ends with a brace, which the lenient reader would take
-/// for one that opens the next object.
+/// for one that opens the next object, and no object in it has a key twice.
 pub(super) fn object_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut scan = PlainScan { bytes: &bytes[..bytes.len().min(LONGEST)], at: 0 };
@@ -59,17 +62,31 @@ impl PlainScan<'_> {
     fn value(&mut self, depth: usize) -> Option<()> {
         match self.next()? {
             b'"' => self.string(),
-            b'{' if depth < DEEPEST => self.members(b'}', |scan| {
-                (scan.next()? == b'"').then(|| scan.string())??;
-                (scan.next()? == b':').then(|| scan.at += 1)?;
-                scan.value(depth + 1)
-            }),
+            b'{' if depth < DEEPEST => self.object(depth),
             b'[' if depth < DEEPEST => self.members(b']', |scan| scan.value(depth + 1)),
             b't' => self.word(b"true"),
             b'f' => self.word(b"false"),
             b'n' => self.word(b"null"),
             _ => self.whole_number(),
         }
+    }
+
+    fn object(&mut self, depth: usize) -> Option<()> {
+        let (mut keys, mut count) = ([(0, 0); MOST_KEYS], 0);
+        self.members(b'}', |scan| {
+            (scan.next()? == b'"').then_some(())?;
+            let from = scan.at;
+            scan.string()?;
+            let key = &scan.bytes[from..scan.at];
+            let is_known = |&(from, to): &(usize, usize)| &scan.bytes[from..to] == key;
+            if count == MOST_KEYS || keys[..count].iter().any(is_known) {
+                return None;
+            }
+            keys[count] = (from, scan.at);
+            count += 1;
+            (scan.next()? == b':').then(|| scan.at += 1)?;
+            scan.value(depth + 1)
+        })
     }
 
     /// What commas separate, from the opening bracket to the closing one.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::draft::Draft;
 use super::extent::{ExtentScan, ValueExtent};
-use super::lenient::{LenientReader, MissingClosers};
+use super::lenient::{LenientReader, MissingClosers, given_twice};
 use super::notation::Notation;
 use super::repair::SyntaxRepair;
 use super::resume;
@@ -152,7 +152,9 @@ fn call(reader: &mut LenientReader<'_>, tools: &dyn ToolSchemas) -> Result<Draft
         if !key.is_empty() && reader.peek() == Some(b'=') {
             reader.at += 1;
             let value = reader.value()?;
-            arguments.insert(key.to_owned(), value);
+            if arguments.insert(key.to_owned(), value).is_some() {
+                return Err(given_twice(key));
+            }
         } else {
             reader.at = before;
             positional.push(reader.value()?);
@@ -182,7 +184,9 @@ fn place(
     let mut names = properties.into_iter().flat_map(|properties| properties.keys());
     for value in given {
         let name = names.next().ok_or("an argument has no name, and there is no schema to give it one")?;
-        arguments.entry(name).or_insert(value);
+        if arguments.insert(name.clone(), value).is_some() {
+            return Err(given_twice(name));
+        }
     }
     Ok(())
 }

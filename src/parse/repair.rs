@@ -34,7 +34,6 @@ repairs! {
     BareString = "a string without quotes",
     UsedId = "the id was used before",
     KeyWithoutValue = "a key without a value",
-    MissingName = "a missing name",
     WrappedArguments = "arguments in a wrapper",
     InnerQuotes = "quotes inside a string",
     SurplusTag = "a surplus tag",

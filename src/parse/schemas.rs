@@ -120,11 +120,6 @@ impl<'a> SchemaView<'a> {
         declared.flat_map(Map::keys).map(String::as_str).find(|name| !arguments.contains_key(*name))
     }
 
-    fn required(self) -> Vec<&'a str> {
-        let lists = self.branches().into_iter().filter_map(|schema| schema.get("required")?.as_array());
-        lists.flatten().filter_map(Value::as_str).collect()
-    }
-
     /// The types that it allows, by their names in JSON Schema; empty if it does not restrict them.
     pub fn types(self) -> Vec<&'static str> {
         let branches = self.branches();
@@ -217,19 +212,4 @@ pub(super) fn may_follow(
 ) -> bool {
     let is_own = |schema: &Value| SchemaView::new(schema).names(name);
     !arguments.contains_key(name) && tools.parameters(tool).is_none_or(is_own)
-}
-
-/// The only tool that takes exactly such arguments: it has all of them as parameters, and none that it requires is missing.
-pub(super) fn only_tool_for(tools: &dyn ToolSchemas, arguments: &Value) -> Option<String> {
-    let arguments = arguments.as_object()?;
-    let mut fitting = Vec::new();
-    tools.each(&mut |tool, schema| {
-        let schema = SchemaView::new(schema);
-        let fits = arguments.keys().all(|name| schema.names(name))
-            && schema.required().iter().all(|name| arguments.contains_key(*name));
-        if fits {
-            fitting.push(tool.to_owned());
-        }
-    });
-    fitting.pop().filter(|_| fitting.is_empty())
 }

@@ -9,7 +9,7 @@ use super::found::{FoundText, WholeText};
 use super::input::InputBuffer;
 use super::machine;
 use super::openings::Openings;
-use super::options::ParseOptions;
+use super::options::{API_FORMATS, ParseOptions};
 use super::parsed::{Event, ParsedCall};
 
 /// Parses a text in deltas of any size, and returns the events each delta makes certain.
@@ -91,7 +91,7 @@ impl StreamParser {
         self.input.take_events()
     }
 
-    /// The calls so far. The last one may still grow by its end tag.
+    /// The calls so far. The last one may still grow by its end tag, and only the end of the text tells their certainty.
     pub fn calls(&self) -> Vec<ParsedCall> {
         self.calls_from(0).0
     }
@@ -101,9 +101,12 @@ impl StreamParser {
         self.input.calls_from(index)
     }
 
-    /// The dialect of the first call so far, or the requested one.
+    /// The dialect that the text commits to so far: see [`ParsedText::format`](super::ParsedText).
     pub fn format(&self) -> Option<String> {
-        self.input.format().or(self.openings.asked).map(str::to_owned)
+        let found = self.input.format();
+        // A message of an API keeps its format, whatever dialect was asked for.
+        let api = found.filter(|format| API_FORMATS.contains(format));
+        api.or(self.openings.asked).or(found).map(str::to_owned)
     }
 
     /// The number of bytes kept: those of the call being read, and a little more.
@@ -121,8 +124,9 @@ impl StreamParser {
         stream.step();
         stream.input.end();
         stream.step();
-        let (calls, around) = stream.input.take_found();
-        FoundText { text, calls, around, format: stream.format() }
+        let format = stream.format();
+        let (calls, around, forms) = stream.input.take_found();
+        FoundText { text, calls, around, forms, format }
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolhub::parse::{ParseOptions, parse_value};
 
 fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<String>) {
-    let parsed = parse_value(&value, &ParseOptions::default());
+    let (parsed, _) = parse_value(&value, &ParseOptions::default());
     assert!(parsed.calls.iter().all(|call| call.error.is_none()), "{:?}", parsed.calls);
     let calls =
         parsed.calls.into_iter().map(|call| (call.name, call.id, Value::Object(call.arguments.into_map())));
@@ -72,7 +72,7 @@ fn a_message_whose_text_has_the_call_is_read_as_text() {
 fn what_cannot_be_read_is_reported_with_its_json() {
     let broken = json!({"id": "c1", "function": {"name": "ping", "arguments": "{\"host\": "}});
     let good = json!({"id": "c2", "function": {"name": "ping", "arguments": "{}"}});
-    let parsed = parse_value(&json!({"tool_calls": [broken, 5, good]}), &ParseOptions::default());
+    let (parsed, _) = parse_value(&json!({"tool_calls": [broken, 5, good]}), &ParseOptions::default());
     let outcomes: Vec<_> = parsed.calls.iter().map(|call| (call.error.is_some(), call.raw.clone())).collect();
     assert_eq!(outcomes, [(true, Some(broken.to_string())), (true, Some("5".to_owned())), (false, None)]);
 }
@@ -82,8 +82,8 @@ fn the_format_that_is_reported_may_be_asked_for() {
     for format in ["openai", "openai_responses", "anthropic", "gemini"] {
         let options = ParseOptions::format(format).unwrap();
         let message = json!({"content": [{"type": "tool_use", "id": "t", "name": "ping", "input": {}}]});
-        assert_eq!(parse_value(&message, &options).format.as_deref(), Some("anthropic"));
+        assert_eq!(parse_value(&message, &options).0.format.as_deref(), Some("anthropic"));
         let text = json!({"role": "assistant", "content": "<tool_call>{\"name\": \"ping\"}</tool_call>"});
-        assert_eq!(parse_value(&text, &options).calls.len(), 1);
+        assert_eq!(parse_value(&text, &options).0.calls.len(), 1);
     }
 }

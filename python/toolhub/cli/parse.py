@@ -44,12 +44,13 @@ def run(given: "argparse.Namespace") -> int:
     except (TypeError, ValueError) as error:
         raise Failure(error, USAGE) from None
     if given.json:
-        put_json(
-            {"calls": [call.to_dict() for call in found.calls], "text": found.text, "format": found.format}
-        )
+        calls = [{**call.to_dict(), "sentence": call.sentence} for call in found.calls]
+        put_json({"calls": calls, "text": found.text, "format": found.format})
     for call in [] if given.json else found.calls:
         arguments = json.dumps(call.arguments, ensure_ascii=False)
-        put(clean(f"{call.name or '?'} {arguments}"))
+        put(clean(f"{call.name or '?'} {arguments} ({call.certainty})"))
+        if call.sentence is not None:
+            put(clean(f"  in: {' '.join(call.sentence.split())}"))
         for repair in call.repairs:
             put(clean(f"  repaired: {repair}"))
         if call.error is not None:

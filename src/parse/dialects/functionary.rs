@@ -53,7 +53,12 @@ async fn message(cx: &ReadContext, from: usize) -> ReadOutcome {
         return ReadOutcome::No;
     }
     if name == "all" {
-        return ReadOutcome::Block(to + 1);
+        // What is said to the user has no calls.
+        cx.input.drop_to(to + 1);
+        return match cx.input.text_until(to + 1, &STOPS.all(None)).await {
+            Some((end, _)) => ReadOutcome::Text(end),
+            None => ReadOutcome::Text(cx.input.end_so_far()),
+        };
     }
     let at = cx.input.skip_space(to).await;
     match cx.input.byte(at).await {

@@ -1,6 +1,7 @@
 //! gpt-oss: `<|channel|>commentary to=functions.name <|constrain|>json<|message|>{…}<|call|>`.
 //!
-//! Other messages are text, except in the channel `analysis`: that is reasoning, not meant for the user.
+//! Channels and recipients decide. Other messages are text, whatever stands in them, except in the channel `analysis`: that is
+//! reasoning, not meant for the user.
 
 use serde_json::{Value, json};
 
@@ -63,8 +64,9 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             cx.input.trust();
         }
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
-        // A message to the model itself is a result that it made up.
-        match recipient.filter(|name| !matches!(*name, "" | "assistant" | "user")) {
+        match recipient.filter(|name| !name.is_empty()) {
+            // A message to the model is a result that it made up.
+            Some("assistant" | "user") => said(cx, body).await,
             // Muse writes its thoughts to itself, and its calls as elements.
             Some("self") => thought(cx, body).await,
             Some(_) if cx.input.literal(cx.input.skip_space(body).await, &["<atem:"]).await.is_some() => {
@@ -75,6 +77,7 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
                 ReadOutcome::Block(call(cx, body, name).await)
             }
             None if header.contains("analysis") => thought(cx, body).await,
+            None if channels > 0 => said(cx, body).await,
             None => ReadOutcome::Block(body),
         }
     })
@@ -92,6 +95,15 @@ async fn thought(cx: &ReadContext, body: usize) -> ReadOutcome {
     match cx.input.find(body, ENDS).await {
         Some((end, _)) => ReadOutcome::Block(end),
         None => ReadOutcome::Block(cx.input.end_so_far()),
+    }
+}
+
+/// What is said to the user: it has no calls. Only a token that ends the message ends it, since a text may show the others.
+async fn said(cx: &ReadContext, body: usize) -> ReadOutcome {
+    cx.input.drop_to(body);
+    match cx.input.text_until(body, STOPS.ends).await {
+        Some((end, _)) => ReadOutcome::Text(end),
+        None => ReadOutcome::Text(cx.input.end_so_far()),
     }
 }
 

@@ -5,7 +5,8 @@ use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::{bare_json, message};
 
-pub(super) const JSON_BARE: CallDialect = CallDialect { name: "json_bare", markers: &[OBJECT, LIST] };
+pub(super) const JSON_BARE: CallDialect = CallDialect { name: NAME, markers: &[OBJECT, LIST] };
+pub(in crate::parse) const NAME: &str = "json_bare";
 
 pub(super) const OBJECT: Marker =
     Marker::new("{", read).weak().before(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\''));
@@ -15,7 +16,7 @@ pub(super) const LIST: Marker =
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         match message::read(cx, opening.start).await {
-            ReadOutcome::No => bare_json::read(cx, opening, None, "json_bare").await,
+            ReadOutcome::No => bare_json::read(cx, opening, None, NAME).await,
             read => read,
         }
     })

@@ -1,7 +1,7 @@
 //! Kimi K2: `<|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`.
 //!
 //! The header is the id of the call too. After a conversation whose ids another API issued, the model imitates those and leaves
-//! the name out: `3`, `call_3`, `toolu_01A`. The arguments may then tell which tool is meant.
+//! the name out: `3`, `call_3`, `toolu_01A`. Such a call is an error: a missing name is never guessed.
 
 use crate::parse::context::ReadContext;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
@@ -57,8 +57,8 @@ fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
     if let Some(bare) = schemas::only_known(tools, forms) {
         return named(bare);
     }
-    match name.is_empty() || is_number(name) || (name == id && is_issued(id)) {
-        true => SectionHeader::Nameless { id: id.to_owned(), format: "kimi_k2" },
+    match is_number(name) || (name == id && is_issued(id)) {
+        true => named(""),
         false => named(name),
     }
 }

@@ -107,8 +107,18 @@ pub(super) const ALL: &[CallDialect] = &[
 ];
 
 /// Readers of a text whose first mark stands in the prompt, by the names of their dialects. They get the start of the text.
-pub(super) const FIRST: &[(&[&str], ReadFn)] =
-    &[(&["functionary_v32"], functionary::first), (&["harmony", "muse"], harmony::first)];
+pub(super) const FIRST: &[FirstReader] = &[
+    FirstReader { dialects: &["functionary_v32"], weak: true, read: functionary::first },
+    FirstReader { dialects: &["harmony", "muse"], weak: false, read: harmony::first },
+];
+
+/// Reads a text whose first mark stands in the prompt.
+pub(super) struct FirstReader {
+    pub dialects: &'static [&'static str],
+    /// As for [`Marker::weak`].
+    pub weak: bool,
+    pub read: ReadFn,
+}
 
 /// The tags of reasoning. An opening tag means more at the start of a line.
 pub(super) fn reasoning() -> &'static [Marker] {
@@ -143,6 +153,7 @@ const fn response_markers() -> [Marker; 3 * ANSWERS.len()] {
 /// The markers with which JSON is found that is not a call, beside those of reasoning: see `document`.
 pub(super) const DOCUMENT: &[&[Marker]] = &[document::MARKERS, harmony::HARMONY.markers];
 pub(super) use document::NAME as DOCUMENT_NAME;
+pub(super) use json_bare::NAME as JSON_BARE_NAME;
 
 /// Other markers that may occur in a text of any dialect.
 pub(super) const COMMON: &[Marker] = &[
@@ -186,6 +197,15 @@ const SAME_AS: &[(&str, &str)] = &[
 pub(super) fn named(name: &str) -> Option<&'static CallDialect> {
     let name = SAME_AS.iter().find(|(family, _)| *family == name).map_or(name, |(_, format)| format);
     ALL.iter().find(|dialect| dialect.name == name)
+}
+
+/// True for two dialects with a strong marker in common, or for one and the same.
+pub(super) fn share_marker(one: &str, other: &str) -> bool {
+    let strong = |name: &str| {
+        let markers = named(name).map(|dialect| dialect.markers).unwrap_or_default();
+        markers.iter().filter(|marker| !marker.weak).map(|marker| marker.text)
+    };
+    one == other || strong(one).any(|text| strong(other).any(|shared| shared == text))
 }
 
 /// The names of all dialects.

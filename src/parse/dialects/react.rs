@@ -76,11 +76,15 @@ async fn in_parentheses(cx: &ReadContext, after: usize) -> Option<usize> {
     Some(close + 1)
 }
 
-/// Stops at an observation: the model makes up what follows.
+/// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
 async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
     let next = cx.input.skip_space(end).await;
     if cx.input.literal(next, &[OBSERVATION]).await.is_some() {
         cx.stop();
+        let after = cx.input.skip_space(next + OBSERVATION.len()).await;
+        if cx.input.byte(after).await.is_none() {
+            return ReadOutcome::Block(after);
+        }
     }
     ReadOutcome::Block(end)
 }

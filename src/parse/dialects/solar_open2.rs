@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
 use crate::parse::draft::{CUT, Draft};
+use crate::parse::lenient::given_twice;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::parse::read::common;
 use crate::parse::repair::{Repairs, SyntaxRepair};
@@ -57,11 +58,16 @@ async fn call(cx: &ReadContext, mut at: usize, name: &str) -> (Draft, usize) {
                 true
             }
             Some(1) => {
-                let Some(next) = argument(cx, at + KEY.len(), name, &mut arguments, &mut repairs).await
-                else {
+                let Some((next, key)) = argument(cx, at + KEY.len(), name, &mut repairs).await else {
                     return (Draft::failed(name, CUT), cx.input.end_so_far());
                 };
                 at = next;
+                if let Some((key, value)) = key
+                    && arguments.insert(key.clone(), value).is_some()
+                {
+                    let why = format!("The arguments cannot be read: {}.", given_twice(&key));
+                    return (Draft::failed(name, why), call_end(cx, at).await);
+                }
                 false
             }
             None if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &arguments) => {
@@ -73,14 +79,8 @@ async fn call(cx: &ReadContext, mut at: usize, name: &str) -> (Draft, usize) {
                 true
             }
             _ => {
-                let end = cx.input.find(at, &[CALL_END, CALL]).await;
-                let end = match end {
-                    Some((end, 0)) => end + CALL_END.len(),
-                    Some((end, _)) => end,
-                    None => cx.input.end_so_far(),
-                };
                 let why = "The call cannot be read: there are words where an argument should be.";
-                return (Draft::failed(name, why), end);
+                return (Draft::failed(name, why), call_end(cx, at).await);
             }
         };
         if is_over {
@@ -89,18 +89,27 @@ async fn call(cx: &ReadContext, mut at: usize, name: &str) -> (Draft, usize) {
     }
 }
 
-/// Reads an argument from after its opening mark, and returns the position after it; `None` if the text ends inside of it.
+/// The end of a call that cannot be read.
+async fn call_end(cx: &ReadContext, at: usize) -> usize {
+    match cx.input.find(at, &[CALL_END, CALL]).await {
+        Some((end, 0)) => end + CALL_END.len(),
+        Some((end, _)) => end,
+        None => cx.input.end_so_far(),
+    }
+}
+
+/// Reads an argument from after its opening mark, and returns the position after it and its value, if it has one; `None` if the
+/// text ends inside of it.
 async fn argument(
     cx: &ReadContext,
     from: usize,
     tool: &str,
-    arguments: &mut Map<String, Value>,
     repairs: &mut Repairs,
-) -> Option<usize> {
+) -> Option<(usize, Option<(String, Value)>)> {
     let (key_end, index) = cx.input.find(from, KEY_ENDS).await?;
     if index > 0 {
         repairs.add(SyntaxRepair::KeyWithoutValue);
-        return Some(key_end);
+        return Some((key_end, None));
     }
     let key = cx.input.slice(from, key_end).trim().to_owned();
     let start = key_end + VALUE.len();
@@ -118,6 +127,5 @@ async fn argument(
         let text = if index > 0 { text.strip_suffix('\n').unwrap_or(text) } else { text };
         typed::typed(text, schema)
     });
-    arguments.insert(key, value);
-    Some(after)
+    Some((after, Some((key, value))))
 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
+use crate::parse::lenient::given_twice;
 use crate::parse::repair::{Repairs, SyntaxRepair};
 use crate::parse::{python, schemas, typed};
 
@@ -89,6 +90,10 @@ pub async fn read(
         };
         let why = match found {
             Some(pair) => match pair {
+                ArgPair::Whole { key, after, .. } if map.contains_key(&key) => {
+                    at = after;
+                    given_twice(&key)
+                }
                 ArgPair::Whole { key, value, after } => {
                     map.insert(key, value);
                     at = after;
@@ -99,24 +104,24 @@ pub async fn read(
                     at = after;
                     continue;
                 }
-                ArgPair::Cut => "the text ends inside a value",
-                ArgPair::Torn => "a key has the end tag of a value",
+                ArgPair::Cut => "the text ends inside a value".to_owned(),
+                ArgPair::Torn => "a key has the end tag of a value".to_owned(),
             },
             None if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
-                "the text ends before the call does"
+                "the text ends before the call does".to_owned()
             }
             None if is_over(cx, at, tags).await => {
                 repairs.add(SyntaxRepair::MissingEndTag);
                 return (Ok(map), at);
             }
-            None => "there are words where a key should be",
+            None => "there are words where a key should be".to_owned(),
         };
         let end = match cx.input.find(at, &[tags.close.as_str(), tags.open.as_str()]).await {
             Some((end, 0)) => end + tags.close.len(),
             Some((end, _)) => end,
             None => cx.input.end_so_far(),
         };
-        return (Err(why.to_owned()), end);
+        return (Err(why), end);
     }
 }
 

@@ -38,14 +38,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
             None => (Err("there is no JSON object".to_owned()), end),
         }
     };
-    let inferred = match &arguments {
-        Ok(given) if call.is_nameless => schemas::only_tool_for(&*cx.tools, given),
-        _ => None,
-    };
-    if inferred.is_some() {
-        repairs.add(SyntaxRepair::MissingName);
-    }
-    let name = inferred.as_deref().unwrap_or(call.name);
+    let name = call.name;
     let arguments = arguments.map(|given| unwrapped(given, name, cx, &mut repairs));
     let arguments = arguments.map(|given| match call.notation {
         // Its strings are often written without their quotes, and other values with them.
@@ -114,13 +107,11 @@ pub struct NamedCall<'a> {
     pub notation: Notation,
     /// The dialect itself writes a fence around the arguments.
     pub fences: bool,
-    /// The model left the name out: the arguments may tell it.
-    pub is_nameless: bool,
 }
 
 impl<'a> NamedCall<'a> {
     pub fn new(name: &'a str, format: &'static str) -> Self {
-        Self { name, id: None, format, notation: Notation::Json, fences: false, is_nameless: false }
+        Self { name, id: None, format, notation: Notation::Json, fences: false }
     }
 }
 

@@ -56,6 +56,7 @@ pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             }
             from = at + ends[index].len();
             if let Some(end) = tag_end(cx, from, tag).await {
+                cx.input.end_reasoning(end);
                 return ReadOutcome::Text(end);
             }
         }
@@ -87,7 +88,10 @@ pub fn reasoning_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             cx.recall_strength();
         } else if cx.input.is_undecided() && !tag.is_pair {
             cx.forget(after);
+        } else {
+            return ReadOutcome::Text(after);
         }
+        cx.input.end_reasoning(after);
         ReadOutcome::Text(after)
     })
 }
@@ -152,6 +156,7 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
         if let Some(after) = after
             && !is_mentioned(cx, Opening { start, after }).await
         {
+            cx.input.end_reasoning(after);
             return Some(after);
         }
     }

@@ -225,6 +225,9 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
         if cx.input.literal(at, &[style.param]).await.is_some() {
             match parameter(cx, at + style.param.len(), name, &map, style).await {
                 Ok(Parameter { name, value, repaired, has_stray_end, after }) => {
+                    if map.contains_key(&name) {
+                        break (skip_call(cx, after, style).await, Some("a parameter is given twice"));
+                    }
                     map.insert(name, value);
                     is_stray |= has_stray_end;
                     if repaired {

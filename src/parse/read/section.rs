@@ -23,20 +23,10 @@ pub struct Section {
 }
 
 pub enum SectionHeader {
-    Name {
-        name: String,
-        id: Option<String>,
-        format: &'static str,
-    },
-    /// Only an id: the name is missing.
-    Nameless {
-        id: String,
-        format: &'static str,
-    },
+    /// The name is empty if the model left it out.
+    Name { name: String, id: Option<String>, format: &'static str },
     /// The name is on the line after the separator, and the arguments are in a fence.
-    NameFollows {
-        format: &'static str,
-    },
+    NameFollows { format: &'static str },
 }
 
 pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> ReadOutcome {
@@ -93,10 +83,6 @@ async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
         after += section.announces[index].len();
     }
     match cx.input.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
-        SectionHeader::Nameless { id, format } => {
-            let named = NamedCall { id: Some(id), is_nameless: true, ..NamedCall::new("", format) };
-            Some(arguments::read(cx, after, named, stops).await)
-        }
         SectionHeader::Name { name, id, format } => {
             let named = NamedCall { id, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, after, named, stops).await)

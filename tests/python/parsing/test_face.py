@@ -42,6 +42,7 @@ def test_a_call_says_everything() -> None:
         "repairs": [],
         "error": None,
         "raw": None,
+        "certainty": "likely",
     }
     assert repr(call) == """ParsedCall(name="ping", id="c1", arguments={'host': 'a'})"""
 
@@ -179,6 +180,7 @@ def test_the_calls_of_a_stream_keep_their_identity() -> None:
         calls = stream.calls
         assert all(new is old for new, old in zip(calls, seen, strict=False))
         seen = calls[:-1]
+    stream.finish()
     whole = parse(CALL * 20)
     assert plain(stream.calls) == plain(whole.calls)
 

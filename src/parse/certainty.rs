@@ -1,0 +1,149 @@
+//! How certain it is that a call was meant. Only the structure of the text decides, never its words.
+//!
+//! A model that means a call writes it in the marker of its dialect and stops. One that declines, quotes or plans a call goes on
+//! talking, or writes it in a form that every text may have. So a call in a marker of the committed dialect with nothing after it
+//! is sure. The dialect is committed by the caller, or by the first strong marker of the text. A fence around all of the message is
+//! not part of what it says.
+
+use serde::Serialize;
+
+use super::dialects;
+use super::options::API_FORMATS;
+
+/// How certain it is that a call was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// A bare form with words around it, or another dialect than the committed one.
+    Doubtful,
+    /// Marked, but words follow; or a bare form that is the whole message.
+    Likely,
+    /// In the structure of an API; or marked, and only white space, end tokens or further calls follow.
+    Sure,
+}
+
+impl Certainty {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Doubtful => "doubtful",
+            Self::Likely => "likely",
+            Self::Sure => "sure",
+        }
+    }
+}
+
+/// The form in which calls are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallForm {
+    /// In a marker of this dialect.
+    Marked(&'static str),
+    /// Without a marker, in a text of unknown dialect: JSON, `[name(…)]`, `Action:`, a fence, a message of an API as text.
+    Bare(&'static str),
+}
+
+/// What is known about the calls of a text so far. Most texts have calls of one form.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallForms {
+    /// The forms of the calls: each holds from the call with this index on.
+    runs: Vec<(usize, CallForm)>,
+    /// The number of calls that words follow.
+    before_words: usize,
+    /// There are words around the calls, outside of reasoning.
+    has_words: bool,
+    /// Where the text around the calls is, as long as it has no words.
+    edge: Edge,
+}
+
+/// A place in text without words: white space, and the marks of a fence around calls that are the whole message.
+#[derive(Debug, Clone, Copy, Default)]
+enum Edge {
+    #[default]
+    Blank,
+    Mark,
+    /// The word after the mark.
+    Language,
+}
+
+impl Edge {
+    /// The place after one more character; `None` if that begins words. Deltas may end anywhere.
+    fn after(self, c: char) -> Option<Self> {
+        match (self, c) {
+            (_, '\n') => Some(Self::Blank),
+            (Self::Blank | Self::Mark, '`' | '~') => Some(Self::Mark),
+            (Self::Mark | Self::Language, c) if c.is_ascii_alphanumeric() || c == '_' => Some(Self::Language),
+            (edge, c) => c.is_whitespace().then_some(edge),
+        }
+    }
+}
+
+impl CallForms {
+    /// Notes the form of the calls from this index on.
+    #[inline]
+    pub fn note(&mut self, index: usize, form: CallForm) {
+        if self.runs.last().is_none_or(|(_, last)| *last != form) {
+            self.runs.push((index, form));
+        }
+    }
+
+    /// Notes text around the calls, of which there are `calls` so far.
+    #[inline]
+    pub fn pass(&mut self, text: &str, calls: usize) {
+        if self.has_words && self.before_words == calls {
+            return;
+        }
+        let edge = text.chars().try_fold(self.edge, Edge::after);
+        match edge.filter(|_| !self.has_words) {
+            Some(edge) => self.edge = edge,
+            None if text.trim_start().is_empty() => {}
+            None => (self.has_words, self.before_words) = (true, calls),
+        }
+    }
+
+    /// The words so far were only thought: they are not part of the message.
+    pub fn forget_words(&mut self) {
+        (self.has_words, self.edge) = (false, Edge::Blank);
+    }
+
+    /// Forgets the calls from this index on: they became text.
+    pub fn truncate(&mut self, calls: usize) {
+        self.runs.retain(|(first, _)| *first < calls);
+    }
+
+    /// The dialect of the first marker among this many calls.
+    pub fn committed(&self, calls: usize) -> Option<&'static str> {
+        self.runs.iter().take_while(|(first, _)| *first < calls).find_map(|(_, form)| match form {
+            CallForm::Marked(dialect) => Some(*dialect),
+            CallForm::Bare(_) => None,
+        })
+    }
+
+    /// The format to report: the committed dialect, or the API whose message was written as text.
+    pub fn format(&self, calls: usize) -> Option<&'static str> {
+        let api = || {
+            self.runs.iter().take_while(|(first, _)| *first < calls).find_map(|(_, form)| match form {
+                CallForm::Bare(format) => Some(*format).filter(|format| API_FORMATS.contains(format)),
+                CallForm::Marked(_) => None,
+            })
+        };
+        self.committed(calls).or_else(api)
+    }
+
+    /// The certainty of the call with this index. The text must have ended.
+    pub fn certainty(&self, index: usize) -> Certainty {
+        let run = self.runs.partition_point(|(first, _)| *first <= index);
+        match run.checked_sub(1).map(|run| self.runs[run].1) {
+            Some(CallForm::Bare(_)) if !self.has_words && self.committed(usize::MAX).is_none() => {
+                Certainty::Likely
+            }
+            Some(CallForm::Marked(dialect)) if !self.is_of_committed(dialect) => Certainty::Doubtful,
+            Some(CallForm::Marked(_)) if index >= self.before_words => Certainty::Sure,
+            Some(CallForm::Marked(_)) => Certainty::Likely,
+            _ => Certainty::Doubtful,
+        }
+    }
+
+    /// Dialects that share a marker cannot be told apart by it.
+    fn is_of_committed(&self, dialect: &str) -> bool {
+        self.committed(usize::MAX).is_some_and(|committed| dialects::share_marker(committed, dialect))
+    }
+}
