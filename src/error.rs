@@ -46,6 +46,7 @@ kinds! {
     Overloaded, "overloaded", true, "Too many calls are waiting; try again later.";
     Paused, "paused", false, "The call waits for a decision.";
     NotSent, "not_sent", false, "An earlier call of the message has to be cleared up first.";
+    Proposed, "proposed", false, "The call may not have been meant; say it alone to make it.";
 }
 
 impl ErrorKind {
@@ -62,6 +63,7 @@ impl ErrorKind {
                 | ErrorKind::Overloaded
                 | ErrorKind::Paused
                 | ErrorKind::NotSent
+                | ErrorKind::Proposed
         )
     }
 }
@@ -154,6 +156,7 @@ impl HubError {
             | ErrorKind::Overloaded
             | ErrorKind::Paused
             | ErrorKind::NotSent
+            | ErrorKind::Proposed
             | ErrorKind::Connect => Outcome::NotSent,
             ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Closed => Outcome::Unknown,
             _ => Outcome::Failed,

@@ -49,6 +49,7 @@ class ErrorKind(StrEnum):
     OVERLOADED = "overloaded"
     PAUSED = "paused"
     NOT_SENT = "not_sent"
+    PROPOSED = "proposed"
 
 
 class Strategy(StrEnum):
@@ -124,7 +125,7 @@ class InvalidArguments(ToolError):
 class NotAllowed(ToolError):
     """The permissions forbid the call, or it was not approved."""
 
-    kinds = (ErrorKind.NOT_ALLOWED,)
+    kinds = (ErrorKind.NOT_ALLOWED, ErrorKind.PROPOSED)
 
 
 class ToolTimeout(ToolError):

@@ -21,7 +21,7 @@ class ParseResult(NamedTuple):
     text: str
     """Everything that is not part of a call."""
     format: str | None
-    """The dialect that the text commits to: the requested one, or that of the first call in a marker. Bare forms commit to none."""
+    """The dialect that the text commits to: the requested one, or that of the first call in a marker; bare forms have none."""
 
 
 def parse(

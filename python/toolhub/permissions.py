@@ -37,6 +37,8 @@ class Approval:
     """What is passed on to the server beside the arguments."""
     programs: tuple[str, ...] = ()
     """The program or the address of each server that may be called: `bank: python bank.py`."""
+    sentence: str | None = None
+    """The sentence around a call that may not have been meant, because other text stands around it; None for a sure call."""
 
 
 Approver = Callable[[Approval], Any] | Literal["ask"]

@@ -45,11 +45,12 @@ pub struct PyParsedCall {
     #[pyo3(get)]
     is_custom: bool,
     certainty: Option<Certainty>,
+    /// The text that a call stands in which is not sure.
+    text: Option<WholeText>,
     /// What only few calls have.
     rare: Option<Box<RareFields>>,
 }
 
-#[derive(Default)]
 struct RareFields {
     /// The format of the message of an API that has the call in a field.
     api: Option<String>,
@@ -57,8 +58,6 @@ struct RareFields {
     repairs: Vec<&'static str>,
     error: Option<String>,
     raw: Option<String>,
-    /// The text that a call stands in which is not sure.
-    text: Option<WholeText>,
 }
 
 impl PyParsedCall {
@@ -87,21 +86,17 @@ impl PyParsedCall {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
         let ParsedCall { span, repairs, error, raw, certainty, .. } = call;
         let text = text.filter(|_| certainty.is_some_and(|certainty| certainty != Certainty::Sure));
-        let is_rare = source.is_some()
-            || !repairs.is_empty()
-            || error.is_some()
-            || raw.is_some()
-            || api.is_some()
-            || text.is_some();
+        let is_rare =
+            source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
         let (api, text) = (api.map(str::to_owned), text.cloned());
-        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw, text }));
+        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
         let read = arguments.json().and_then(|json| objects.object(json));
         let arguments = match read {
             Some(object) => object,
             None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
         };
         let call = Self::usual(objects, &name, arguments, &id, span)?;
-        Py::new(objects.py(), Self { id_from_model, is_custom, certainty, rare, ..call })
+        Py::new(objects.py(), Self { id_from_model, is_custom, certainty, text, rare, ..call })
     }
 
     /// A call that is read where it stands; `id` is the one that was made for it.
@@ -120,10 +115,8 @@ impl PyParsedCall {
             None => json::to_python(objects.py(), &serde_json::from_str(json).unwrap_or_default())?,
         };
         let call = Self::usual(objects, name, arguments, id, span)?;
-        let is_sure = certainty == Certainty::Sure;
-        let rare =
-            (!is_sure).then(|| Box::new(RareFields { text: Some(text.clone()), ..Default::default() }));
-        Py::new(objects.py(), Self { certainty: Some(certainty), rare, ..call })
+        let text = (certainty != Certainty::Sure).then(|| text.clone());
+        Py::new(objects.py(), Self { certainty: Some(certainty), text, ..call })
     }
 
     /// A call with an id that was made here, and with nothing that only few calls have.
@@ -143,6 +136,7 @@ impl PyParsedCall {
             id_from_model: false,
             is_custom: false,
             certainty: None,
+            text: None,
             rare: None,
         })
     }
@@ -186,7 +180,7 @@ impl PyParsedCall {
     /// The sentence around a call that is not sure.
     #[getter]
     pub fn sentence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let text = self.rare.as_ref().and_then(|rare| rare.text.as_ref());
+        let text = self.text.as_ref();
         let span: (usize, usize) = self.span.bind(py).as_any().extract()?;
         text.map(|text| string(py, &parse::sentence_around(text, span))).transpose()
     }

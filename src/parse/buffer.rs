@@ -143,10 +143,12 @@ impl BufferState {
         if to <= self.head {
             return;
         }
-        let Self { forms, whole, arrived, .. } = self;
-        let text = whole.as_ref().map_or(arrived.as_str(), WholeText::as_str);
-        let passed = text.get(self.head - self.base..to - self.base).unwrap_or_default();
-        forms.pass(passed, self.calls.len());
+        if !self.forms.has_words_after(self.calls.len()) {
+            let Self { forms, whole, arrived, .. } = self;
+            let text = whole.as_ref().map_or(arrived.as_str(), WholeText::as_str);
+            let passed = text.get(self.head - self.base..to - self.base).unwrap_or_default();
+            forms.pass(passed, self.calls.len());
+        }
         let is_open = self.count_events() > self.hold.closed_events();
         if self.whole.is_some() {
             match self.around.last_mut().filter(|_| is_open) {

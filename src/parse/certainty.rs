@@ -85,12 +85,15 @@ impl CallForms {
         }
     }
 
+    /// Whether words are known to follow this many calls, so that more text tells nothing new.
+    #[inline]
+    pub fn has_words_after(&self, calls: usize) -> bool {
+        self.has_words && self.before_words == calls
+    }
+
     /// Notes text around the calls, of which there are `calls` so far.
     #[inline]
     pub fn pass(&mut self, text: &str, calls: usize) {
-        if self.has_words && self.before_words == calls {
-            return;
-        }
         let edge = text.chars().try_fold(self.edge, Edge::after);
         match edge.filter(|_| !self.has_words) {
             Some(edge) => self.edge = edge,

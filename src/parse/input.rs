@@ -68,7 +68,9 @@ impl InputBuffer {
                 inner.drop_before(inner.arrived.len() - REACH);
             }
             inner.arrived.push_str(delta);
-            inner.forms.pass(delta, inner.calls.len());
+            if !inner.forms.has_words_after(inner.calls.len()) {
+                inner.forms.pass(delta, inner.calls.len());
+            }
             inner.head += delta.len();
             inner.head_chars += delta.chars().count();
         }

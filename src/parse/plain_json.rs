@@ -8,7 +8,7 @@ const LONGEST: usize = 1_000;
 const DEEPEST: usize = 32;
 
 /// An object with more members is left to serde, because each key is compared with those before it.
-const MOST_KEYS: usize = 16;
+const MOST_KEYS: usize = 8;
 
 /// The length of the object that a text begins with. None of its strings ends with a brace, which the lenient reader would take
 /// for one that opens the next object, and no object in it has a key twice.

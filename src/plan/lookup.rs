@@ -45,7 +45,9 @@ impl CallPlan {
     /// Whether what the call does has to be bound to a definition, which a server has not given before it has listed its tools.
     pub(super) fn must_be_defined(&self) -> bool {
         let permissions = self.request.permissions.as_ref();
-        self.options.run.is_some() || permissions.is_some_and(Permissions::needs_approval)
+        self.options.run.is_some()
+            || self.request.proposed_in.is_some()
+            || permissions.is_some_and(Permissions::needs_approval)
     }
 
     fn patience(&self, hub: &Hub, now: Instant) -> Duration {

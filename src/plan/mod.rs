@@ -225,7 +225,11 @@ impl CallPlan {
     /// The question about a call that is not known to be harmless; `None` when there is nobody to ask, or it was answered.
     fn needed_approval(&mut self, planned: &PlannedRun) -> Result<Option<ApprovalRequest>, HubError> {
         if !self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
-            return Ok(None);
+            if self.request.proposed_in.is_none() {
+                return Ok(None);
+            }
+            self.is_forbidden = true;
+            return Err(permissions::only_proposed(self.request.target.name()));
         }
         match &self.approval {
             ApprovalState::Given => Ok(None),

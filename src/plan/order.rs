@@ -45,7 +45,7 @@ pub enum CallEnd {
     Over,
     /// It waits for a decision.
     Paused,
-    /// It was not allowed or not approved.
+    /// It was not allowed or not approved, or may not have been meant.
     Refused,
     /// It may have run.
     Unknown,
@@ -55,7 +55,7 @@ impl CallEnd {
     pub fn of_failure(kind: ErrorKind, outcome: Outcome) -> Self {
         match (kind, outcome) {
             (ErrorKind::Paused, _) => CallEnd::Paused,
-            (ErrorKind::NotAllowed, _) => CallEnd::Refused,
+            (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallEnd::Refused,
             (_, Outcome::Unknown) => CallEnd::Unknown,
             (_, Outcome::NotSent | Outcome::Failed) => CallEnd::Over,
         }

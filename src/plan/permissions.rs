@@ -139,6 +139,16 @@ pub fn changed_meanwhile(name: &str) -> HubError {
     not_approved(name, "it changed while its approval was awaited")
 }
 
+/// The error of a call that may not have been meant, and that nobody is asked about.
+pub fn only_proposed(name: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: the call stands in other text, or without its marker, and may not have been meant. To make it, \
+         say the call alone, in the format for tool calls, and write nothing after it.",
+        clip(name)
+    );
+    HubError::new(ErrorKind::Proposed, text)
+}
+
 /// The error of a candidate that must not run, with the reason as the rest of a sentence.
 pub fn not_approved(name: &str, reason: &str) -> HubError {
     let text = format!("Tool '{}' was not called: {reason}.", clip(name));

@@ -53,15 +53,21 @@ impl CallPlan {
             principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
             run: run.map(str::to_owned),
             tool: request.name.to_string(),
-            shown: shown(request, &identity, forms),
+            shown: shown(request, &identity, forms, self.request().proposed_in.as_deref()),
             lasts: i64::try_from(lasts).unwrap_or(i64::MAX),
         })
     }
 }
 
 /// Everything that the answer is bound to, in one line and without secrets: `pay on bank {"x":5}, meta {"tenant":1}, run by bank:
-/// python bank.py`. It is kept in the store; the digest binds the answer to the real values.
-fn shown(request: &ApprovalRequest, identity: &CallIdentity, forms: Vec<Value>) -> String {
+/// python bank.py`. A call that may not have been meant is shown with the sentence around it. It is kept in the store; the digest
+/// binds the answer to the real values.
+fn shown(
+    request: &ApprovalRequest,
+    identity: &CallIdentity,
+    forms: Vec<Value>,
+    proposed_in: Option<&str>,
+) -> String {
     let json = |value: Value| visible_json(&scrubbed(value).to_string());
     let mut text = clip(&request.name).into_owned();
     if !request.servers.is_empty() {
@@ -79,6 +85,10 @@ fn shown(request: &ApprovalRequest, identity: &CallIdentity, forms: Vec<Value>) 
     let programs = identity.definition.programs();
     if !programs.is_empty() {
         text.push_str(&format!(", run by {}", visible_json(&scrubbed_text(&programs.join(" or ")))));
+    }
+    if let Some(sentence) = proposed_in {
+        let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!(", in the text: {}", visible_json(&scrubbed_text(&sentence))));
     }
     text
 }

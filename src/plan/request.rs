@@ -43,6 +43,8 @@ pub struct CallRequest {
     /// Of the agent that asks; `None` allows everything.
     pub permissions: Option<Permissions>,
     pub sharing: Option<SharingRequest>,
+    /// The sentence around a call in a text that may not have been meant. It is made only if it is harmless or approved.
+    pub proposed_in: Option<String>,
     /// Its place in the message that it is a part of.
     pub turn: Option<Turn>,
 }
@@ -56,6 +58,7 @@ impl CallRequest {
             content: None,
             permissions: None,
             sharing: None,
+            proposed_in: None,
             turn: None,
         }
     }

@@ -118,6 +118,11 @@ const HUB: &[(&str, &str)] = &[
         "Tool '{}' was not called: '{}', which the same message calls before it, {~}. Make the call again if it is still wanted.",
         "未调用工具 '{0}'：同一条消息中先于它调用的 '{1}' {2}。如果仍然需要，请再次调用。",
     ),
+    (
+        "Tool '{}' was not called: the call stands in other text, or without its marker, and may not have been meant. To make it, \
+         say the call alone, in the format for tool calls, and write nothing after it.",
+        "未调用工具 '{0}'：该调用夹在其他文字中，或没有标记，可能并非本意。如要调用，请按工具调用格式单独写出该调用，其后不要再写任何内容。",
+    ),
     ("waits for a decision", "正在等待决定"),
     ("was refused", "被拒绝"),
     ("may have run, and nobody knows", "可能已经运行，情况不明"),

@@ -13,7 +13,7 @@ from ..permissions import Approve
 from ..result import ToolResult
 from .answering import AnsweringAgent
 from .chat_state import ChatState, HeldResults, same_key
-from .events import AgentAnswer, CallFinished, Verified
+from .events import AgentAnswer, CallFinished, CallProposed, Verified
 from .model import AgentModel, Message, said
 from .profile import AgentProfile
 from .prompts import AgentPrompts
@@ -78,6 +78,7 @@ class ChatLoop(AnsweringAgent):
         self._max_repeats = check_whole("max_repeats", max_repeats, 1)
         self.messages: list[Message] = []
         self._evidence: list[dict[str, Any]] = []
+        self._format = "auto"
 
     def sub_agent(
         self,
@@ -95,6 +96,7 @@ class ChatLoop(AnsweringAgent):
         run = super()._begin(question, state)
         if state is not None:
             self.messages = [dict(one) for one in state["messages"]]
+            self._format = state.get("format", "auto")
         return run
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:
@@ -111,6 +113,7 @@ class ChatLoop(AnsweringAgent):
             while True:
                 if waiting or not await run.may_go_on():
                     kept = {"kind": _KIND, "version": 1, "question": run.question, "messages": self.messages}
+                    kept["format"] = self._format
                     return run.paused({**kept, **talk.state()}, waiting)
                 if talk.held is None and talk.rounds >= self.profile.max_rounds:
                     raise self.view.stop("rounds", f"There is no answer after {talk.rounds} rounds.")
@@ -169,10 +172,13 @@ class ChatLoop(AnsweringAgent):
             allowed=self.view.patterns(),
             approve=self.view.approval(),
             admit=admit,
+            format=self._format,
             limit=self.profile.max_tool_result_length,
             deadline=self.view.left(),
             run=self.view.run,
         )
+        # The model goes on in its own dialect: others may only be quoted.
+        self._format = outcome.format or self._format
         talk.text = outcome.text.strip() or talk.text
         self._report(run, talk, outcome, before.places)
         if talk.stop is None and (waiting := talk.hold(message, outcome)):
@@ -240,10 +246,14 @@ class ChatLoop(AnsweringAgent):
         # What a pause held up is made, and reported, when the run goes on.
         is_held = any(result.kind is ErrorKind.PAUSED for result in outcome.results)
         for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True)):
-            is_unmade = result.kind in (ErrorKind.PAUSED, ErrorKind.NOT_SENT)
+            is_unmade = result.kind in (ErrorKind.PAUSED, ErrorKind.NOT_SENT, ErrorKind.PROPOSED)
             if is_unmade:
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
             if (is_unmade and is_held) or place in told:
+                continue
+            if result.kind is ErrorKind.PROPOSED:
+                shown = {"certainty": call.certainty, "sentence": call.sentence}
+                run.emit(CallProposed(id=call.id, tool=call.name, arguments=call.arguments, **shown))
                 continue
             name = self.view.hub.original_name(call.name)
             talk.made.ended(same_key(name, call), result.text)

@@ -85,6 +85,17 @@ class StepFinished(AgentEvent):
     step: dict[str, Any]
 
 
+class CallProposed(AgentEvent):
+    """The model's text contains a call that may not have been meant; it was not made. `sentence` is the text around it."""
+
+    kind = "call_proposed"
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    certainty: str
+    sentence: str
+
+
 class CallFinished(AgentEvent):
     """A tool that the model of a chat has called answered, or the call was refused (`error`)."""
 

@@ -10,6 +10,7 @@ from .._lazy import asyncio
 from .._tasks import unmissed
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
+from ..exceptions import ErrorKind
 from ..options import DispatchOptions, Reasoning, ResultFormat
 from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approve, Permissions
@@ -36,6 +37,14 @@ class RunOutcome:
     """Their results, in the same order."""
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """What to append to the conversation; empty without calls."""
+    format: str | None = None
+    """The dialect that the message commits to; pass it as `format` with the next message of the same model."""
+
+    @property
+    def proposals(self) -> list[_core.ParsedCall]:
+        """The calls that may not have been meant, and were not made. `hub.dispatch(proposal)` makes one."""
+        pairs = zip(self.calls, self.results, strict=True)
+        return [call for call, result in pairs if result.kind is ErrorKind.PROPOSED]
 
     def __bool__(self) -> bool:
         """Whether the model called tools, so that its next turn is due."""
@@ -74,9 +83,14 @@ class RunMethods(DispatchMethods):
         is the format of a text, and `reasoning` is that of `toolhub.parse`: no call in reasoning is made. Harmless calls run
         concurrently, `concurrency` at a time. A call that is not known to be harmless waits for all calls before it, and later
         ones wait for it; after one that paused, was refused or may have run, such calls are not made: their results have the
-        kind `not_sent`. `allowed` and
-        `approve` are those of `toolhub.permissions.Permissions`. Each result is cut to `limit` characters (at least 1,000; by
-        default `result_limit` of the hub); once one was cut, the model has the tool `read_more`. `admit` is called with each
+        kind `not_sent`.
+
+        Without `approve`, sure calls are made, whatever the tool does; likely and doubtful ones (see `toolhub.parse`) only if
+        the tool is known to be harmless. The others are `proposals` of the outcome, and the model is told how to make them.
+
+        `allowed` and `approve` are those of `toolhub.permissions.Permissions`. Each result is cut to `limit` characters, at
+        least 1,000; by
+        default `result_limit` of the hub; once one was cut, the model has the tool `read_more`. `admit` is called with each
         call, in their order, and may return a result that takes its place; None lets the call be made. Results are
         written in the form of the API that the message came from, with images where it takes them, or in that of `results`
         (`tags`, `openai`, `openai_responses`, `anthropic`, `gemini`); one of these names as `format` means both. `options` are
@@ -126,7 +140,7 @@ class RunMethods(DispatchMethods):
 
         answered = await _carry_out(calls, concurrency, answer)
         await self._servers.catch_up(answered)
-        outcome = RunOutcome(text, calls, answered)
+        outcome = RunOutcome(text, calls, answered, format=found)
         if calls:
             outcome.messages = self._formatter.answers(calls, answered, results, found, limit)
         return outcome

@@ -99,8 +99,17 @@ impl CallDriver {
         let call_id = self.callbacks.call_id.as_deref();
         let (meta, programs) = (json::to_python(py, &meta)?, PyTuple::new(py, programs)?);
         let (name, description) = (&*request.name, &*request.description);
-        let approval =
-            APPROVAL.get(py)?.call1((name, shown, call_id, servers, description, meta, programs))?;
+        let sentence = self.plan.lock().request().proposed_in.clone();
+        let approval = APPROVAL.get(py)?.call1((
+            name,
+            shown,
+            call_id,
+            servers,
+            description,
+            meta,
+            programs,
+            sentence,
+        ))?;
         // A timer of the loop may be early by the resolution of its clock; the deadline must have passed then.
         let left = self.plan.lock().time_left(Instant::now()).map(|left| (left + EARLY).as_secs_f64());
         let question = permissions.bind(py).call_method1(intern!(py, "ask"), (number, approval, left))?;

@@ -209,11 +209,14 @@ pub fn dispatch<'py>(
             format!("{place}: expected a number that a float can hold, got one that is too large or NaN");
         read.error = Some(format!("Invalid arguments for '{}': {reason}.", clip(&name)));
     }
+    // A call of a message may not have been meant; one that the caller asks for by itself is.
+    let proposed_in = turn.as_ref().map(|_| request::proposed_in(request)).transpose()?.flatten();
     let turn = turn.map(|(order, place)| order.get().turn(place, name.clone()));
     let target = CallTarget::Routed { name, source: read.source.as_deref().map(Arc::from) };
     let id = read.id.filter(|id| !id.is_empty()).unwrap_or_else(|| hub.get().next_call_id());
     let call = CallRequest {
         unreadable: read.error,
+        proposed_in,
         turn,
         ..CallRequest::new(target, options.get().options.clone())
     };

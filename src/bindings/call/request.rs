@@ -9,7 +9,7 @@ use crate::bindings::parse::PyParsedCall;
 use crate::bindings::prompt;
 use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
-use crate::parse::{self, ParseOptions};
+use crate::parse::{self, Certainty, ParseOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -82,6 +82,17 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         error,
         api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api().map(str::to_owned)),
     })
+}
+
+/// The sentence around a parsed call that may not have been meant.
+pub fn proposed_in(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let Ok(call) = given.cast::<PyParsedCall>() else { return Ok(None) };
+    match call.get().certainty() {
+        Some(Certainty::Sure) => Ok(None),
+        _ => call.get().sentence(given.py()).map(|sentence| {
+            Some(sentence.map_or_else(String::new, |sentence| sentence.to_string_lossy().into_owned()))
+        }),
+    }
 }
 
 /// Reads a call in another shape: with other keys, or as an API or a model wrote it.

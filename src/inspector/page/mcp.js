@@ -1,4 +1,4 @@
-// The page as a client of the gateway's own MCP endpoint, so that credentials, views, limits and approvals hold for it.
+// The page as a client of the gateway's own MCP endpoint, so that credentials, views and limits hold for it.
 
 const VERSION = "2025-11-25";
 

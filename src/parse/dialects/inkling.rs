@@ -16,7 +16,7 @@ pub(super) const INKLING: CallDialect = CallDialect {
         Marker::new(INVOKE, read),
         Marker::new("<|message_model|>", header),
         Marker::new("<|content_thinking|>", thought),
-        Marker::new("<|content_text|>", common::orphan),
+        Marker::new("<|content_text|>", said),
         Marker::new("<|content_model_end_sampling|>", common::orphan),
         Marker::new("<|end_message|>", common::orphan),
     ],
@@ -25,6 +25,8 @@ pub(super) const INKLING: CallDialect = CallDialect {
 const INVOKE: &str = "<|content_invoke_tool_json|>";
 /// What a message is.
 const KINDS: &[&str] = &[INVOKE, "<|content_text|>", "<|content_thinking|>"];
+/// End a message.
+const MESSAGE_ENDS: &[&str] = &["<|end_message|>", "<|content_model_end_sampling|>"];
 /// End reasoning. The model may call without closing it.
 const ENDS: &[&str] = &["<|end_message|>", "<|content_model_end_sampling|>", "<|message_model|>", INVOKE];
 
@@ -67,6 +69,20 @@ fn thought(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         match cx.input.find(opening.after, ENDS).await {
             Some((end, _)) => ReadOutcome::Block(end),
             None => ReadOutcome::Block(cx.input.end_so_far()),
+        }
+    })
+}
+
+/// What is said to the user has no calls.
+fn said(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        if common::is_mentioned(cx, opening).await {
+            return ReadOutcome::No;
+        }
+        cx.input.drop_to(opening.after);
+        match cx.input.text_until(opening.after, MESSAGE_ENDS).await {
+            Some((end, _)) => ReadOutcome::Text(end),
+            None => ReadOutcome::Text(cx.input.end_so_far()),
         }
     })
 }

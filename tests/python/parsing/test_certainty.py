@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from toolhub import ParsedCall, StreamParser, formats, parse
 
 BODY = '{"name": "delete_file", "arguments": {"path": "a"}}'
@@ -114,6 +115,7 @@ def test_the_structure_of_an_api_is_sure() -> None:
         '<atem:parameter name="path">a</atem:parameter></atem:invoke></atem:function_calls><|eom|>',
         f"<|channel|>commentary<|message|>I would write {HERMES}<|end|>",
         f">>>all\nI would write {HERMES}",
+        f"<|message_model|><|content_text|>I would write {HERMES}<|end_message|>",
     ],
 )
 def test_nothing_said_to_the_user_is_a_call(text: str) -> None:
@@ -154,7 +156,8 @@ def test_a_missing_name_is_not_guessed(id: str) -> None:
 )
 def test_a_parameter_given_twice_is_an_error(text: str) -> None:
     (call,) = parse(text).calls
-    assert call.error is not None and "given twice" in call.error
+    assert call.error is not None
+    assert "given twice" in call.error
     assert call.arguments == {}
 
 
@@ -167,9 +170,8 @@ def test_a_parameter_given_twice_to_an_api_is_an_error() -> None:
 def test_the_sentence_around_a_call() -> None:
     text = f"I cannot do this. The call would be\n{BODY}\nand I will not make it. Sorry."
     assert parse(text).calls[0].sentence == f"The call would be\n{BODY}\nand I will not make it."
-    assert parse({"role": "assistant", "content": f"不行。例如 {BODY} 会删除它。"}).calls[0].sentence == (
-        f"例如 {BODY} 会删除它。"
-    )
+    message = {"role": "assistant", "content": f"不行。例如：\n{BODY}\n会删除它。再见。"}
+    assert parse(message).calls[0].sentence == f"例如：\n{BODY}\n会删除它。"
     assert parse(HERMES).calls[0].sentence is None
 
 

@@ -62,6 +62,8 @@ OF_OTHERS: list[Any] = [
     {"output": [{"type": "mcp_call", "name": "delete_all", "arguments": '{"path": "/"}', "output": SAID}]},
 ]
 
+APIS = ("openai", "openai_responses", "anthropic", "gemini")
+
 
 @pytest.mark.parametrize("message", OF_OTHERS, ids=range(len(OF_OTHERS)))
 def test_what_others_say_and_what_was_answered_is_not_done(message: Any) -> None:
@@ -108,7 +110,8 @@ def test_what_the_model_says_now_has_its_calls(message: Any) -> None:
         assert [(call.name, call.arguments, call.id) for call in same.calls] == [
             (call.name, call.arguments, call.id) for call in found.calls
         ]
-        assert (same.text, same.format) == (found.text, found.format)
+        # Written as text, words in a dialect commit to none.
+        assert (same.text, same.format) == (found.text, found.format if found.format in APIS else None)
         stream = StreamParser()
         events = [event for at in range(0, len(text), 7) for event in stream.feed(text[at : at + 7])]
         events += stream.finish()
