@@ -264,7 +264,7 @@ def test_a_closed_hub_cannot_be_entered_again() -> None:
         async with hub:
             pass
 
-    with pytest.raises(RuntimeError, match="make a new ToolHub"):
+    with pytest.raises(ToolError, match="make a new ToolHub"):
         asyncio.run(enter())
 
 

@@ -53,6 +53,7 @@ def test_rule_candidates_strategy_and_text() -> None:
         "Candidates, in order:",
         "  1. mcps:excel (priority 2, not called yet; harmless: declared at registration)",
         "  2. tools (priority 0, not called yet; harmless: declared at registration)",
+        "Approval: not needed; every candidate is known to be harmless.",
         "Strategy: fallback (one after another, until one succeeds), "
         "because the first match answers a model's call, and the others are its fallback.",
         "The arguments fit.",

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolhub import ToolHub
-from toolhub.permissions import Approval, Permissions
+from toolhub.permissions import Approval
 
 pytestmark = pytest.mark.anyio
 
@@ -167,9 +167,7 @@ async def test_the_arguments_cannot_change_between_approval_and_run(kind: str) -
         return True
 
     hub = HUBS[kind]
-    result = await hub._dispatch(  # pyright: ignore[reportPrivateUsage]
-        {"tool_name": "send_mail", "arguments": arguments}, Permissions(approve=approve)
-    )
+    result = await hub.dispatch({"tool_name": "send_mail", "arguments": arguments}, approve=approve)
     assert result.success
     assert (RAN[0]["to"], RAN[0]["tags"]) == ("x", ["a"])
 

@@ -427,15 +427,12 @@ async def test_names_and_errors_are_cleaned_before_logs_events_and_explanations(
         assert not any(line.startswith("ERROR") for line in text.splitlines()), text
 
 
-async def test_the_reason_of_a_refusal_is_one_line_of_limited_length(hub: ToolHub) -> None:
+async def test_the_reason_of_a_denial_is_one_line(hub: ToolHub) -> None:
     hub.register(lambda: 1, name="send_mail")
-    call = '<tool_call>{"name": "send_mail", "arguments": {}}</tool_call>'
-    for reason, shown in (("no:\r\n\x1b[31mnot \u202enow\n", "no: not now"), ("word " * 9_999, "word word")):
-        outcome = await hub.run(call, approve=lambda _, reason=reason: reason)
-        error = str(outcome.results[0].error)
-        assert error.startswith(f"Tool 'send_mail' was not called: it was not approved: {shown}")
-        assert error.isprintable()
-        assert len(error) < 1_200
+    waiting = await hub.execute("send_mail", {}, approve="ask")
+    hub.deny(str(waiting.paused), "no:\r\n\x1b[31mnot \u202enow\n")
+    denied = await hub.execute("send_mail", {}, approve="ask")
+    assert denied.error == "Tool 'send_mail' was not called: it was not approved: no: not now."
 
 
 async def test_a_long_name_is_short_in_a_log(
