@@ -101,6 +101,12 @@ def not_sent() -> ToolResult:
     return hub.run_sync(call + call, approve="ask").results[1]
 
 
+def proposed() -> ToolResult:
+    hub = ToolHub()
+    hub.register(lambda: None, name="send_it")
+    return hub.run_sync('I will not send {"name": "send_it", "arguments": {}} now.').results[0]
+
+
 HAPPENS = {
     ErrorKind.NOT_FOUND: [not_found],
     ErrorKind.NO_CAPABILITY: [no_capability],
@@ -110,6 +116,7 @@ HAPPENS = {
     ErrorKind.OVERLOADED: [overloaded],
     ErrorKind.PAUSED: [paused],
     ErrorKind.NOT_SENT: [not_sent],
+    ErrorKind.PROPOSED: [proposed],
     ErrorKind.CLOSED: [closed],
     ErrorKind.TOOL_ERROR: [tool_error],
 }
@@ -132,6 +139,7 @@ CLASSES: dict[ErrorKind, type[ToolError]] = {
     ErrorKind.LIMIT: toolhub.LimitExceeded,
     ErrorKind.TOOL_ERROR: toolhub.ToolFailed,
     ErrorKind.NOT_ALLOWED: toolhub.NotAllowed,
+    ErrorKind.PROPOSED: toolhub.NotAllowed,
     ErrorKind.OVERLOADED: toolhub.ToolOverloaded,
 }
 
