@@ -13,7 +13,7 @@ from toolhub.testing.network import block_network
 pytestmark = pytest.mark.anyio
 
 SKILL = "---\nname: greet\ndescription: Greets.\n---\nRun scripts/hello.py.\n"
-NOT_SWITCHES = ["false", "False", "no", "", 0, 1, None, [], object()]
+NOT_SWITCHES = ["false", "False", "no", "", 0, 1, None, [], 0.5]
 
 
 @pytest.fixture
