@@ -54,8 +54,15 @@ def register_tools(hub: ToolHub) -> list[str]:
     async def broken(city: str) -> str:
         raise ConnectionError("no route to the weather office")
 
-    hub.register(from_far_away, name="weather", source="mcps", server="far", description="The weather")
-    hub.register(from_cache, name="weather", description="The weather")
+    hub.register(
+        from_far_away,
+        name="weather",
+        source="mcps",
+        server="far",
+        description="The weather",
+        read_only=True,
+    )
+    hub.register(from_cache, name="weather", description="The weather", read_only=True)
     hub.register(broken, name="forecast", description="The weather tomorrow")
     hub.register(
         from_cache, name="forecast", source="mcps", server="near", description="The weather tomorrow"

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
-from ._core import ToolInfo, unknown_options
+from ._core import ToolInfo, acting_verb, deeds_in, meanings, unknown_options
 from ._plain import readable, whole
 from ._tape import on_tape
+from ._tasks import unmissed
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
 from .hub._synthesis import check_llm, said_in, text_of
@@ -20,6 +21,7 @@ from .result import ToolResult
 __all__ = [
     "MIN_RESULT_LIMIT",
     "JsonText",
+    "acting_verb",
     "ask",
     "call",
     "chat",
@@ -29,11 +31,13 @@ __all__ = [
     "check_seconds",
     "check_text",
     "check_whole",
+    "deeds_in",
     "describe_error",
     "failed_result",
     "in_language",
     "json_in",
     "kind_of",
+    "meanings",
     "read_json",
     "read_yaml",
     "readable",
@@ -41,6 +45,8 @@ __all__ = [
     "said_in",
     "similarity",
     "unknown_options",
+    "unmissed",
+    "whole",
     "words",
 ]
 

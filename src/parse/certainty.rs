@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
-use super::dialects;
-use super::options::API_FORMATS;
+/// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
+pub(super) const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
 /// How certain it is that a call was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -52,6 +52,8 @@ pub(super) struct CallForms {
     has_words: bool,
     /// Where the text around the calls is, as long as it has no words.
     edge: Edge,
+    /// Whether a marker of one dialect is one of the other too; `None`: only if they are the same.
+    pub share_marker: Option<fn(&str, &str) -> bool>,
 }
 
 /// A place in text without words: white space, and the marks of a fence around calls that are the whole message.
@@ -147,6 +149,7 @@ impl CallForms {
 
     /// Dialects that share a marker cannot be told apart by it.
     fn is_of_committed(&self, dialect: &str) -> bool {
-        self.committed(usize::MAX).is_some_and(|committed| dialects::share_marker(committed, dialect))
+        let is_same = self.share_marker.unwrap_or(|one, other| one == other);
+        self.committed(usize::MAX).is_some_and(|committed| is_same(committed, dialect))
     }
 }

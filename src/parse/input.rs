@@ -45,6 +45,11 @@ impl InputBuffer {
         Self(Arc::new(Mutex::new(BufferState { whole: Some(text), is_wide, ..BufferState::default() })))
     }
 
+    /// Tells which dialects have a marker in common.
+    pub fn compare_markers(&self, share_marker: fn(&str, &str) -> bool) {
+        self.0.lock().forms.share_marker = Some(share_marker);
+    }
+
     pub fn push(&self, delta: &str) {
         let inner = &mut *self.0.lock();
         if inner.ended {

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::context::ReadContext;
-use super::dialects::JSON_BARE_NAME;
+use super::dialects::{self, JSON_BARE_NAME};
 use super::draft::Draft;
 use super::found::{FoundText, WholeText};
 use super::input::{BlockSummary, InputBuffer};
@@ -16,6 +16,7 @@ use super::repair::Repairs;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
+    cx.input.compare_markers(dialects::share_marker);
     read(&cx, openings, mode).await;
     cx.input.decide();
 }

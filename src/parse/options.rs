@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::certainty::API_FORMATS;
 use super::dialects;
 use super::openings::Openings;
 use super::reasoning::ReasoningMode;
 use super::schemas::ToolSchemas;
-
-/// Chat APIs whose name may be given as the format, as [`ParsedText::format`](super::ParsedText) reports them.
-pub(super) const API_FORMATS: &[&str] = &["openai", "openai_responses", "anthropic", "gemini"];
 
 /// How to parse a text. The default recognises every dialect and has no tools.
 #[derive(Clone)]

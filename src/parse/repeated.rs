@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for KeyVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut few, mut many) = (Vec::<Cow<'de, str>>::new(), HashSet::default());
-        while let Some(key) = map.next_key::<Key<'de>>()? {
+        while let Some(key) = map.next_key::<ObjectKey<'de>>()? {
             let is_new = match few.len() {
                 FEW => !few.contains(&key.0) && many.insert(key.0),
                 _ => {
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for KeyVisitor {
 
 /// A key, where it stands in the text if it has no escapes.
 #[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct ObjectKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+use super::certainty::API_FORMATS;
 use super::context::ReadContext;
 use super::found::{FoundText, WholeText};
 use super::input::InputBuffer;
 use super::machine;
 use super::openings::Openings;
-use super::options::{API_FORMATS, ParseOptions};
+use super::options::ParseOptions;
 use super::parsed::{Event, ParsedCall};
 
 /// Parses a text in deltas of any size, and returns the events each delta makes certain.

@@ -1,9 +1,9 @@
 //! Carries a plan out on tokio, without Python.
 
 use super::{
-    ApprovalRequest, ApprovalRound, CallEnd, CallPlan, CallRequest, Consulted, FlightLead, FunctionAnswer,
-    LookUpRequest, NextApprover, PlanStep, RunEnd, ServerSet, Shareable, SharedResults, Unreachable, Verdict,
-    answer_kind, changed_meanwhile, closed, not_approved, question, synthesis_prompt,
+    ApprovalRequest, ApprovalRound, CallPlan, CallRequest, CallVerdict, Consulted, FlightLead,
+    FunctionAnswer, LookUpRequest, NextApprover, PlanStep, RunEnd, ServerSet, Shareable, SharedResults,
+    Unreachable, Verdict, answer_kind, changed_meanwhile, closed, not_approved, question, synthesis_prompt,
 };
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -144,8 +144,8 @@ pub async fn call(
         lead.land(result.clone(), bytes, end, now());
     }
     plan.ended(Some(match &result.outcome {
-        Ok(_) => CallEnd::Over,
-        Err(error) => CallEnd::of_failure(error.kind, error.outcome),
+        Ok(_) => CallVerdict::Over,
+        Err(error) => CallVerdict::of_failure(error.kind, error.outcome),
     }));
     synthesize(&plan, services, &mut result, &args).await;
     result.route = plan.route_name();

@@ -1,8 +1,8 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
-use super::PlanView;
 use super::permissions::Permissions;
 use super::state::CallPlan;
+use super::view::PlanView;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::Hub;
 use crate::identity::CallTarget;

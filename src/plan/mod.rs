@@ -27,6 +27,7 @@
 //! | [`share`] | the result cache and single flight |
 //! | [`shown`] | a question as people read it |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
+//! | [`view`] | what one step judges by |
 //! | [`drive`] | the driver on tokio |
 
 mod drive;
@@ -43,11 +44,12 @@ mod share;
 mod shown;
 mod state;
 mod synthesis;
+mod view;
 
 pub use crate::identity::CallTarget;
 pub use drive::{CallResult, CallServices, call};
 pub use lookup::LookUpRequest;
-pub use order::{CallEnd, MessageOrder, Turn};
+pub use order::{CallVerdict, MessageOrder, MessageTurn};
 pub use permissions::{
     ApprovalRequest, ApprovalRound, Approver, FunctionAnswer, NOT_APPROVED, NextApprover, Permissions,
     Verdict, changed_meanwhile, not_approved,
@@ -59,33 +61,18 @@ pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey,
 pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
+pub use view::PlanView;
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
 use crate::model::{CallOptions, Prefer};
-use crate::registry::Snapshot;
 use crate::route::Route;
 use order::Due;
 use recall::RecallStep;
 use serde_json::Value;
 use servers::offered_elsewhere;
 use state::{ApprovalState, RouteState};
-use std::sync::Arc;
 use std::time::Instant;
-
-/// What one step of a plan judges by.
-pub struct PlanView<'a> {
-    pub hub: &'a Hub,
-    pub snapshot: Arc<Snapshot>,
-    pub servers: Option<&'a dyn ServerSet>,
-    pub now: Instant,
-}
-
-impl<'a> PlanView<'a> {
-    pub fn new(hub: &'a Hub, servers: Option<&'a dyn ServerSet>, now: Instant) -> Self {
-        PlanView { hub, snapshot: hub.registry.snapshot(), servers, now }
-    }
-}
 
 /// What the driver of a call does next.
 pub enum PlanStep {

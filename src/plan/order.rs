@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct MessageOrder(Arc<Mutex<Places>>);
 
 struct Places {
-    calls: Vec<Place>,
+    calls: Vec<CallPlace>,
     /// How many calls from the first one on have ended, and how many have ended or are harmless.
     ended: usize,
     passable: usize,
@@ -23,7 +23,7 @@ struct Places {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CallPlace {
     /// Not ended, and not known to be harmless.
     Open,
     Harmless,
@@ -33,14 +33,14 @@ enum Place {
 struct Stop {
     place: usize,
     tool: Arc<str>,
-    why: CallEnd,
+    why: CallVerdict,
 }
 
 type Wake = Box<dyn FnOnce() + Send>;
 
 /// How a call ended, as far as later calls have to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallEnd {
+pub enum CallVerdict {
     /// It succeeded, or failed for certain.
     Over,
     /// It waits for a decision.
@@ -51,13 +51,13 @@ pub enum CallEnd {
     Unknown,
 }
 
-impl CallEnd {
+impl CallVerdict {
     pub fn of_failure(kind: ErrorKind, outcome: Outcome) -> Self {
         match (kind, outcome) {
-            (ErrorKind::Paused, _) => CallEnd::Paused,
-            (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallEnd::Refused,
-            (_, Outcome::Unknown) => CallEnd::Unknown,
-            (_, Outcome::NotSent | Outcome::Failed) => CallEnd::Over,
+            (ErrorKind::Paused, _) => CallVerdict::Paused,
+            (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallVerdict::Refused,
+            (_, Outcome::Unknown) => CallVerdict::Unknown,
+            (_, Outcome::NotSent | Outcome::Failed) => CallVerdict::Over,
         }
     }
 }
@@ -72,7 +72,7 @@ pub(super) enum Due {
 impl MessageOrder {
     pub fn new(calls: usize) -> Self {
         MessageOrder(Arc::new(Mutex::new(Places {
-            calls: vec![Place::Open; calls],
+            calls: vec![CallPlace::Open; calls],
             ended: 0,
             passable: 0,
             stop: None,
@@ -81,8 +81,8 @@ impl MessageOrder {
     }
 
     /// The turn of the call at this place, counted from 0. It ends when the turn is dropped, if not before.
-    pub fn turn(&self, place: usize, tool: Arc<str>) -> Turn {
-        Turn { order: self.clone(), place, tool, has_ended: false }
+    pub fn turn(&self, place: usize, tool: Arc<str>) -> MessageTurn {
+        MessageTurn { order: self.clone(), place, tool, has_ended: false }
     }
 
     fn change(&self, change: impl FnOnce(&mut Places)) {
@@ -97,24 +97,24 @@ impl MessageOrder {
 }
 
 impl Places {
-    fn set(&mut self, place: usize, now: Place) {
+    fn set(&mut self, place: usize, now: CallPlace) {
         let Some(call) = self.calls.get_mut(place) else { return };
         *call = now;
-        if now == Place::Open {
+        if now == CallPlace::Open {
             self.passable = self.passable.min(place);
         }
-        let run = |from: usize, is_in: fn(&Place) -> bool| {
+        let run = |from: usize, is_in: fn(&CallPlace) -> bool| {
             from + self.calls[from..].iter().take_while(|call| is_in(call)).count()
         };
-        self.ended = run(self.ended, |call| *call == Place::Ended);
-        self.passable = run(self.passable, |call| *call != Place::Open);
+        self.ended = run(self.ended, |call| *call == CallPlace::Ended);
+        self.passable = run(self.passable, |call| *call != CallPlace::Open);
     }
 
     fn is_due(&self, place: usize) -> bool {
         match self.calls.get(place) {
-            Some(Place::Open) => self.ended >= place || self.stopped(place).is_some(),
-            Some(Place::Harmless) => self.passable >= place,
-            Some(Place::Ended) | None => true,
+            Some(CallPlace::Open) => self.ended >= place || self.stopped(place).is_some(),
+            Some(CallPlace::Harmless) => self.passable >= place,
+            Some(CallPlace::Ended) | None => true,
         }
     }
 
@@ -132,18 +132,19 @@ impl Places {
 }
 
 /// The place of one call in its message.
-pub struct Turn {
+pub struct MessageTurn {
     order: MessageOrder,
     place: usize,
     tool: Arc<str>,
     has_ended: bool,
 }
 
-impl Turn {
+impl MessageTurn {
     /// Notes what is known of the call, and tells whether it may be made.
     pub(super) fn take(&self, is_harmless: bool) -> Due {
-        self.order
-            .change(|places| places.set(self.place, if is_harmless { Place::Harmless } else { Place::Open }));
+        self.order.change(|places| {
+            places.set(self.place, if is_harmless { CallPlace::Harmless } else { CallPlace::Open })
+        });
         let places = self.order.0.lock();
         match places.stopped(self.place).filter(|_| !is_harmless) {
             Some(stop) => Due::Never(not_made(&self.tool, stop)),
@@ -158,39 +159,39 @@ impl Turn {
     }
 
     /// The call has ended; later calls may go on, or are not made.
-    pub fn end(&mut self, end: CallEnd) {
+    pub fn end(&mut self, end: CallVerdict) {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
         self.order.change(|places| {
-            let was_harmless = places.calls.get(self.place) == Some(&Place::Harmless);
+            let was_harmless = places.calls.get(self.place) == Some(&CallPlace::Harmless);
             let stops = match end {
-                CallEnd::Over => false,
-                CallEnd::Paused | CallEnd::Refused => true,
+                CallVerdict::Over => false,
+                CallVerdict::Paused | CallVerdict::Refused => true,
                 // A read that may have run has changed nothing.
-                CallEnd::Unknown => !was_harmless,
+                CallVerdict::Unknown => !was_harmless,
             };
             if stops && places.stop.as_ref().is_none_or(|stop| self.place < stop.place) {
                 places.stop = Some(Stop { place: self.place, tool: self.tool.clone(), why: end });
             }
-            places.set(self.place, Place::Ended);
+            places.set(self.place, CallPlace::Ended);
         });
     }
 }
 
-impl Drop for Turn {
+impl Drop for MessageTurn {
     /// Given up: nobody knows what became of it.
     fn drop(&mut self) {
-        self.end(CallEnd::Unknown);
+        self.end(CallVerdict::Unknown);
     }
 }
 
 fn not_made(tool: &str, stop: &Stop) -> HubError {
     let (tool, before) = (clip(tool), clip(&stop.tool));
     let why = match stop.why {
-        CallEnd::Paused => "waits for a decision",
-        CallEnd::Refused => "was refused",
-        CallEnd::Unknown | CallEnd::Over => "may have run, and nobody knows",
+        CallVerdict::Paused => "waits for a decision",
+        CallVerdict::Refused => "was refused",
+        CallVerdict::Unknown | CallVerdict::Over => "may have run, and nobody knows",
     };
     let text = format!(
         "Tool '{tool}' was not called: '{before}', which the same message calls before it, {why}. Make the call again if it is \

@@ -1,8 +1,8 @@
 //! Which providers of a tool a call may use.
 
-use super::PlanView;
 use super::permissions::not_approved;
 use super::state::{CallPlan, RouteState};
+use super::view::PlanView;
 use crate::error::HubError;
 use crate::hub::Hub;
 use crate::identity::CallTarget;

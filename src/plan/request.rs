@@ -1,6 +1,6 @@
 //! What a caller asks for.
 
-use super::order::Turn;
+use super::order::MessageTurn;
 use super::permissions::Permissions;
 use crate::identity::{CallContent, CallTarget};
 use crate::model::CallOptions;
@@ -46,7 +46,7 @@ pub struct CallRequest {
     /// The sentence around a call in a text that may not have been meant. It is made only if it is harmless or approved.
     pub proposed_in: Option<String>,
     /// Its place in the message that it is a part of.
-    pub turn: Option<Turn>,
+    pub turn: Option<MessageTurn>,
 }
 
 impl CallRequest {

@@ -5,10 +5,10 @@
 //!
 //! While a tape is in, nothing is shared: each call has its own recording.
 
-use super::PlanView;
 use super::request::TimeAllowed;
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
+use super::view::PlanView;
 use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use crate::registry::Candidate;

@@ -1,6 +1,6 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
-use super::order::CallEnd;
+use super::order::CallVerdict;
 use super::permissions::Verdict;
 use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
@@ -111,9 +111,9 @@ impl CallPlan {
     }
 
     /// The call has ended; without an `end` it was given up, and nobody knows what became of it.
-    pub fn ended(&mut self, end: Option<CallEnd>) {
+    pub fn ended(&mut self, end: Option<CallVerdict>) {
         if let Some(mut turn) = self.request.turn.take() {
-            turn.end(end.unwrap_or(CallEnd::Unknown));
+            turn.end(end.unwrap_or(CallVerdict::Unknown));
         }
     }
 

@@ -121,14 +121,14 @@ pub struct CheckCost {
 
 /// The schemas of a document, and which of them look at the same value.
 struct Graph<'a> {
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<CostNode<'a>>,
     is_unknown: bool,
     has_unions: bool,
     /// Whether items are compared with each other, with all that is in them.
     compares: bool,
 }
 
-struct Node<'a> {
+struct CostNode<'a> {
     schema: &'a Value,
     /// The looks of its own keywords.
     own: u64,
@@ -146,9 +146,9 @@ impl<'a> Graph<'a> {
         let resolver = Resolver::new(root);
         let mut graph = Graph { nodes: Vec::new(), is_unknown: false, has_unions: false, compares: false };
         let (mut ids, mut todo) = (HashMap::new(), Vec::new());
-        let mut id = |schema: &'a Value, nodes: &mut Vec<Node<'a>>, todo: &mut Vec<usize>| {
+        let mut id = |schema: &'a Value, nodes: &mut Vec<CostNode<'a>>, todo: &mut Vec<usize>| {
             *ids.entry(address(schema)).or_insert_with(|| {
-                nodes.push(Node::new(schema));
+                nodes.push(CostNode::new(schema));
                 todo.push(nodes.len() - 1);
                 nodes.len() - 1
             })
@@ -239,9 +239,16 @@ impl<'a> Graph<'a> {
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> CostNode<'a> {
     fn new(schema: &'a Value) -> Self {
-        Node { schema, own: 1, beside: Vec::new(), parts: Vec::new(), every: Vec::new(), looks_back: false }
+        CostNode {
+            schema,
+            own: 1,
+            beside: Vec::new(),
+            parts: Vec::new(),
+            every: Vec::new(),
+            looks_back: false,
+        }
     }
 }
 

@@ -20,6 +20,7 @@ mod coerce;
 mod compile;
 mod convert;
 mod cost;
+mod lists;
 mod nullable;
 mod objections;
 mod opaque;

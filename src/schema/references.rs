@@ -10,7 +10,7 @@ pub const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// The schemas inside a schema.
 #[derive(Default)]
-pub struct Inside<'a> {
+pub struct KeptParts<'a> {
     /// Those that look at the same value.
     pub beside: Vec<&'a Value>,
     /// Those that look at different parts of it: one property, one item.
@@ -20,8 +20,8 @@ pub struct Inside<'a> {
 }
 
 /// The schemas in the keywords of a schema. What a reference leads to is not among them.
-pub fn kept_in(map: &Map<String, Value>) -> Inside<'_> {
-    let mut inside = Inside::default();
+pub fn kept_in(map: &Map<String, Value>) -> KeptParts<'_> {
+    let mut inside = KeptParts::default();
     for (keyword, value) in map {
         let list = value.as_array().into_iter().flatten();
         let named = value.as_object().into_iter().flat_map(|map| map.values());

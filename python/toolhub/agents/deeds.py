@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from .. import _core
-from .._plain import whole
+from .. import kit
+from ..kit import whole
 from .facts import references_of
 from .figures import parts
 
@@ -74,11 +74,11 @@ class Call(NamedTuple):
         name = " ".join(
             (tool, str(record.get("title") or "")[:200], *(one for one in texts if one.isalpha()))
         )
-        means, verb = set(_core.meanings(whole(name))), _core.acting_verb(tool) if tool else None
+        means, verb = set(kit.meanings(whole(name))), kit.acting_verb(tool) if tool else None
         given = record.get("arguments")
         names = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
         free = verb == "" or bool(_ANYTHING & names)
-        does = None if free else set(_core.meanings(verb or ""))
+        does = None if free else set(kit.meanings(verb or ""))
         targets = {part for one in texts for part in (one, one.rpartition("/")[2]) if 2 <= len(part) <= 60}
         return cls(means, does, succeeded(record), verb is not None, targets, text.lower())
 
@@ -113,8 +113,8 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
     claims = [claim for sentence in _SENTENCES.split(answer) for claim in _claims(sentence)][:_CLAIMS]
     if not claims:
         return
-    told = {verb for call in calls for _, _, verb, _ in _core.deeds_in(whole(call.text[:20_000]))}
-    asked = set(_core.meanings(whole(question[:2_000])))
+    told = {verb for call in calls for _, _, verb, _ in kit.deeds_in(whole(call.text[:20_000]))}
+    asked = set(kit.meanings(whole(question[:2_000])))
     acted = [call for call in calls if call.is_done and call.may_act]
     # A call that no claim names may have done one of them under another name.
     spare = [call for call in acted if not any(claim.is_of(call) for claim in claims)]
@@ -149,7 +149,7 @@ def _missing(claim: _Claim, done: list[Call], failed: list[Call]) -> Iterator[st
             return
     words = [(found[1] or "").lower() for found in _EVERY.finditer(claim.clause)] if left else []
     if any(
-        not word or {word, *_core.meanings(word)} & {*left[0].means, "was", "were", "have"} for word in words
+        not word or {word, *kit.meanings(word)} & {*left[0].means, "was", "were", "have"} for word in words
     ):
         counts = f"{len(done)} of {len(done) + len(left)}"
         yield f"The answer says {claim.said!r}, but only {counts} calls succeeded ({claim.verb})."
@@ -168,7 +168,7 @@ def _kind(reference: str) -> str:
 
 def _claims(sentence: str) -> Iterator[_Claim]:
     last: tuple[int, str] | None = None
-    for start, end, verb, means in _core.deeds_in(whole(sentence)):
+    for start, end, verb, means in kit.deeds_in(whole(sentence)):
         if sentence[start].isascii():
             kind, said = _english(sentence, start, end, last)
             clause = sentence[start if kind == "own" else max(0, start - _NEAR) : end + 5 * _NEAR]

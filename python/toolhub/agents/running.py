@@ -5,7 +5,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable
 from typing import Any, TypedDict
 
-from .._tasks import unmissed
+from ..kit import unmissed
 from ..result import ToolResult
 from .events import AgentAnswer, AgentEvent, Answered, Paused, RunStarted, Stopped
 from .view import AgentView

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from .._tasks import unmissed
+from ..kit import unmissed
 from .plans import Step, StepResult
 
 Results = dict[int | str, StepResult]

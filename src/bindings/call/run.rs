@@ -4,7 +4,7 @@ use super::steps::call_end;
 use crate::bindings::hub::PyHub;
 use crate::bindings::parse::{PyParsedCall, options, parse_message};
 use crate::parse::ToolSchemas;
-use crate::plan::{MessageOrder, Turn};
+use crate::plan::{MessageOrder, MessageTurn};
 use crate::prompt::vendor;
 use crate::registry::{NameEntry, Snapshot};
 use pyo3::prelude::*;
@@ -36,7 +36,7 @@ pub fn plan_run(
 pub struct PyMessageOrder(MessageOrder);
 
 impl PyMessageOrder {
-    pub fn turn(&self, place: usize, tool: Arc<str>) -> Turn {
+    pub fn turn(&self, place: usize, tool: Arc<str>) -> MessageTurn {
         self.0.turn(place, tool)
     }
 }

@@ -20,7 +20,7 @@ use crate::bindings::value;
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::kind::ToolKind;
 use crate::plan::{
-    CallEnd, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
+    CallVerdict, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
@@ -381,11 +381,11 @@ fn end_of(result: &Bound<'_, PyDict>) -> PyResult<RunEnd> {
 }
 
 /// How a call ended, for the calls after it in its message. A failure that does not say what it did may have done something.
-pub fn call_end(result: &Bound<'_, PyAny>) -> PyResult<CallEnd> {
+pub fn call_end(result: &Bound<'_, PyAny>) -> PyResult<CallVerdict> {
     Ok(match failure(result)? {
-        None => CallEnd::Over,
+        None => CallVerdict::Over,
         Some((kind, outcome)) => {
-            CallEnd::of_failure(kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown))
+            CallVerdict::of_failure(kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown))
         }
     })
 }

@@ -1,6 +1,6 @@
 //! What the name of a tool says about its effects.
 
-use super::tokens::{Token, tokens};
+use super::tokens::{NameToken, tokens};
 use super::verbs::{ENDINGS, GETTABLE, NOUNS, Verb};
 use crate::model::Evidence;
 use crate::text::{NAME_BYTES, name_words};
@@ -20,59 +20,66 @@ pub enum NameVerdict {
 pub fn read_name(name: &str) -> NameVerdict {
     let words = name_words(name);
     let tokens = tokens(&words);
-    let mut reads: Option<Token> = None;
+    let mut reads: Option<NameToken> = None;
     let mut doubt = words.last().and_then(|last| ending(last)).map(Evidence::SecondVerb);
     for (at, &token) in tokens.iter().enumerate() {
         let joined = match at.checked_sub(1).map(|before| tokens[before]) {
-            Some(Token::Joining(word)) => Some(word),
+            Some(NameToken::Joining(word)) => Some(word),
             _ => None,
         };
         let is_object = reads.is_some() && joined.is_none();
         let is_noun = is_before_reading(&tokens[at + 1..]);
         let is_last = is_object && at + 1 == tokens.len();
-        let may_be_noun = matches!(reads, Some(Token::ReadingOrNoun(_)));
+        let may_be_noun = matches!(reads, Some(NameToken::ReadingOrNoun(_)));
         match token {
-            Token::Acting(verb) => return NameVerdict::Acts(verb),
-            Token::Reading(_) | Token::ReadingOrNoun(_) => reads = reads.or(Some(token)),
-            Token::ReadingWhenLeading(_) if at == 0 => reads = Some(token),
+            NameToken::Acting(verb) => return NameVerdict::Acts(verb),
+            NameToken::Reading(_) | NameToken::ReadingOrNoun(_) => reads = reads.or(Some(token)),
+            NameToken::ReadingWhenLeading(_) if at == 0 => reads = Some(token),
             // `get_lock`, `list_set`: the last word may be what is done.
-            Token::ActingOrNoun(verb) if is_last && !may_be_noun && is_verb_at_the_end(verb) => {
+            NameToken::ActingOrNoun(verb) if is_last && !may_be_noun && is_verb_at_the_end(verb) => {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
-            Token::ActingOrNoun(verb) | Token::ActingWhenLeading(verb) | Token::Either(verb)
+            NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) | NameToken::Either(verb)
                 if is_last && may_be_noun && !NOUNS.contains(&verb) =>
             {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
             _ if is_object || is_noun => {}
-            Token::ActingOrNoun(verb) => return NameVerdict::Acts(verb),
-            Token::ActingWhenLeading(verb) if at == 0 || joined.is_some() => return NameVerdict::Acts(verb),
-            Token::ActingWhenLeading(verb) | Token::Either(verb) => {
+            NameToken::ActingOrNoun(verb) => return NameVerdict::Acts(verb),
+            NameToken::ActingWhenLeading(verb) if at == 0 || joined.is_some() => {
+                return NameVerdict::Acts(verb);
+            }
+            NameToken::ActingWhenLeading(verb) | NameToken::Either(verb) => {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
             _ => {}
         }
         // `find_and_frobnicate`: what is joined may be any verb.
-        if let Some(word) = joined.filter(|_| !matches!(token, Token::Reading(_) | Token::ReadingOrNoun(_))) {
+        if let Some(word) =
+            joined.filter(|_| !matches!(token, NameToken::Reading(_) | NameToken::ReadingOrNoun(_)))
+        {
             doubt = doubt.or(Some(Evidence::Joined(word)));
         }
     }
     match (reads, doubt) {
         (Some(_), Some(evidence)) => NameVerdict::Unclear(evidence),
-        (Some(Token::Reading(verb) | Token::ReadingOrNoun(verb) | Token::ReadingWhenLeading(verb)), None)
-            if name.len() <= NAME_BYTES =>
-        {
-            NameVerdict::Reads(verb)
-        }
+        (
+            Some(
+                NameToken::Reading(verb)
+                | NameToken::ReadingOrNoun(verb)
+                | NameToken::ReadingWhenLeading(verb),
+            ),
+            None,
+        ) if name.len() <= NAME_BYTES => NameVerdict::Reads(verb),
         _ => NameVerdict::Unclear(Evidence::None),
     }
 }
 
 /// Whether a verb that only reads follows, before anything is joined: what stands before it is a noun (`issue_get`).
-fn is_before_reading(rest: &[Token]) -> bool {
+fn is_before_reading(rest: &[NameToken]) -> bool {
     rest.iter()
-        .take_while(|token| !matches!(token, Token::Joining(_)))
-        .any(|token| matches!(token, Token::Reading(_)))
+        .take_while(|token| !matches!(token, NameToken::Joining(_)))
+        .any(|token| matches!(token, NameToken::Reading(_)))
 }
 
 fn is_verb_at_the_end(verb: Verb) -> bool {

@@ -1,6 +1,6 @@
 //! What a description and the parameters say against a name that reads. They never speak for a tool: its server wrote them.
 
-use super::tokens::{Token, token, tokens};
+use super::tokens::{NameToken, token, tokens};
 use super::verbs::{ACTING, CARRYING, Verb};
 use crate::model::Evidence;
 use crate::text::{is_wide, name_words, words};
@@ -48,11 +48,11 @@ fn opening(number: usize, words: &[String]) -> Option<Verb> {
     let first = &words[0];
     let with_article = words.get(1).is_some_and(|word| matches!(word.as_str(), "a" | "an" | "the"));
     let noun_too = |word: &str| match token(word) {
-        Token::ActingOrNoun(verb) | Token::ActingWhenLeading(verb) if with_article => of_tool(verb),
+        NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) if with_article => of_tool(verb),
         _ => None,
     };
     let imperative = || match tokens(&words[..1])[0] {
-        Token::Acting(verb) => of_tool(verb),
+        NameToken::Acting(verb) => of_tool(verb),
         _ => noun_too(first).or_else(|| noun_too(first.strip_suffix('s')?)),
     };
     third_person(first).or_else(|| if number == 0 { imperative() } else { None })
@@ -62,7 +62,7 @@ fn opening(number: usize, words: &[String]) -> Option<Verb> {
 fn joined(number: usize, words: &[String]) -> Option<Verb> {
     let after = words.windows(2).filter(|pair| GOING_ON.contains(&&*pair[0])).find_map(|pair| {
         third_person(&pair[1]).or_else(|| match token(&pair[1]) {
-            Token::Acting(verb) if number == 0 || pair[0] == "then" => of_tool(verb),
+            NameToken::Acting(verb) if number == 0 || pair[0] == "then" => of_tool(verb),
             _ => None,
         })
     });
@@ -75,7 +75,7 @@ fn joined_inside(run: &String) -> Option<Verb> {
         return None;
     }
     tokens(std::slice::from_ref(run)).windows(2).find_map(|pair| match pair {
-        [Token::Joining(word), Token::Acting(verb) | Token::ActingOrNoun(verb)]
+        [NameToken::Joining(word), NameToken::Acting(verb) | NameToken::ActingOrNoun(verb)]
             if GOING_ON.contains(word) =>
         {
             Some(*verb)

@@ -7,7 +7,7 @@ use super::verbs::{
 use crate::text::is_wide;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token {
+pub enum NameToken {
     /// Changes something, and is hardly ever anything else.
     Acting(Verb),
     /// Changes something, unless it is a noun.
@@ -24,31 +24,31 @@ pub enum Token {
 }
 
 /// The words of a kind, and the token of one of them.
-type Kind = (&'static [Verb], fn(Verb) -> Token);
+type Kind = (&'static [Verb], fn(Verb) -> NameToken);
 
 /// The lists in the order in which they are asked.
 const KINDS: &[Kind] = &[
-    (READING, Token::Reading),
-    (READING_OR_NOUN, Token::ReadingOrNoun),
-    (READING_WHEN_LEADING, Token::ReadingWhenLeading),
-    (ACTING, Token::Acting),
-    (ACTING_WIDE, Token::Acting),
-    (ACTING_OR_NOUN, Token::ActingOrNoun),
-    (ACTING_OR_NOUN_WIDE, Token::ActingOrNoun),
-    (ACTING_WHEN_LEADING, Token::ActingWhenLeading),
-    (EITHER, Token::Either),
-    (JOINING, Token::Joining),
+    (READING, NameToken::Reading),
+    (READING_OR_NOUN, NameToken::ReadingOrNoun),
+    (READING_WHEN_LEADING, NameToken::ReadingWhenLeading),
+    (ACTING, NameToken::Acting),
+    (ACTING_WIDE, NameToken::Acting),
+    (ACTING_OR_NOUN, NameToken::ActingOrNoun),
+    (ACTING_OR_NOUN_WIDE, NameToken::ActingOrNoun),
+    (ACTING_WHEN_LEADING, NameToken::ActingWhenLeading),
+    (EITHER, NameToken::Either),
+    (JOINING, NameToken::Joining),
 ];
 
 /// The tokens of words in lower case.
-pub fn tokens(words: &[String]) -> Vec<Token> {
+pub fn tokens(words: &[String]) -> Vec<NameToken> {
     let mut tokens = Vec::with_capacity(words.len());
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         if word.starts_with(is_wide) {
             push_wide(word, &mut tokens);
         } else if word == "look" && words.next_if_eq(&"up").is_some() {
-            tokens.push(Token::Reading("look up"));
+            tokens.push(NameToken::Reading("look up"));
         } else {
             tokens.push(token(word));
         }
@@ -56,20 +56,20 @@ pub fn tokens(words: &[String]) -> Vec<Token> {
     tokens
 }
 
-pub fn token(word: &str) -> Token {
+pub fn token(word: &str) -> NameToken {
     let found = KINDS.iter().find_map(|(list, kind)| Some(kind(list.iter().find(|verb| **verb == word)?)));
-    found.unwrap_or(Token::Other)
+    found.unwrap_or(NameToken::Other)
 }
 
 /// A run of characters without spaces, at each place the longest word that is known.
-fn push_wide(run: &str, tokens: &mut Vec<Token>) {
+fn push_wide(run: &str, tokens: &mut Vec<NameToken>) {
     let mut rest = run;
     while let Some(next) = rest.chars().next() {
         let known = KINDS.iter().flat_map(|(list, kind)| list.iter().map(move |verb| (*verb, kind)));
         let longest = known.filter(|(verb, _)| rest.starts_with(verb)).max_by_key(|(verb, _)| verb.len());
         let (token, length) = match longest {
             Some((verb, kind)) => (kind(verb), verb.len()),
-            None => (Token::Other, next.len_utf8()),
+            None => (NameToken::Other, next.len_utf8()),
         };
         tokens.push(token);
         rest = &rest[length..];
