@@ -569,6 +569,12 @@ class ParsedCall:
         A dict, the same one each time.
         """
     @property
+    def certainty(self, /) -> str | None:
+        """
+        How certain it is that the call was meant, by its form and its place: `"sure"`, `"likely"` or `"doubtful"`; None while the
+        text of a stream has not ended.
+        """
+    @property
     def error(self, /) -> str | None:
         """
         Why it cannot be read. Do not execute such a call.
@@ -602,6 +608,11 @@ class ParsedCall:
     def repairs(self, /) -> list[str]:
         """
         The repairs that were needed to read it.
+        """
+    @property
+    def sentence(self, /) -> str | None:
+        """
+        The sentence around a call that is not sure.
         """
     @property
     def source(self, /) -> str | None:
@@ -772,7 +783,8 @@ class StreamParser:
     @property
     def calls(self, /) -> list[ParsedCall]:
         """
-        The calls so far that are certain, including those that cannot be read. The last one may still grow by its end tag.
+        The calls so far, including those that cannot be read. The last one may still grow by its end tag, and their `certainty` is
+        known after `finish`.
         """
     def feed(self, /, delta: "str | bytes") -> "list[dict[str, Any]]":
         """
@@ -785,7 +797,7 @@ class StreamParser:
     @property
     def format(self, /) -> str | None:
         """
-        The format of the first call so far, or the requested format.
+        The dialect that the text commits to so far: see `ParseResult.format`.
         """
 
 @final
@@ -1312,7 +1324,7 @@ def parse_formats() -> list[str]:
 
 def parse_text(text: Any, format: str = "auto", tools: Any | None = None, is_plain: bool = False, reasoning: str = "auto") -> tuple[list[ParsedCall], str, str | None]:
     """
-    The calls in a text or in a message of a chat API, the text around them, and the format of the first call.
+    The calls in a text or in a message of a chat API, the text around them, and the dialect that it commits to.
     """
 
 def pending_approvals(hub: Hub, principal: "str | None") -> "list[dict[str, object]]":

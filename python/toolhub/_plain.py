@@ -131,7 +131,7 @@ def shown(value: Any) -> str:
     """A value for a log: short, and without what its name calls a secret.
 
     >>> shown({"user": "ada", "api_key": "sk-123", "nested": [{"Password": "x"}]})
-    '{"user": "ada", "api_key": "[named-secret]", "nested": [{"Password": "[named-secret]"}]}'
+    '{"user":"ada","api_key":"[named-secret]","nested":[{"Password":"[named-secret]"}]}'
     """
     # A string may hold JSON, and what is in it may hold a secret.
     text = readable(_masked(value, 0))

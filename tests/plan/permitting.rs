@@ -90,7 +90,8 @@ async fn a_call_that_is_approved_later_does_not_run_where_questions_cannot_be_ke
 async fn each_list_has_to_approve_and_in_a_list_the_first_answer_counts() {
     use FunctionAnswer::{Go, Pass, Refuse};
     let no = || Refuse("it was not approved".into());
-    let cases: [(&[&[usize]], Vec<FunctionAnswer>, bool, usize); 7] = [
+    type Lists = &'static [&'static [usize]];
+    let cases: [(Lists, Vec<FunctionAnswer>, bool, usize); 7] = [
         (&[&[0, 1]], vec![Pass, Go], true, 2),
         (&[&[0, 1]], vec![Go, no()], true, 1),
         (&[&[0, 1]], vec![Pass, Pass], false, 2),

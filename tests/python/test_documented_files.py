@@ -57,7 +57,7 @@ def test_a_configuration_is_read_without_a_complaint(
     path = tmp_path / "mcp.json"
     path.write_text(text, "utf-8")
     if not value.keys() & {"mcpServers", "servers", "context_servers"}:
-        assert value["v"] == 1, f"{page.name}, line {line}: neither a configuration nor an event"
+        assert value["v"] == 2, f"{page.name}, line {line}: neither a configuration nor an event"
         return
     with ToolHub() as hub:
         report = hub.load_mcp(path)

@@ -187,7 +187,7 @@ def test_unknown_ones_and_failures_are_tool_errors() -> None:
         assert raised.value.kind == kind
         assert message in str(raised.value)
     hub.close()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ToolError):
         hub.add_resource("app://x", "x")
 
 

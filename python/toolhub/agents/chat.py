@@ -96,7 +96,7 @@ class ChatLoop(AnsweringAgent):
         run = super()._begin(question, state)
         if state is not None:
             self.messages = [dict(one) for one in state["messages"]]
-            self._format = state.get("format", "auto")
+            self._format = state.get("format") or "auto"
         return run
 
     async def _work(self, run: AgentRun, state: Mapping[str, Any] | None) -> AgentAnswer:

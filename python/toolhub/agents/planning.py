@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from .. import kit
-from ..compat import CORE_TOOLS
 from ..kit import check_text, check_whole
 from ..options import Model
 from .model import AgentModel
@@ -60,8 +59,6 @@ class PlanningAgent:
         `problems` of the plan tell what was repaired: JSON, unknown tools, cycles, steps beyond the limit.
         """
         check_text("question", question)
-        if not question.strip():
-            raise ValueError("the question is empty; ask something")
         await self._view.ready()
         if not self._model:
             return Plan([self._direct(question)], [])
@@ -80,16 +77,9 @@ class PlanningAgent:
 
     def prompt(self, question: str) -> str:
         """The prompt that asks for a plan."""
-        tools, hub = self._view.prompt_names(), self._view.hub
-        found = [hit.name for hit in hub.search(question, self._limit) if tools is None or hit.name in tools]
-        # Words that fit few tools still leave room for others: the model may know better what they are for.
-        is_full = len(found) >= self._limit
-        listed = hub.system_prompt(
-            query=question if is_full else None,
-            core=None if is_full else [*CORE_TOOLS, *found],
-            limit=self._limit if is_full else self._limit - len(found),
-            tools=tools,
-            lang=self._prompts.lang,
+        tools = self._view.prompt_names()
+        listed = self._view.hub.system_prompt(
+            query=question, limit=self._limit, tools=tools, lang=self._prompts.lang
         )
         # Without its last section, which tells how to call a tool: a plan calls none.
         tools_only = listed.rpartition("\n## ")[0].rstrip() if tools is None or tools else ""

@@ -77,7 +77,7 @@ _RESULT = dict.fromkeys(("description", "result", "method"), _TEXT) | {
     "stopped": _NOTHING,
 }
 STATES = {
-    "ChatLoop": {**_RUN, "messages": [_MAPPING], "talk": _TALK},
+    "ChatLoop": {**_RUN, "messages": [_MAPPING], "format": Maybe(_TEXT), "talk": _TALK},
     "CoordinationAgent": {**_RUN, "plan": [_STEP], "results": [_RESULT]},
 }
 

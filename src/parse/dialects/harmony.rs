@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::document::NAME as DOCUMENT_NAME;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
@@ -77,7 +78,8 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
                 ReadOutcome::Block(call(cx, body, name).await)
             }
             None if header.contains("analysis") => thought(cx, body).await,
-            None if channels > 0 => said(cx, body).await,
+            // A document, such as a plan, may be said to the user.
+            None if channels > 0 && cx.asked != Some(DOCUMENT_NAME) => said(cx, body).await,
             None => ReadOutcome::Block(body),
         }
     })

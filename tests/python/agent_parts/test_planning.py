@@ -258,18 +258,3 @@ def test_entries_that_are_no_steps_are_reported() -> None:
     ]
     many = plan_of(json.dumps({"steps": [*range(1_000), {"id": 1, "description": "one"}]}))
     assert many.problems[-1].startswith("980 more entries")
-
-
-def test_the_list_of_tools_is_filled_up_to_the_limit() -> None:
-    """Words that fit no tool, or few, leave room for others."""
-    hub = ToolHub()
-    for name in ("play_music", "dim_lights", "read_feed", "set_timer"):
-        hub.register(len, name=name, description=f"{name.replace('_', ' ')}.")
-    prompt = PlanningAgent(hub, lambda _: "").prompt("Put on some jazz")
-    assert all(f"**{name}**" in prompt for name in ("play_music", "dim_lights", "read_feed", "set_timer"))
-    for number in range(30):
-        hub.register(len, name=f"tool_{number}", description="Does something else.")
-    few = PlanningAgent(hub, lambda _: "", limit=6).prompt("Dim the lights")
-    assert "**dim_lights**" in few
-    assert few.count("\n1. **") == 1
-    assert few.count(". **") == 6

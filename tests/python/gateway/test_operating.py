@@ -290,7 +290,7 @@ def test_each_call_has_a_line_in_the_audit_log(tmp_path: Path) -> None:
     assert "audit-secret" not in audit.read_text()
     envelope = {"v", "type", "time", "principal", "view", "outcome", "ms"}
     assert all(set(line) == envelope | {"tool", "candidate", "arguments"} for line in lines)
-    assert {(line["v"], line["type"]) for line in lines} == {(1, "call")}
+    assert {(line["v"], line["type"]) for line in lines} == {(2, "call")}
     outcomes: list[tuple[Any, Any]] = sorted((line["tool"], line["outcome"]) for line in lines)
     assert outcomes == [
         ("breaks", "tool_error"),

@@ -60,7 +60,7 @@ MESSAGES: dict[str, Any] = {
 
 def noting() -> tuple[ToolHub, list[Any]]:
     hub, ran = ToolHub(), []
-    hub.register(lambda a: ran.append(a), name="t")
+    hub.register(lambda a: ran.append(a), name="t", read_only=True)
     return hub, ran
 
 

@@ -188,13 +188,11 @@ async def test_another_candidate_gets_its_own_arguments_and_a_question_of_its_ow
         ran.append(count)
         raise ConnectionError("not today")
 
-    hub.register(first, name="send_mail", idempotent=True, priority=0)
+    hub.register(first, name="handle", priority=0)
     text = {"type": "object", "properties": {"count": {"type": "string"}}}
-    hub.register(
-        lambda **given: ran.append(given), name="send_mail", priority=1, parameters=text, idempotent=True
-    )
+    hub.register(lambda **given: ran.append(given), name="handle", priority=1, parameters=text)
     asked: list[Any] = []
-    message = '<tool_call>{"name": "send_mail", "arguments": {"count": "5"}}</tool_call>'
+    message = '<tool_call>{"name": "handle", "arguments": {"count": "5"}}</tool_call>'
     outcome = await hub.run(message, approve=lambda call: asked.append(dict(call.arguments)) or True)
     assert asked == [{"count": 5}, {"count": "5"}]
     assert ran == [5, {"count": "5"}], "each gets what was approved for it"

@@ -12,11 +12,11 @@ from toolhub.permissions import Approval
 
 pytestmark = pytest.mark.anyio
 
-CALL = {"tool_name": "send_mail", "arguments": {"count": "5"}}
+CALL = {"tool_name": "handle", "arguments": {"count": "5"}}
 
 
 def message(**arguments: Any) -> list[dict[str, Any]]:
-    return [{"type": "tool_use", "id": "1", "name": "send_mail", "input": arguments}]
+    return [{"type": "tool_use", "id": "1", "name": "handle", "input": arguments}]
 
 
 async def answer(hub: ToolHub, approve: Callable[[Approval], Any], **options: Any) -> ToolResult:
@@ -25,9 +25,12 @@ async def answer(hub: ToolHub, approve: Callable[[Approval], Any], **options: An
 
 
 def acting(hub: ToolHub, kind: type, ran: list[Any], label: str, **options: Any) -> None:
-    """A candidate that takes a count of this type and notes what reaches it."""
+    """A candidate that takes a count of this type and notes what reaches it.
 
-    def send_mail(count: Any) -> str:
+    After one of unknown effects that has failed another one may be tried; after one that acts it may not.
+    """
+
+    def handle(count: Any) -> str:
         ran.append((label, count))
         if options.get("fails"):
             raise ConnectionRefusedError
@@ -35,12 +38,11 @@ def acting(hub: ToolHub, kind: type, ran: list[Any], label: str, **options: Any)
 
     json_type = {int: "integer", str: "string"}[kind]
     hub.register(
-        send_mail,
-        name="send_mail",
+        handle,
+        name="handle",
         source=options.get("source", "tools"),
         parameters={"type": "object", "properties": {"count": {"type": json_type}}, "required": ["count"]},
-        effects=True,
-        idempotent=True,
+        effects=options.get("effects", True),
     )
 
 
@@ -84,8 +86,8 @@ async def test_the_deadline_bounds_the_wait_behind_another_question() -> None:
 
 async def test_each_candidate_is_asked_about_and_gets_its_own_arguments() -> None:
     hub, ran = ToolHub(), []
-    acting(hub, int, ran, "first", fails=True)
-    acting(hub, str, ran, "second", source="skills")
+    acting(hub, int, ran, "first", fails=True, effects=None)
+    acting(hub, str, ran, "second", source="skills", effects=None)
     asked: list[Any] = []
 
     def approve(approval: Approval) -> bool:
@@ -99,8 +101,8 @@ async def test_each_candidate_is_asked_about_and_gets_its_own_arguments() -> Non
 
 async def test_equal_arguments_are_one_question() -> None:
     hub, ran = ToolHub(), []
-    acting(hub, int, ran, "first", fails=True)
-    acting(hub, int, ran, "second", source="skills")
+    acting(hub, int, ran, "first", fails=True, effects=None)
+    acting(hub, int, ran, "second", source="skills", effects=None)
     asked: list[Any] = []
 
     def approve(approval: Approval) -> bool:
@@ -136,12 +138,12 @@ async def test_a_tool_that_is_replaced_meanwhile_does_not_run_on_the_old_approva
 
     if way == "same schema":
         new.__qualname__, new.__name__ = old.__qualname__, old.__name__
-    hub.register(old, name="send_mail", effects=True)
+    hub.register(old, name="handle", effects=True)
 
     def approve(approval: Approval) -> bool:
         if way == "removed first":
-            hub.unregister("send_mail")
-        hub.register(new, name="send_mail", effects=True, replace=True)
+            hub.unregister("handle")
+        hub.register(new, name="handle", effects=True, replace=True)
         return True
 
     result = await answer(hub, approve)

@@ -153,8 +153,7 @@ def test_the_index_follows_what_is_registered() -> None:
     hub.unregister("look")
     assert hub.search("stars") == []
     add(hub, "look", "Points the telescope.")
-    hub.close()
-    assert hub.search("telescope") == []
+    assert first(hub, "telescope") == "look"
 
 
 def test_a_plan_of_several_steps_finds_a_tool_for_each(hub: ToolHub) -> None:
