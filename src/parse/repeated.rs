@@ -83,7 +83,9 @@ impl<'de> Visitor<'de> for KeyVisitor {
 }
 
 /// A key, where it stands in the text if it has no escapes.
+// Transparent: a number with many digits is a map of one member to serde_json, and its key is not a newtype.
 #[derive(serde::Deserialize)]
+#[serde(transparent)]
 struct ObjectKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]

@@ -130,7 +130,6 @@ fn ids_are_made_and_made_different() {
 #[test]
 fn the_source_is_what_the_model_wrote_and_the_inner_one_wins() {
     for (text, source) in [
-        ("{\"name\": \"a\", \"source\": \"mcps\", \"source\": \"native\"}", Some("native")),
         ("{\"source\": \"mcps\", \"function\": {\"name\": \"a\", \"source\": \"native\"}}", Some("native")),
         ("{\"source\": \"mcps\", \"function\": {\"name\": \"a\"}}", Some("mcps")),
         ("{\"name\": \"a\", \"source\": 5}", None),

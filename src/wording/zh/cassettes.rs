@@ -86,7 +86,6 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
         "'error.outcome' must be not_sent, failed or unknown",
         "'error.outcome' 应为 not_sent、failed 或 unknown",
     ),
-    ("'share' must be lead, follow or cache", "'share' 应为 lead、follow 或 cache"),
     ("'{}' must be a whole number, 0 or more", "'{0}' 应为不小于 0 的整数"),
     ("'{}' must be a number, 0 or more", "'{0}' 应为不小于 0 的数"),
     ("'events' must be a whole number", "'events' 应为整数"),

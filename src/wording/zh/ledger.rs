@@ -23,6 +23,7 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
     ("then {}, now {}; it differs in {}", "当时为 {0}，现在为 {1}；不同之处：{2}"),
     ("then {}, now {}", "当时为 {0}，现在为 {1}"),
     ("The run cannot be resumed: {~}.", "无法恢复运行：{0}。"),
+    ("The run cannot be resumed: {~}?", "无法恢复运行：{0}？"),
     (
         "another hub, in this process or another one, is working on run '{}'. Close it first, or use one hub",
         "另一个 hub（在本进程或其他进程中）正在处理运行 '{0}'。请先关闭它，或只使用一个 hub",
@@ -45,10 +46,7 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "run '{}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run",
         "运行 '{0}' 由旧版 toolhub 开始。请处理其中未知的记录，并使用另一个运行",
     ),
-    (
-        "The run cannot be resumed: run '{}' was never begun; did you mean {}?",
-        "无法恢复运行：运行 '{0}' 从未开始；您是指 {1} 吗？",
-    ),
+    ("run '{}' was never begun; did you mean {}", "运行 '{0}' 从未开始；您是指 {1} 吗"),
     ("run '{}' was never begun", "运行 '{0}' 从未开始"),
     (
         "Tool '{}' was not called: a replay began while the call was prepared. Make the call again.",
