@@ -65,11 +65,13 @@ async def micros(execute: Execute, tool: str) -> float:
 
 
 def syncs_of(folder: Path, count: int) -> list[float]:
-    """The microseconds of a sync after a write of a page, without SQLite."""
+    """The microseconds of a sync after a page of a file was written again, as in SQLite's log: the file does not grow."""
     times: list[float] = []
     with (folder / "synced").open("wb", buffering=0) as file:
-        for _ in range(count):
-            file.write(bytes(4096))
+        file.write(bytes(4096))
+        os.fsync(file.fileno())
+        for number in range(count):
+            os.pwrite(file.fileno(), bytes([number % 256]) * 4096, 0)
             begun = time.perf_counter()
             os.fdatasync(file.fileno())
             times.append((time.perf_counter() - begun) * 1e6)

@@ -110,8 +110,8 @@ fn header_value(text: &str, start: usize, name: &str) -> Option<Range<usize>> {
     let (start, end) = if has_scheme { (next, word_end(text, next)) } else { (start, end) };
     let word = text[start..end].trim_end_matches(['.', ';', ')', ']', '}', '\\']);
     // A word of a language is said about the header (`Authorization: pending`), but not if it is all that follows a scheme.
-    let is_all =
-        has_scheme && text[end..].trim_start().starts_with(['"', '\'']) || has_scheme && end == text.len();
+    let ends = end == text.len() || text[end..].trim_start().starts_with(['"', '\'']);
+    let is_all = has_scheme && ends;
     let is_word = !is_all && word.chars().all(char::is_alphabetic) && !looks_random(word);
     (!is_word && !word.starts_with(STAND_INS)).then_some(start..start + word.len())
 }
