@@ -59,6 +59,8 @@ class PlanningAgent:
         `problems` of the plan tell what was repaired: JSON, unknown tools, cycles, steps beyond the limit.
         """
         check_text("question", question)
+        if not question.strip():
+            raise ValueError("the question is empty; ask something")
         await self._view.ready()
         if not self._model:
             return Plan([self._direct(question)], [])
