@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import json
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 
@@ -23,10 +25,16 @@ async def use(session: Any) -> dict[str, Any]:
         ("sleep", {"seconds": 0.01}),
     ]:
         seen[name] = (await session.call_tool(name, arguments)).content[0].text
-    try:
-        await asyncio.wait_for(session.call_tool("sleep", {"seconds": 60}), 0.2)
-    except TimeoutError:
-        seen["cancelled"] = True
+    with tempfile.TemporaryDirectory() as folder:
+        begun = Path(folder) / "begun"
+        call = asyncio.ensure_future(session.call_tool("sleep", {"seconds": 60, "begun": str(begun)}))
+        # A call that has not begun is withdrawn, and its tool hears nothing of it.
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call
+        seen["cancelled"] = call.cancelled()
     seen["after"] = (await session.call_tool("add", {"a": 5, "b": 5})).content[0].text
     return seen
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import sys
+from pathlib import Path
 from typing import Any
 
 from toolhub import ToolHub
 
 origin: contextvars.ContextVar[str] = contextvars.ContextVar("origin")
+
+
+def note(path: str) -> None:
+    """Tell whoever looks at this file that something has happened."""
+    Path(path).touch()
 
 
 def make_hub() -> ToolHub:
@@ -23,8 +29,10 @@ def make_hub() -> ToolHub:
         return a + b
 
     @hub.tool
-    async def sleep(seconds: float) -> str:
-        """Sleep for a while."""
+    async def sleep(seconds: float, begun: str = "") -> str:
+        """Sleep for a while, and tell in a file that it has begun."""
+        if begun:
+            note(begun)
         sys.stderr.write("sleep begins\n")
         sys.stderr.flush()
         try:
