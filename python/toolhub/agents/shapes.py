@@ -1,12 +1,16 @@
 """What saved data looks like. What is not of that shape is told in one sentence, before anything of it is used."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
+
+from .. import parse
 
 _TEXT, _FLAG, _MAPPING, _LIST = "text", "true or false", "a mapping", "a list"
 _COUNT, _ID, _SECONDS = "a whole number, at least 0", "a number or text", "seconds, at least 0"
 _PAIR, _NOTHING, _MESSAGE = "a pair of texts", "None", "a text or a message"
+_FORMAT = "a format of tool calls"
 
 
 def _is_whole(one: Any) -> bool:
@@ -16,6 +20,14 @@ def _is_whole(one: Any) -> bool:
 def _is_pair(one: Any) -> bool:
     parts = cast("list[Any]", one) if isinstance(one, list) else []
     return len(parts) == 2 and isinstance(parts[0], str) and isinstance(parts[1], (str, type(None)))
+
+
+def _is_format(one: Any) -> bool:
+    try:
+        parse("", format=one)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
@@ -28,9 +40,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     _PAIR: lambda one: _is_pair(one),
     _NOTHING: lambda one: one is None,
     _MESSAGE: lambda one: isinstance(one, (str, dict)) and one not in ("", {}),
+    _FORMAT: lambda one: _is_format(one),
     _COUNT: lambda one: _is_whole(one) and 0 <= one < 2**63,
     _ID: lambda one: _is_whole(one) or isinstance(one, str),
-    _SECONDS: lambda one: (_is_whole(one) or isinstance(one, float)) and 0 <= one < float("inf"),
+    _SECONDS: lambda one: (_is_whole(one) or isinstance(one, float)) and 0 <= one <= sys.float_info.max,
 }
 
 
@@ -68,16 +81,17 @@ STEP_OPTIONS = {"id": Maybe(_ID), "dependencies": Maybe([_ID]), "arguments": May
 
 _STEP = {**STEP_OPTIONS, "id": _ID, "description": _TEXT, "tool_type": _TEXT, "dependencies": [_ID]}
 STEP_RESULT = {"id": _ID, "success": _FLAG, "result": _TEXT}
+_ATTEMPT = {"method": _TEXT, "tool": _TEXT, "arguments": Maybe(_MAPPING), "error": _TEXT}
 _RESULT = dict.fromkeys(("description", "result", "method"), _TEXT) | {
     "id": _ID,
     "success": _FLAG,
     "error": Maybe(_TEXT),
     "tool": Maybe(_TEXT),
-    "attempts": [_MAPPING],
+    "attempts": [_ATTEMPT],
     "stopped": _NOTHING,
 }
 STATES = {
-    "ChatLoop": {**_RUN, "messages": [_MAPPING], "format": Maybe(_TEXT), "talk": _TALK},
+    "ChatLoop": {**_RUN, "messages": [_MAPPING], "format": Maybe(_FORMAT), "talk": _TALK},
     "CoordinationAgent": {**_RUN, "plan": [_STEP], "results": [_RESULT]},
 }
 
@@ -139,6 +153,9 @@ def _wrong_plan(plan: list[Any], results: list[Any]) -> str | None:
     ids = [step["id"] for step in plan]
     if len({*ids}) < len(ids):
         return "two steps of the plan have the same id"
-    needed = [one for step in plan for one in step.get("dependencies") or ()]
-    unknown = [one for one in (*needed, *(result["id"] for result in results)) if one not in ids]
-    return f"the plan has no step {unknown[0]!r}" if unknown else None
+    needed = [one for step in plan for one in step["dependencies"]]
+    done = {result["id"] for result in results}
+    if unknown := [one for one in (*needed, *done) if one not in ids]:
+        return f"the plan has no step {unknown[0]!r}"
+    early = [step for step in plan if step["id"] in done and not done.issuperset(step["dependencies"])]
+    return f"step {early[0]['id']!r} has a result, but a step that it depends on has none" if early else None

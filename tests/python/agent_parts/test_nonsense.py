@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -48,8 +49,7 @@ def agent(kind: str) -> Any:
     return CoordinationAgent(hub, lambda prompt: PLAN if prompt.startswith("You plan") else "5")
 
 
-async def paused_state(kind: str) -> dict[str, Any]:
-    made = agent(kind)
+async def paused_state(made: Any) -> dict[str, Any]:
     async for event in made.stream("What is it?"):
         if event.type in ("call_finished", "step_finished"):
             made.pause()
@@ -58,7 +58,7 @@ async def paused_state(kind: str) -> dict[str, Any]:
     raise AssertionError("it did not pause")
 
 
-STATES = {kind: asyncio.run(paused_state(kind)) for kind in ("ChatLoop", "CoordinationAgent")}
+STATES = {kind: asyncio.run(paused_state(agent(kind))) for kind in ("ChatLoop", "CoordinationAgent")}
 STATES["ChatLoop"]["talk"]["held"] = {
     "message": "It is 1.",
     "done": [{"place": 0, "key": "[]", "result": {"success": True, "result": 1, "error": None}}],
@@ -121,6 +121,27 @@ def test_a_state_that_is_nonsense_is_refused_in_a_sentence(kind: str, data: Any)
     assert answers[0].reason in ("answered", "failed", "rounds", "budget", "deadline")
 
 
+@pytest.mark.parametrize(
+    ("kind", "changes", "why"),
+    [
+        ("ChatLoop", {"format": "0"}, "format must be a format of tool calls, got '0'"),
+        ("ChatLoop", {"seconds_left": 10**400}, "seconds_left must be seconds, at least 0, got int"),
+        ("CoordinationAgent", {"attempts": [{}]}, "results[0].attempts[0] has no 'method'"),
+        (
+            "CoordinationAgent",
+            {"dependencies": [2]},
+            "step 1 has a result, but a step that it depends on has none",
+        ),
+    ],
+)
+def test_a_state_says_what_is_wrong_with_it(kind: str, changes: dict[str, Any], why: str) -> None:
+    state = copy.deepcopy(STATES[kind])
+    for inside in (state, *(state.get(part, [{}])[0] for part in ("plan", "results"))):
+        inside.update((name, value) for name, value in changes.items() if name in inside)
+    with pytest.raises(ValueError, match=f": {re.escape(why)}$"):
+        agent(kind).answer_sync(state=state)
+
+
 @pytest.mark.parametrize("state", [3, "x", [], {}, {"kind": "ChatLoop"}, {"kind": "ChatLoop", "version": 2}])
 def test_what_is_not_a_state_at_all(state: Any) -> None:
     for kind in STATES:
@@ -133,6 +154,15 @@ def test_a_state_is_not_changed_by_the_run_that_goes_on_from_it() -> None:
         before = json.dumps(state)
         assert agent(kind).answer_sync(state=state).reason == "answered"
         assert json.dumps(state) == before
+
+
+def test_a_run_goes_on_in_the_format_that_its_model_has_written() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "get_number", "arguments": '{"of": 1}'}}
+    script: Any = iter([{"role": "assistant", "content": None, "tool_calls": [call]}, "It is 1."])
+    loop = ChatLoop(hub, chat=lambda _: next(script))
+    state = asyncio.run(paused_state(loop))
+    assert state["format"] == "openai"
+    assert loop.answer_sync(state=state).text == "It is 1."
 
 
 STEP = ("id", "description", "tool_type", "dependencies", "arguments", "complexity", "odd")
