@@ -181,7 +181,9 @@ impl Server {
             }
             "asks" => {
                 self.say(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "who?"}}));
-                self.answer(id, json!({"content": [], "structuredContent": self.hear()}));
+                // What else the client says meanwhile, such as that another call is cancelled, is not the answer.
+                let answer = std::iter::from_fn(|| self.hear()).find(|message| message["id"] == "q1");
+                self.answer(id, json!({"content": [], "structuredContent": answer}));
             }
             "needs_input" => match params["inputResponses"].as_object() {
                 None => self.answer(
