@@ -1109,6 +1109,11 @@ def config_entries(path: "str") -> "dict[str, Any]":
     The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
     """
 
+def config_problem(path: str | PathLike[str], id: str, entry: Any) -> str | None:
+    """
+    Why the entry of a server in a file cannot be used; `None` if it can.
+    """
+
 def copy_result(result: Any) -> Any:
     """
     A copy that its owner may change: keys, value, `_meta` and every attribute.

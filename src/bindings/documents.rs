@@ -3,12 +3,13 @@
 
 use super::json;
 use super::releasing::LargeJson;
+use super::servers::environment;
 use crate::kind::ToolKind;
 use crate::model::{Evidence, Safety};
 use crate::parse::{self, ReasoningMode};
 use crate::search;
 use crate::select::effects::{Declaration, EffectsInput, assess};
-use crate::sources::mcp::config::raw_entries;
+use crate::sources::mcp::config::{raw_entries, server_from};
 use crate::sources::skills::front_matter;
 use crate::text;
 use pyo3::exceptions::PyValueError;
@@ -59,6 +60,17 @@ pub fn read_yaml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>
 pub fn config_entries(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let entries = py.detach(|| raw_entries(&path)).map_err(PyValueError::new_err)?;
     json::to_python(py, &LargeJson::from(serde_json::Value::Object(entries)))
+}
+
+/// Why the entry of a server in a file cannot be used; `None` if it can.
+#[pyfunction]
+pub fn config_problem(path: PathBuf, id: &str, entry: &Bound<'_, PyAny>) -> Option<String> {
+    let entry = match json::from_python(entry) {
+        Ok(entry) => entry,
+        Err(reason) => return Some(format!("{}: server '{id}' must be JSON: {reason}", path.display())),
+    };
+    let read = server_from(id, &entry, Some(&path), &environment);
+    read.err().and_then(|errors| errors.first().map(ToString::to_string))
 }
 
 /// The kind of a tool with this name and these capabilities: calculation, time, search, extraction, history or other.

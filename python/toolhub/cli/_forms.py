@@ -45,22 +45,17 @@ class ImportedFile:
 def read_file(file: ClientFile) -> ImportedFile:
     """The servers of a file, and what there is to say about them."""
     found = ImportedFile(file)
-    queue = _core.CallbackQueue()
-    core = _core.Servers(_core.Hub(timeout=30.0, max_parallel=1, grace=1.0), queue, [], None)
     try:
         for id, server, project in _TABLES.get(file.client, _plain)(file):
-            _take(core, found, id, server, project)
+            _take(found, id, server, project)
     except OSError as error:
         found.problems.append(f"{file.path}: cannot be read: {error.strerror}.")
     except ValueError as error:
         found.problems.append(str(error))
-    finally:
-        core.close(1.0)
-        queue.close()
     return found
 
 
-def _take(core: "_core.Servers", found: ImportedFile, id: str, server: "Any", project: str | None) -> None:
+def _take(found: ImportedFile, id: str, server: "Any", project: str | None) -> None:
     file = found.file._replace(project=project)
     draft = Draft(id, file.client)
     convert = _CONVERTERS.get(file.client)
@@ -77,8 +72,8 @@ def _take(core: "_core.Servers", found: ImportedFile, id: str, server: "Any", pr
                 )
         forbid(draft, file)
         settle(draft, file)
-    if wrong := _error(core, id, draft.entry):
-        found.problems.append(f"{file.path}: {wrong}")
+    if wrong := _core.config_problem(file.path, id, _checkable(draft.entry)):
+        found.problems.append(wrong)
         return
     if not draft.is_left_out:
         found.servers[id] = draft.entry
@@ -86,19 +81,11 @@ def _take(core: "_core.Servers", found: ImportedFile, id: str, server: "Any", pr
         found.notes[id] = draft.notes
 
 
-def _error(core: "_core.Servers", id: str, entry: "Any") -> str | None:
-    """What the core finds wrong with an entry. That a variable is not set now is nothing wrong with it."""
-    if isinstance(entry, dict):
-        # A server that is off is checked all the same.
-        without = ("disabled", "enabled", "active", "isActive", "is_active", "envFile")
-        entry = {key: _filled(value, key) for key, value in members(entry).items() if key not in without}
-    try:
-        report: Any = core.load_value({"mcpServers": {id: entry}})
-    except ValueError as error:
-        return str(error)
-    errors = report["errors"]
-    # It names the place first, which is a file for the user.
-    return errors[0].partition(": ")[2] if errors else None
+def _checkable(entry: "Any") -> "Any":
+    """An entry as the core can check it here: a variable that is not set now, or a file that is missing, is not an error."""
+    if not isinstance(entry, dict):
+        return entry
+    return {key: _filled(value, key) for key, value in members(entry).items() if key != "envFile"}
 
 
 def _filled(value: "Any", key: str = "") -> "Any":

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support.cli import User
@@ -189,6 +189,7 @@ def run(home: Path, *words: str) -> tuple[int, str, str]:
     root=st.dictionaries(st.sampled_from(KEYS), json_values(), max_size=2),
     beside=json_values(),
 )
+@example(table={"command": "stdio"}, root={}, beside=None)
 def test_any_json_is_survived(client: str, table: Any, root: dict[str, Any], beside: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
