@@ -27,6 +27,8 @@ CASSETTE_TESTS := tests/python/mcp/test_recorded_examples.py tests/python/test_e
 # For each fuzz target; FUZZ_ARGS=schema runs some of them.
 FUZZ_SECONDS ?= 60
 FUZZ_ARGS   ?=
+# Each seed makes other examples for the property tests.
+FUZZ_SEEDS  ?= $(shell $(PYTHON) -c 'import random; print(*random.sample(range(10**6), 3))')
 
 BIN    := $(VENV)/bin
 PY     := $(BIN)/python
@@ -53,7 +55,7 @@ SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do 
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz torture soak servers programs wheel wheels release-check clean \
+.PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz fuzz-rust fuzz-python torture soak servers programs wheel wheels release-check clean \
         setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
 
 help: ## this list
@@ -127,10 +129,17 @@ loom: ## locks, queues and threads of the core in every order of their steps
 	$(call say,loom)
 	cargo test $(LOCKED) --manifest-path tests/loom/Cargo.toml --target-dir target/loom
 
-fuzz: ## all readers of foreign text on random input, FUZZ_SECONDS= for each target
+fuzz: fuzz-rust fuzz-python ## new random input: fuzz targets for FUZZ_SECONDS= each, property tests for each of FUZZ_SEEDS="1 2 3"
+
+fuzz-rust: ## all readers of foreign text on random input
 	$(call say,fuzz targets)
 	BOLERO_RANDOM_TEST_TIME_MS=$$(( $(FUZZ_SECONDS) * 1000 )) BOLERO_RANDOM_ITERATIONS=1000000000 \
 	  cargo test $(LOCKED) --test fuzz $(FUZZ_ARGS)
+
+fuzz-python: develop ## the property tests with new examples; `make test` has the same ones each time
+	@for seed in $(FUZZ_SEEDS); do \
+	    printf '\n\033[1m== property tests, FUZZ_SEEDS=%s\033[0m\n' $$seed; \
+	    $(PY) -m pytest -m hypothesis --hypothesis-profile=fuzz --hypothesis-seed=$$seed $(PYTEST_ARGS); done
 
 torture: develop ## random scenarios against the contract (TORTURE_SECONDS=300, TORTURE_SEED=, TORTURE_ONLY=)
 	$(call say,torture)
