@@ -11,8 +11,8 @@
 //! ◄─ answer        in the form of the client's era
 //! ```
 //!
-//! The room knows neither MCP servers nor Python: what it needs from them comes through [`Upstreams`]. Nothing is kept
-//! about a client but the calls that are running.
+//! The room knows neither MCP servers nor Python: what it needs from them comes through [`Upstreams`]. What a replica
+//! keeps about its clients is in tables of [`state`], all of them bounded; a session is in none of them.
 //!
 //! | file | holds |
 //! |---|---|

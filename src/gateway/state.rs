@@ -46,7 +46,11 @@ pub fn connections_end(grace: Duration) -> Duration {
     grace - last_part(grace) / 4
 }
 
-/// The hub as an MCP server. It keeps nothing about its clients but the calls that are running.
+/// The path of the inspector's page.
+pub const INSPECTOR: &str = "/inspect";
+
+/// The hub as an MCP server, one replica of it. A session needs no replica: its signed id says all that it is. The tables here
+/// belong to this replica alone; `docs/concepts/gateway.md` lists them.
 pub struct Gateway {
     pub hub: Arc<Hub>,
     pub upstreams: Arc<dyn Upstreams>,
@@ -215,9 +219,20 @@ impl Gateway {
         self.settle();
     }
 
-    /// Whether the inspector can be reached: on this machine, or where callers need credentials.
+    /// Whether the inspector can be reached: on this machine, or where callers need credentials, unless an MCP client
+    /// gets the answer at its path.
     pub fn has_inspector(&self) -> bool {
-        self.inspector.is_local() || self.authenticator.load().is_closed()
+        let is_allowed = self.inspector.is_local() || self.authenticator.load().is_closed();
+        is_allowed && !self.is_endpoint(INSPECTOR)
+    }
+
+    /// Whether MCP clients are served at this path: the endpoint itself, or one of its views.
+    pub fn is_endpoint(&self, path: &str) -> bool {
+        let base = self.options.path.trim_end_matches('/');
+        path.strip_prefix(base).is_some_and(|rest| match rest.strip_prefix('/') {
+            Some(view) => self.views.load().named(view).is_some(),
+            None => rest.is_empty(),
+        })
     }
 
     /// What is running now.

@@ -6,7 +6,7 @@ use super::reply::{HttpReply, ReplyBody};
 use crate::error::{ErrorKind, HubError};
 use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
 use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
+use crate::gateway::state::{Gateway, INSPECTOR};
 use crate::hub::answer_refused;
 use crate::model::Lang;
 use crate::wording::in_chinese;
@@ -41,19 +41,14 @@ struct ApprovalDecision {
 
 /// The route of a path; the MCP endpoint comes first if it has the same one.
 pub fn route(gateway: &Gateway, path: &str) -> Option<InspectRoute> {
-    let rest = path.strip_prefix("/inspect")?;
-    let found = match rest {
+    let found = match path.strip_prefix(INSPECTOR)? {
         "" => InspectRoute::Page,
         "/servers" => InspectRoute::Servers,
         "/calls" => InspectRoute::Calls,
         "/approvals" => InspectRoute::Approvals,
         _ => return None,
     };
-    let is_endpoint = match &*gateway.options.path {
-        "/" => gateway.views.load().named("inspect").is_some(),
-        base => path.starts_with(base),
-    };
-    (!is_endpoint).then_some(found)
+    (!gateway.is_endpoint(path)).then_some(found)
 }
 
 /// Refuses a request that may not be answered.

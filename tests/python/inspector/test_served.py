@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support.browser import Page
 from support.gateway import send, serving
 from toolhub import ToolHub
@@ -544,3 +546,19 @@ def test_the_headers_of_the_page() -> None:
         assert send(f"{base}/inspect", "GET", None, foreign).status == 403
         foreign = {"Origin": "http://evil.example.com"}
         assert send(f"{base}/inspect/servers", "GET", None, foreign).status == 403
+
+
+@pytest.mark.parametrize("path", ["/in", "/inspec", "/", "/mcp", "/inspect/mcp"])
+def test_the_address_that_is_printed_has_the_page(path: str) -> None:
+    with serving(ToolHub(), path=path) as served:
+        assert served.inspect_url is not None
+        assert send(served.inspect_url.partition("#")[0], "GET", None, {}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "views"),
+    [("/inspect", {}), ("/", {"inspect": {"tools": ["*"], "token": "a-long-enough-secret"}})],
+)
+def test_an_endpoint_in_the_place_of_the_page_has_no_address_of_it(path: str, views: dict[str, Any]) -> None:
+    with serving(ToolHub(), path=path, views=views) as served:
+        assert served.inspect_url is None
