@@ -9,7 +9,7 @@ import os
 from ._commands import COMMANDS, parser_for
 from ._exits import Failure
 from ._json import items, members
-from ._output import put
+from ._output import one_line, put
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,14 @@ FILES = ":files"
 
 
 def run(words: list[str]) -> int:
-    """Print what may come next after `words`, a line each. Nothing is ever an error: a shell would show it inside a line."""
+    """Print what may come next after `words`, a line each. Nothing is ever an error: a shell would show it inside a line.
+
+    Text with control characters or invisible ones is not offered: it could look like two answers, or like another one.
+    """
     try:
         for answer in answers(words):
-            put(answer)
+            if one_line(answer) == answer and "\t" not in answer:
+                put(answer)
     except (Failure, OSError, ValueError, SystemExit):
         pass
     return 0

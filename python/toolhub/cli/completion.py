@@ -34,12 +34,13 @@ complete -F _toolhub toolhub
 # toolhub completion for zsh: eval "$(toolhub completion zsh)", after compinit
 _toolhub() {
     local -a answers
-    answers=("${(@f)$(toolhub __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    answers=(${answers:#})
+    answers=("${(@f)$(toolhub __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+    answers=("${(@)answers:#}")
     (( ${answers[(Ie):files]} )) && _files
-    answers=(${${answers:#:files}// /\\\\ })
-    compadd -Q -S '' -- ${(M)answers:#*[=/]}
-    compadd -Q -- ${answers:#*[=/]}
+    answers=("${(@)answers:#:files}")
+    # Without -Q, zsh quotes what it puts on the line: names and values come from servers.
+    compadd -S '' -- "${(@M)answers:#*[=/]}"
+    compadd -- "${(@)answers:#*[=/]}"
 }
 compdef _toolhub toolhub
 """,
@@ -51,7 +52,7 @@ function __toolhub_complete
         if test "$answer" = ":files"
             __fish_complete_path (commandline -ct)
         else
-            echo $answer
+            printf '%s\\n' $answer
         end
     end
 end
