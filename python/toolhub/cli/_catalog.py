@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from .. import _core
 from ._exits import NOT_FOUND, USAGE, Failure, code_of_connect
 from ._output import ProgressLine, say
-from ._sources import config_files, store_file
+from ._sources import NO_SERVER, config_files, store_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ def open_catalog(given: "argparse.Namespace") -> "Generator[StoredCatalog | HubC
         stored = StoredCatalog(config_files(given), store_file(given))
         try:
             if stored.is_complete:
+                if not stored.servers():
+                    stored.problems.append(NO_SERVER)
                 tell(stored.problems)
                 yield stored
                 return

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import argparse
 
 CONFIG, STORE = "TOOLHUB_CONFIG", "TOOLHUB_STORE"
+NO_SERVER = "there is no server; name a file with --config, or run 'toolhub import'"
 
 
 def add_source_arguments(parser: "argparse.ArgumentParser", *, folders: bool = True) -> None:

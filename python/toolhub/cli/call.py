@@ -113,8 +113,12 @@ def _put(result: "ToolResult", given: "argparse.Namespace") -> None:
 
             text = "\n".join(json.dumps(block, ensure_ascii=False) for block in result.content)
         put(clean(text) if is_terminal(sys.stdout) else text)
-    if not result.success and not given.json:
-        say(clean(str(result.error)))
+    if not given.json:
+        # Such as an argument that the tool does not know, which was sent all the same.
+        for warning in items(result.meta.get("warnings")):
+            say(clean(str(warning)))
+        if not result.success:
+            say(clean(str(result.error)))
 
 
 def read_arguments(words: list[str]) -> "dict[str, Any]":

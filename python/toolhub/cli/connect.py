@@ -4,7 +4,7 @@ from ._catalog import connect_with_progress, open_hub, require_server, tell
 from ._describe import server_as_json
 from ._exits import OK, code_of_connect
 from ._output import add_json_argument, clean, put_json, put_table, say
-from ._sources import add_source_arguments
+from ._sources import NO_SERVER, add_source_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(given: "argparse.Namespace") -> int:
             ]
             put_table(("SERVER", "STATE", "TRANSPORT", "ERA", "TOOLS"), shown)
         else:
-            say("there is no server; name a file with --config, or run 'toolhub import'")
+            say(NO_SERVER)
         for id, error in report.failed.items():
             if not given.json:
                 say(clean(f"'{id}': {error}"))

