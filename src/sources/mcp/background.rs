@@ -5,6 +5,7 @@ use super::host::ServerCallbacks;
 use super::message::Params;
 use super::protocol::Era;
 use crate::error::ErrorKind;
+use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +38,7 @@ pub enum ListOutcome {
 /// Lists the tools now, again whenever the server announces a change, and again after a while when it did not answer.
 ///
 /// A list that is not answered does not hide the changes that are announced meanwhile: then another one is requested. A server
-/// that announces a change whenever it is asked for its list is asked less and less often.
+/// that announces a change whenever it is asked for its list, and at no other time, is asked less and less often.
 pub async fn keep_tools_listed<R>(changed: Arc<Notify>, list: impl Fn() -> R)
 where
     R: Future<Output = ListOutcome>,
@@ -60,18 +61,23 @@ where
                 continue;
             }
         };
-        let is_behind = is_behind.into_inner();
-        sleep(grown(BETWEEN_LISTS, if is_behind { outdated } else { 0 })).await;
-        outdated = if is_behind { outdated + 1 } else { 0 };
+        // More than one change may have been announced during the list.
+        let is_behind = is_behind.into_inner() | changed.notified().now_or_never().is_some();
+        sleep(BETWEEN_LISTS).await;
         match outcome {
             ListOutcome::Gone => return,
-            // A change that was announced during the list may not be in it.
-            _ if is_behind => {}
+            // A change that was announced during the list may not be in it. One that comes in the pause is not an echo of it.
+            _ if is_behind => {
+                let pause = grown(BETWEEN_LISTS, outdated) - BETWEEN_LISTS;
+                let is_echo = timeout(pause, changed.notified()).await.is_err();
+                outdated = if is_echo { outdated + 1 } else { 0 };
+            }
             ListOutcome::Answered => {
-                pause = FIRST_RETRY;
+                (pause, outdated) = (FIRST_RETRY, 0);
                 changed.notified().await;
             }
             ListOutcome::Unanswered => {
+                outdated = 0;
                 let _ = timeout(pause, changed.notified()).await;
                 pause = (pause * 2).min(LONGEST_RETRY);
             }
@@ -154,6 +160,7 @@ pub async fn until_idle(limit: Duration, unused_for: impl Fn() -> Option<Duratio
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
+    use tokio::sync::watch;
 
     #[tokio::test(start_paused = true)]
     async fn a_storm_of_changes_lists_twice_a_second_at_most() {
@@ -209,6 +216,33 @@ mod tests {
             listing.abort();
             let lists = lists.load(Ordering::Relaxed);
             assert!((10..=20).contains(&lists), "{lists} lists in 10 minutes, {list_takes:?} each");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_state_after_a_burst_of_changes_is_seen_within_two_seconds() {
+        for (list_takes, between) in [(50, 30), (50, 120), (400, 30), (400, 700), (900, 90)] {
+            let (changed, state) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+            let (seen, seen_at) = watch::channel(0);
+            let now = state.clone();
+            let listing = tokio::spawn(keep_tools_listed(changed.clone(), move || {
+                let (state, seen) = (now.load(Ordering::Relaxed), seen.clone());
+                async move {
+                    sleep(Duration::from_millis(list_takes)).await;
+                    seen.send_replace(state);
+                    ListOutcome::Answered
+                }
+            }));
+            for number in 1..=400 {
+                state.store(number, Ordering::Relaxed);
+                changed.notify_one();
+                sleep(Duration::from_millis(between)).await;
+            }
+            let (last, mut seen_at) = (Instant::now(), seen_at);
+            seen_at.wait_for(|seen| *seen == 400).await.expect("the task lists");
+            let late = last.elapsed() + Duration::from_millis(between);
+            assert!(late <= Duration::from_secs(2), "{late:?}, {list_takes} ms a list, {between} ms between");
+            listing.abort();
         }
     }
 
