@@ -170,7 +170,10 @@ impl PyGateway {
     fn list_new_servers(&self) -> PyResult<()> {
         runtime::check_generation(self.generation)?;
         let core = self.core.clone();
-        let _ = runtime::spawn(async move { core.upstreams.listed().await });
+        let _ = runtime::spawn(async move {
+            let view = core.views.load().standard();
+            core.upstreams.listed(&view, None).await;
+        });
         Ok(())
     }
 

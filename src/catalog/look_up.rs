@@ -67,12 +67,14 @@ impl Servers {
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be
     /// asked, each with the reason.
     ///
-    /// A caller that names no server does not wait for a list that has been running for longer than its patience already.
+    /// A caller that names no server does not wait for a list that has been running for longer than its patience already, nor
+    /// after `end`.
     pub async fn look_up(
         &self,
         name: Option<&str>,
         wanted: &CallOptions,
         patience: Duration,
+        end: Clock,
     ) -> ServerReport {
         let named = wanted.server.as_deref();
         let missing = self.missing_lists(wanted.source, named).into_iter();
@@ -82,7 +84,6 @@ impl Servers {
             left.iter().map(|one| (one.id().clone(), Err(self.left_alone(one)))).collect();
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
-        let end = Clock::now() + patience;
         let one = |server: Arc<Server>| async move {
             let answer = self.ask(&server, named.is_some(), patience, end).await;
             (server, answer)
@@ -154,7 +155,7 @@ fn with_name(id: &str, error: HubError) -> HubError {
     HubError { message: message.into(), ..error }
 }
 
-fn too_slow(server: &Server, patience: Duration) -> HubError {
+pub(super) fn too_slow(server: &Server, patience: Duration) -> HubError {
     let (id, seconds) = (server.id(), patience.as_secs_f64());
     let text = match server.startup_output() {
         Some(reason) => format!(

@@ -14,8 +14,9 @@ use crate::sources::mcp::server::Server;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{broadcast, watch};
-use tokio::time::timeout;
+use tokio::time::Instant;
 
 /// Where a URI is looked up.
 const RESOURCES: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
@@ -62,8 +63,9 @@ impl CallServices for HubUpstreams {
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         Box::pin(async move {
             let Some(servers) = self.set() else { return Unreachable::new() };
+            let end = Instant::now() + request.patience;
             if request.options.server.is_none() {
-                let _ = timeout(request.patience, self.first_lists.wait(servers)).await;
+                self.first_lists.wait(servers, Some(request.patience), || true).await;
                 let is_found = |name: &Arc<str>| {
                     self.hub.offers(&self.hub.registry.load(), name, &request.options).is_ok()
                 };
@@ -71,7 +73,8 @@ impl CallServices for HubUpstreams {
                     return Unreachable::new();
                 }
             }
-            let report = servers.look_up(request.name.as_deref(), &request.options, request.patience).await;
+            let report =
+                servers.look_up(request.name.as_deref(), &request.options, request.patience, end).await;
             report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
         })
     }
@@ -97,10 +100,11 @@ impl Upstreams for HubUpstreams {
         self.hub.registry.watch()
     }
 
-    fn listed(&self) -> BoxFuture<'_, ()> {
+    fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         Box::pin(async move {
-            let Some(servers) = self.set() else { return };
-            self.first_lists.wait(servers).await;
+            let Some(servers) = self.set() else { return Vec::new() };
+            let shows_any = || self.hub.registry.load().entries().any(|(_, entry)| view.sees(entry));
+            self.first_lists.wait(servers, patience, shows_any).await
         })
     }
 

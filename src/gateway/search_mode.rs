@@ -101,10 +101,16 @@ pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
     }
 }
 
-/// The tool of the gateway that a call means in this view.
-pub fn gateway_tool(name: &str, view: &View, snapshot: &Snapshot) -> Option<GatewayTool> {
-    let tool = GatewayTool::ALL.into_iter().find(|tool| tool.name() == name)?;
-    is_on(view, snapshot).then_some(tool)
+/// The tool of the gateway that has this name. It may not be listed in the view at the moment.
+pub fn named(name: &str, view: &View) -> Option<GatewayTool> {
+    let is_possible = view.search_mode != SearchMode::Off;
+    GatewayTool::ALL.into_iter().find(|tool| is_possible && tool.name() == name)
+}
+
+/// Whether a call of such a name means the tool of the gateway. In automatic mode that does not wait until there are enough tools
+/// to list it: a client may know it from another process, so it is hidden only by a tool of the hub that has its name.
+pub fn is_meant(tool: GatewayTool, view: &View, snapshot: &Snapshot) -> bool {
+    is_on(view, snapshot) || !snapshot.get(tool.name()).is_some_and(|entry| view.sees(entry))
 }
 
 /// The core tools of a view that its callers see, in the order of the configuration.

@@ -10,6 +10,7 @@ use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 
 /// A request of a client about one resource, template or prompt.
@@ -31,9 +32,10 @@ pub trait Upstreams: CallServices {
     /// The changes of resources and prompts that servers announce.
     fn offer_changes(&self) -> broadcast::Receiver<OfferChange>;
 
-    /// Waits until every server has listed its tools once, or has failed to within the hub's `lookup_timeout`.
-    fn listed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    /// Waits until every server has listed its tools once, or has failed to: for at most `patience`, or the hub's
+    /// `lookup_timeout`, or longer while the view shows nothing. Returns the servers that are still starting.
+    fn listed<'a>(&'a self, _: &'a View, _: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// How much servers shall log for requests: the lowest level that a client has set; `None` if none has.

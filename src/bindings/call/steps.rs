@@ -93,8 +93,9 @@ impl CallDriver {
         let ask = async move {
             let mut unreachable = Vec::new();
             if let Some(servers) = servers {
-                let report =
-                    servers.look_up(request.name.as_deref(), &request.options, request.patience).await;
+                let LookUpRequest { name, options, patience } = &request;
+                let end = tokio::time::Instant::now() + *patience;
+                let report = servers.look_up(name.as_deref(), options, *patience, end).await;
                 unreachable.extend(report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))));
             }
             *filled.lock() = Some(unreachable);

@@ -41,7 +41,7 @@ pub async fn call(
             return Err(refused(gateway, caller, name_of(&params)?, &Value::Object(arguments), error));
         }
     };
-    let (name, arguments) = match read_call(gateway, caller, name_of(&params)?, arguments) {
+    let (name, arguments) = match read_call(gateway, exchange, name_of(&params)?, arguments).await {
         GatewayCall::Tool(name, arguments) => (name, arguments),
         GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(name_of(&params)?)),
         GatewayCall::Answered(answer) => return answer,

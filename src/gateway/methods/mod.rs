@@ -51,12 +51,12 @@ pub async fn dispatch(
         }
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
-            gateway.upstreams.listed().await;
+            gateway.upstreams.listed(&exchange.caller.view, None).await;
             tools::list(gateway, &exchange.caller, params)
         }
         // Boxed: a request that listens would keep as much memory as a call needs.
         ("tools/call", _) => Box::pin(call::call(gateway, exchange, params)).await,
-        ("tools/describe", _) => tools::describe(gateway, &exchange.caller, params),
+        ("tools/describe", _) => Box::pin(tools::describe(gateway, exchange, params)).await,
         ("resources/list", _) => {
             Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Resources, params)).await
         }

@@ -9,11 +9,14 @@ use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use crate::tool::{AttemptWatch, CallContextExtras};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// How often a call is planned whose server is removed or replaced before it begins.
 const MOST_PLANS: usize = 3;
+
+/// How long a search or a description waits for servers that have not listed their tools.
+pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether the server of the call was gone before anything was sent, as after a reload.
 fn is_unsent(called: &CallResult) -> bool {
@@ -39,7 +42,8 @@ pub async fn perform(
     extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
     let mut plans = 0;
     let (is_seen, called) = loop {
-        let found = find(gateway, caller, name, cancel).await;
+        let patience = gateway.hub.options.lookup_timeout;
+        let found = find(gateway, caller, name, patience, cancel).await;
         let is_seen = found.is_ok();
         let found = if plans == 0 { found.and_then(|()| spend(gateway, caller)) } else { found };
         let called = match found {
@@ -119,17 +123,17 @@ fn provider(gateway: &Gateway, name: &str) -> Option<String> {
 
 /// Fails when the caller does not see the tool. Servers that have not listed their tools are asked before, also when the tool
 /// is known and hidden: both take the same way.
-async fn find(
+pub(super) async fn find(
     gateway: &Gateway,
     caller: &Caller,
     name: &str,
+    patience: Duration,
     cancel: &CancellationToken,
 ) -> Result<(), HubError> {
     let is_seen = || gateway.hub.registry.load().get(name).is_some_and(|entry| caller.view.sees(entry));
     if is_seen() {
         return Ok(());
     }
-    let patience = gateway.hub.options.lookup_timeout;
     let request = LookUpRequest { name: Some(Arc::from(name)), options: CallOptions::default(), patience };
     let unreachable = tokio::select! {
         unreachable = gateway.upstreams.look_up(&request) => unreachable,

@@ -1,18 +1,22 @@
-//! The tools of the gateway itself, in search mode.
+//! The tools of the gateway itself, in search mode. They start servers and wait for them as calls do, but not for as long: what is
+//! there is answered, with the servers that are still starting.
 
 use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
+use super::perform::{SHORT_PATIENCE, find};
 use super::tools::written;
 use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::ResultKind;
+use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::RpcError;
 use crate::gateway::search_mode::{self, GatewayTool};
 use crate::gateway::state::Gateway;
+use crate::gateway::view::SearchMode;
 use crate::hub::SearchQuery;
-use crate::registry::Snapshot;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// What a call in search mode means.
 pub enum GatewayCall {
@@ -23,23 +27,30 @@ pub enum GatewayCall {
 }
 
 /// Reads a call: a tool of the gateway is carried out here, except that `call_tool` stands for the tool that it names.
-pub fn read_call(
+pub async fn read_call(
     gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     name: &str,
     mut arguments: Map<String, Value>,
 ) -> GatewayCall {
-    let snapshot = gateway.hub.registry.snapshot();
+    let caller = &exchange.caller;
     let refused = |event: AuditEvent<'_>, text: &str| {
         let record = AuditedRequest::new(gateway, caller, event);
         let written = record.write(Some(ErrorKind::InvalidArguments));
         GatewayCall::Answered(written.and_then(|()| failure(gateway, caller, text)))
     };
-    let Some(tool) = search_mode::gateway_tool(name, &caller.view, &snapshot) else {
+    let Some(tool) = search_mode::named(name, &caller.view) else {
         return GatewayCall::Tool(name.to_owned(), arguments);
     };
+    let starting = match tool == GatewayTool::Search || caller.view.search_mode == SearchMode::Auto {
+        true => still_starting(gateway, exchange).await,
+        false => Vec::new(),
+    };
+    if !search_mode::is_meant(tool, &caller.view, &gateway.hub.registry.load()) {
+        return GatewayCall::Tool(name.to_owned(), arguments);
+    }
     if tool == GatewayTool::Search {
-        return search(gateway, caller, Value::Object(arguments), refused);
+        return search(gateway, caller, Value::Object(arguments), &starting, refused);
     }
     let Some(Value::String(name)) = arguments.remove("name") else {
         let given = Value::Object(arguments);
@@ -50,7 +61,7 @@ pub fn read_call(
         return refused(event, "'name' must be a string.");
     };
     if tool == GatewayTool::Describe {
-        return GatewayCall::Answered(describe(gateway, caller, &snapshot, &name));
+        return GatewayCall::Answered(describe(gateway, exchange, &name).await);
     }
     match arguments.remove("arguments") {
         None | Some(Value::Null) => GatewayCall::Tool(name, Map::new()),
@@ -62,10 +73,19 @@ pub fn read_call(
     }
 }
 
+/// Has all servers list their tools; those that have not when the time is over.
+async fn still_starting(gateway: &Gateway, exchange: &Exchange) -> Vec<Arc<str>> {
+    tokio::select! {
+        starting = gateway.upstreams.listed(&exchange.caller.view, Some(SHORT_PATIENCE)) => starting,
+        () = exchange.cancel.cancelled() => Vec::new(),
+    }
+}
+
 fn search(
     gateway: &Gateway,
     caller: &Caller,
     arguments: Value,
+    starting: &[Arc<str>],
     refused: impl Fn(AuditEvent<'_>, &str) -> GatewayCall,
 ) -> GatewayCall {
     let event = AuditEvent::Search { arguments: &arguments };
@@ -75,23 +95,33 @@ fn search(
     let record = AuditedRequest::new(gateway, caller, event);
     let limit = arguments.get("limit").and_then(Value::as_u64);
     let query = SearchQuery { words: query, vector: None, caller: Some(&caller.principal.id) };
-    let found = search_mode::search(&gateway.hub, &gateway.view_indexes, &caller.view, query, limit);
+    let mut found = search_mode::search(&gateway.hub, &gateway.view_indexes, &caller.view, query, limit);
+    if !starting.is_empty() {
+        found["incomplete"] = Value::from(incomplete(caller, starting));
+    }
     GatewayCall::Answered(record.write(None).and_then(|()| success(gateway, caller, &found)))
 }
 
-fn describe(gateway: &Gateway, caller: &Caller, snapshot: &Snapshot, name: &str) -> Result<String, RpcError> {
-    let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
-    let entry = snapshot.get(name).filter(|entry| caller.view.sees(entry));
-    match entry.and_then(|entry| ToolDefinition::new(caller, name, entry)) {
-        Some(definition) => {
-            record.write(None)?;
-            success(gateway, caller, &json!({"tool": definition}))
-        }
-        None => {
-            record.write(Some(ErrorKind::NotFound))?;
-            failure(gateway, caller, &format!("There is no tool named '{}'.", clip(name)))
-        }
+/// Callers who see some tools only must not learn of servers.
+fn incomplete(caller: &Caller, starting: &[Arc<str>]) -> String {
+    if !caller.view.shows_everything() {
+        return "Some servers are still starting; search again in a few seconds.".to_owned();
     }
+    let ids: Vec<String> = starting.iter().map(|id| format!("'{}'", clip(id))).collect();
+    format!("These servers are still starting: {}; search again in a few seconds.", ids.join(", "))
+}
+
+async fn describe(gateway: &Gateway, exchange: &Exchange, name: &str) -> Result<String, RpcError> {
+    let caller = &exchange.caller;
+    let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
+    let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
+    record.write(found.as_ref().err().map(|error| error.kind))?;
+    if let Err(error) = found {
+        return failure(gateway, caller, &error.message);
+    }
+    let snapshot = gateway.hub.registry.snapshot();
+    let definition = snapshot.get(name).and_then(|entry| ToolDefinition::new(caller, name, entry));
+    success(gateway, caller, &json!({"tool": definition}))
 }
 
 fn success(gateway: &Gateway, caller: &Caller, value: &Value) -> Result<String, RpcError> {

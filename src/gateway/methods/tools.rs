@@ -3,10 +3,12 @@
 use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
 use super::pages::{next_cursor, position};
+use super::perform::{SHORT_PATIENCE, find};
 use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::takes_tasks;
 use crate::gateway::era::{ResultKind, own_result};
+use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
 use crate::gateway::search_mode::{self, GatewayTool};
@@ -57,14 +59,23 @@ struct ListedTools<'a> {
 }
 
 /// Everything about one tool.
-pub fn describe(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
+pub async fn describe(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    params: Option<&RawValue>,
+) -> Result<String, RpcError> {
+    let caller = &exchange.caller;
     let params = object(params)?;
     let name = name_of(&params)?;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
+    let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
+    record.write(found.as_ref().err().map(|error| error.kind))?;
+    found.map_err(|error| match error.kind {
+        ErrorKind::NotFound => unknown_tool(name),
+        _ => RpcError::invalid_params(error.message),
+    })?;
     let snapshot = gateway.hub.registry.snapshot();
-    let entry = snapshot.get(name).filter(|entry| caller.view.sees(entry));
-    let shown = entry.and_then(|entry| ToolDefinition::new(caller, name, entry));
-    record.write(shown.is_none().then_some(ErrorKind::NotFound))?;
+    let shown = snapshot.get(name).and_then(|entry| ToolDefinition::new(caller, name, entry));
     let described = json!({"tool": shown.ok_or_else(|| unknown_tool(name))?});
     written(gateway, caller, &described, ResultKind::Plain)
 }
