@@ -57,7 +57,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("parse", &["model", "error"]),
     ("route", &["model", "error", "text"]),
     ("search", &["model", "error", "registry", "text"]),
-    ("select", &["model", "error", "kind", "pattern", "registry", "text"]),
+    ("select", &["model", "error", "invisible", "kind", "pattern", "registry", "text"]),
     ("truncate", &["model", "error", "kind", "text"]),
     ("merge", &["model", "error"]),
     ("synthesize", &["model", "error", "kind"]),

@@ -2,6 +2,7 @@
 
 use super::tokens::{NameToken, token, tokens};
 use super::verbs::{ACTING, CARRYING, Verb};
+use crate::invisible::visible;
 use crate::model::Evidence;
 use crate::text::{is_wide, name_words, words};
 use serde_json::Value;
@@ -23,16 +24,31 @@ pub fn raised(description: &str, parameters: &Value) -> Option<Evidence> {
     })
 }
 
-/// The parameter that says what is done: `sql`, `command`, `method`.
+/// The parameter that says what is done: `sql`, `command`, `http_method`. Every name in the document counts, also inside other
+/// parameters, in branches and definitions: a server that hides one there hides what it does.
 fn carrying(parameters: &Value) -> Option<Verb> {
-    let names = parameters.get("properties")?.as_object()?;
-    names.keys().find_map(|name| {
-        let words = name_words(name);
-        CARRYING
-            .iter()
-            .copied()
-            .find(|word| words == [*word] || *word == "sql" && words.iter().any(|own| own == word))
-    })
+    let mut todo = vec![parameters];
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(map) => {
+                let properties = map.get("properties").and_then(Value::as_object);
+                let found = properties.into_iter().flat_map(|named| named.keys()).find_map(|name| {
+                    let words = name_words(&visible(name));
+                    let is_in = |word: &Verb| {
+                        words.iter().any(|own| matches!(own.strip_prefix(word), Some("" | "s")))
+                    };
+                    CARRYING.iter().copied().find(is_in)
+                });
+                if found.is_some() {
+                    return found;
+                }
+                todo.extend(map.values());
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The verb by which a description says that something is changed. Verbs count where a clause begins; an imperative counts

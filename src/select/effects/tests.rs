@@ -270,9 +270,12 @@ fn descriptions_and_parameters_only_raise_the_level() {
         ("command", true),
         ("code", true),
         ("action", true),
-        ("country_code", false),
-        ("payment_method", false),
+        ("http_method", true),
+        ("httpMethod", true),
+        ("s\u{200b}ql", true),
         ("query", false),
+        ("statements", true),
+        ("decode", false),
     ] {
         let parameters = json!({"type": "object", "properties": {parameter: {"type": "string"}}});
         assert_eq!(described("", parameters, SERVER).are_harmless(), !raises, "{parameter}");

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from toolhub import ErrorKind, ToolError, ToolHub
 from toolhub.agents import AgentView
@@ -167,6 +168,62 @@ async def test_the_evidence_of_a_server_that_is_not_trusted_is_the_users_word_al
     assert asked == ["get_user"]
     assert (lab.asked("a", "tools/call"), lab.asked("b", "tools/call")) == (0, 1)
     assert "its server is not trusted, so only your own word counts" in lab.hub.explain("get_user").text
+
+
+def _holding(where: str, name: str) -> dict[str, Any]:
+    """A schema that has a parameter of this name at that place."""
+    holder: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string"}}}
+    return {
+        "nested": {"properties": {"a": {"type": "object", "properties": {"b": holder}}}},
+        "items": {"properties": {"a": {"type": "array", "items": holder}}},
+        "allOf": {"allOf": [holder]},
+        "anyOf": {"properties": {"a": {"anyOf": [{"type": "null"}, {"oneOf": [holder]}]}}},
+        "$ref": {"properties": {"a": {"$ref": "#/$defs/Inner"}}, "$defs": {"Inner": holder}},
+        "then": {"if": {"required": ["a"]}, "then": holder},
+        "additional": {"additionalProperties": holder},
+    }[where]
+
+
+@pytest.mark.parametrize("where", ["nested", "items", "allOf", "anyOf", "$ref", "then", "additional"])
+@pytest.mark.parametrize(
+    ("name", "safety"),
+    [
+        ("sql", "unknown"),
+        ("httpMethod", "unknown"),
+        ("http_method", "unknown"),
+        ("shell-commands", "unknown"),
+        ("s\u200bql", "unknown"),
+        ("query", "harmless"),
+        ("decode", "harmless"),
+    ],
+)
+def test_a_parameter_that_says_what_to_do_counts_wherever_it_stands(
+    where: str, name: str, safety: str
+) -> None:
+    schema = {"type": "object", **_holding(where, name)}
+    tool = ToolHub().register(lambda **_: None, name="get_rows", parameters=schema)
+    assert tool.safety == safety, tool.evidence
+
+
+class Statement(BaseModel):
+    """The only parameter of the tool below."""
+
+    sql: str
+
+
+async def test_a_model_does_not_hide_what_its_tool_is_asked_to_do(lab: Lab) -> None:
+    def get_rows(params: Statement) -> str:
+        return params.sql
+
+    own = ToolHub().register(get_rows)
+    lab.describe("a", {"get_rows": {"inputSchema": own.parameters}})
+    lab.add("a", "get_rows")
+    await lab.hub.connect()
+    (served,) = lab.hub.tools()
+    assert (own.safety, served.safety) == ("unknown", "unknown")
+    request = '<tool_call>{"name": "get_rows", "arguments": {"params": {"sql": "DROP TABLE x"}}}</tool_call>'
+    refused = await lab.hub.run(request, approve=lambda _: False)
+    assert (refused.results[0].kind, lab.asked("a", "tools/call")) == (ErrorKind.NOT_ALLOWED, 0)
 
 
 async def test_capabilities_of_a_server_are_no_evidence(lab: Lab) -> None:
