@@ -74,6 +74,8 @@ pub struct ServerCallbacks {
     acknowledged: AtomicBool,
     /// The capabilities of the server in its latest session.
     declared: Mutex<Option<Value>>,
+    /// Whether it has asked a caller on no call's stream.
+    asks_without_call: AtomicBool,
 }
 
 /// The capabilities of a client that answers questions.
@@ -102,6 +104,7 @@ impl ServerCallbacks {
             acknowledged: AtomicBool::new(false),
             subscriptions: SubscribedResources::default(),
             declared: Mutex::default(),
+            asks_without_call: AtomicBool::new(false),
         })
     }
 
@@ -163,6 +166,11 @@ impl ServerCallbacks {
         if let Some(tell) = &self.host.tell {
             tell(&self.server, what, self.secrets.hide_json(details));
         }
+    }
+
+    /// Whether the server asks callers and does not say to which call a question belongs.
+    pub fn asks_without_call(&self) -> bool {
+        self.asks_without_call.load(Ordering::Relaxed)
     }
 
     /// Whether callers of the hub answer questions of servers.
@@ -308,6 +316,12 @@ async fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
 }
 
 impl Listener for ServerCallbacks {
+    fn asked_without_call(&self, method: &str) {
+        if self.callers_answer() && self.is_for_caller(method) {
+            self.asks_without_call.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),

@@ -49,6 +49,9 @@ pub trait Listener: Send + Sync {
     /// A stream of notifications was opened again: some may have been missed.
     fn reconnected(&self) {}
 
+    /// A request of the server came on no call's stream.
+    fn asked_without_call(&self, _method: &str) {}
+
     /// A request of the server, for whoever `asked` names.
     fn asked(
         self: Arc<Self>,
@@ -250,6 +253,9 @@ impl Inbox {
                     }
                 }
                 Ok(Incoming::Request { id, method, params }) => {
+                    if wanted.is_none() {
+                        self.listener.asked_without_call(&method);
+                    }
                     self.asked((id, method, params), self.asked_by(wanted), answer());
                 }
                 Err(malformed) => {

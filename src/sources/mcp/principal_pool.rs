@@ -67,8 +67,8 @@ impl<T> PrincipalPool<T> {
 
 /// What a server is for its callers.
 pub(super) enum CallerServers<T> {
-    /// The same for all.
-    Shared,
+    /// The same for all, until it asks and does not say on whose behalf: then different for each.
+    Shared(PrincipalPool<T>),
     /// Different for each.
     PerCaller { is_open_to_none: bool, servers: PrincipalPool<T> },
     /// It is the server of one caller.
@@ -79,7 +79,7 @@ impl<T> CallerServers<T> {
     /// What the headers of the configuration need, and what the credentials do.
     pub(super) fn of(headers: HeaderNeeds, credentials: HeaderNeeds) -> Self {
         match headers.max(credentials) {
-            HeaderNeeds::Nothing => CallerServers::Shared,
+            HeaderNeeds::Nothing => CallerServers::Shared(PrincipalPool::default()),
             needs => CallerServers::PerCaller {
                 is_open_to_none: needs == HeaderNeeds::CallerIfAny,
                 servers: PrincipalPool::default(),
@@ -94,15 +94,15 @@ impl<T> CallerServers<T> {
 
     pub(super) fn all(&self) -> Vec<Arc<T>> {
         match self {
-            CallerServers::PerCaller { servers, .. } => servers.all(),
-            _ => Vec::new(),
+            CallerServers::PerCaller { servers, .. } | CallerServers::Shared(servers) => servers.all(),
+            CallerServers::OfOne => Vec::new(),
         }
     }
 
     pub(super) fn take(&self) -> Vec<Arc<T>> {
         match self {
-            CallerServers::PerCaller { servers, .. } => servers.take(),
-            _ => Vec::new(),
+            CallerServers::PerCaller { servers, .. } | CallerServers::Shared(servers) => servers.take(),
+            CallerServers::OfOne => Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import ask, call, python_of, served
+from support.gateway import LegacyClient, ask, call, python_of, served
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 CALLERS = {"marit": "mcp1", "solveig": "mcp2"}
 TOKENS = {name: f"token-of-{name}" for name in CALLERS}
 TIMES = 6
+CAPABLE: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
 
 
 @contextlib.contextmanager
@@ -84,7 +86,7 @@ async def outcomes(started: dict[str, asyncio.subprocess.Process]) -> dict[str, 
 async def test_questions_and_answers_stay_with_their_caller(
     environment: str, transport: str, tools: tuple[str, ...]
 ) -> None:
-    """A legacy server on stdio does not say to which call a question belongs: with two callers it is declined."""
+    """A legacy server on stdio does not say to which call a question belongs: it is shared until it has asked."""
     with asking(environment, transport) as options:
         hub = ToolHub()
         hub.add_server("asking", **options)
@@ -96,8 +98,92 @@ async def test_questions_and_answers_stay_with_their_caller(
         allowed = {own, f"{name}: decline"} if is_unclear else {own}
         assert len(seen[name]["results"]) == TIMES * len(tools)
         assert set(seen[name]["results"]) <= allowed
+        assert seen[name]["results"][-1] == own
         assert set(seen[name]["questions"]) <= {f"secret of {name}?"}
         assert is_unclear or seen[name]["questions"], "the client was asked"
+
+
+async def answered(url: str, name: str) -> str:
+    """A call of a modern client that answers every question."""
+    params: dict[str, Any] = {"name": "secret_of", "arguments": {"who": name}, "_meta": CAPABLE}
+    given: dict[str, Any] = {}
+    while True:
+        reply = await ask(url, "tools/call", {**params, **given}, TOKENS[name])
+        if reply.result["resultType"] != "input_required":
+            return reply.content
+        word = {"action": "accept", "content": {"word": f"word-of-{name}"}}
+        answers = dict.fromkeys(reply.result["inputRequests"], word)
+        given = {"requestState": reply.result["requestState"], "inputResponses": answers}
+
+
+async def leave_when_asked(url: str, name: str) -> None:
+    """A call of a legacy client that is gone when it is asked."""
+    client = LegacyClient(url, TOKENS[name])
+    await client.start({"elicitation": {"form": {}}})
+    host, _, path = url.removeprefix("http://").partition("/")
+    params = {"name": "secret_of", "arguments": {"who": name}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    head = f"POST /{path} HTTP/1.1\r\nhost: {host}\r\nmcp-session-id: {client.session}\r\n"
+    head += f"authorization: Bearer {TOKENS[name]}\r\nmcp-protocol-version: 2025-11-25\r\n"
+    head += "content-type: application/json\r\naccept: application/json, text/event-stream\r\n"
+    reader, writer = await asyncio.open_connection(*host.split(":"))
+    writer.write(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
+    seen = b""
+    while b"elicitation/create" not in seen:
+        part = await asyncio.wait_for(reader.read(4096), 30)
+        assert part, seen
+        seen += part
+    writer.close()
+
+
+async def waits_when_asked(url: str, name: str) -> None:
+    """A call of a modern client that gets a question and does not come back."""
+    params: dict[str, Any] = {"name": "secret_of", "arguments": {"who": name}, "_meta": CAPABLE}
+    reply = await ask(url, "tools/call", params, TOKENS[name])
+    assert reply.result["resultType"] == "input_required"
+
+
+# As the protocol wants it, a call that was cancelled is never answered.
+SILENT_WHEN_CANCELLED = """
+import itertools, json, sys
+def write(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+asked, numbers = {}, itertools.count()
+TOOL = {"name": "secret_of", "inputSchema": {"type": "object"}}
+FORM = {"type": "object", "properties": {"word": {"type": "string"}}}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if method == "initialize":
+        info = {"name": "asking", "version": "1"}
+        write(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info})
+    elif method == "tools/list":
+        write(id=id, result={"tools": [TOOL]})
+    elif method == "tools/call":
+        who, question = message["params"]["arguments"]["who"], f"q{next(numbers)}"
+        asked[question] = (id, who)
+        write(id=question, method="elicitation/create", params={"message": f"secret of {who}?", "requestedSchema": FORM})
+    elif method == "notifications/cancelled":
+        asked = {key: call for key, call in asked.items() if call[0] != message["params"]["requestId"]}
+    elif id in asked:
+        call, who = asked.pop(id)
+        answer = message["result"]
+        word = answer["content"]["word"] if answer["action"] == "accept" else answer["action"]
+        write(id=call, result={"content": [{"type": "text", "text": f"{who}: {word}"}]})
+    elif method and id is not None:
+        write(id=id, error={"code": -32601, "message": "Method not found"})
+"""
+
+
+@pytest.mark.parametrize("goes", [leave_when_asked, waits_when_asked])
+async def test_a_caller_that_goes_does_not_switch_off_the_questions_of_others(goes: Any) -> None:
+    hub = ToolHub()
+    hub.add_server("asking", command=sys.executable, args=["-c", SILENT_WHEN_CANCELLED])
+    async with hub, served(hub, token=TOKENS) as at:
+        await goes(at.url, "marit")
+        assert await answered(at.url, "solveig") == "solveig: word-of-solveig"
+        # Nor its own.
+        assert await answered(at.url, "marit") == "marit: word-of-marit"
 
 
 @pytest.mark.parametrize("environment", ["mcp1", "mcp2"], ids=["legacy", "modern"])

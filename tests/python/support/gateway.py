@@ -140,11 +140,11 @@ class LegacyClient:
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url, self.token, self.session = url, token, ""
 
-    async def start(self) -> Reply:
+    async def start(self, capabilities: dict[str, Any] | None = None) -> Reply:
         """Open the session."""
         params = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "capabilities": capabilities or {},
             "clientInfo": {"name": "t", "version": "1"},
         }
         reply = await self.ask("initialize", params)

@@ -1,4 +1,6 @@
-//! The callers of a gateway at one server: each that has credentials of its own has a connection of its own, too.
+//! The callers of a gateway at one server: each that has credentials of its own has a connection of its own, too. So has each
+//! caller of a server that asks without a word to which call its question belongs: on a shared connection nobody could be asked
+//! while another caller has a call, or has left one.
 
 use super::{ListingSink, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -36,11 +38,13 @@ impl Server {
 
     /// The server as this caller may use it.
     pub fn for_caller(self: &Arc<Self>, principal: Option<&Arc<Principal>>) -> Result<Arc<Server>, HubError> {
-        let CallerServers::PerCaller { is_open_to_none, servers } = &self.callers else {
-            return Ok(self.clone());
+        let (is_open_to_none, servers) = match &self.callers {
+            CallerServers::PerCaller { is_open_to_none, servers } => (*is_open_to_none, servers),
+            CallerServers::Shared(servers) if self.callbacks().asks_without_call() => (true, servers),
+            _ => return Ok(self.clone()),
         };
         let Some(principal) = principal.filter(|principal| !principal.is_anonymous()) else {
-            return if *is_open_to_none { Ok(self.clone()) } else { Err(self.needs_caller()) };
+            return if is_open_to_none { Ok(self.clone()) } else { Err(self.needs_caller()) };
         };
         let headers = match &self.config().endpoint {
             Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
