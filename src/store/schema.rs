@@ -74,12 +74,11 @@ pub const STEPS: &[&str] = &[
      DROP INDEX ledger_open;
      DROP INDEX ledger_times;
      ALTER TABLE ledger ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
-     CREATE INDEX ledger_states ON ledger (state);
+     CREATE INDEX ledger_states ON ledger (state) WHERE state <> 'done';
      CREATE INDEX ledger_tools ON ledger (tool);
      CREATE INDEX ledger_principals ON ledger (principal) WHERE principal <> '';
      CREATE INDEX ledger_runs ON ledger (run) WHERE run IS NOT NULL;
      CREATE INDEX ledger_calls ON ledger (call) WHERE run IS NOT NULL;
-     CREATE INDEX ledger_single ON ledger (id) WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed');
      ALTER TABLE runs ADD COLUMN state TEXT NOT NULL DEFAULT 'open';
      ALTER TABLE runs ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
      UPDATE runs SET state = 'older', changed_at = max(claimed_at, coalesce((

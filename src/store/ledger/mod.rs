@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Old rows are looked for after this many new ones.
-const TIDIED_EVERY: usize = 1_000;
+const TIDIED_EVERY: usize = 10_000;
 
 type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 

@@ -15,16 +15,17 @@ const MOST_ROWS: u32 = 100_000;
 const KEPT: i64 = 30 * 24 * 3_600 * 1_000_000;
 /// The most rows of one table that a slice deletes.
 const SLICE: u32 = 200;
+/// The most rows of the ledger that a slice counts.
+const COUNTED: u32 = 2_000;
 
+/// Sorts after every id.
+const AFTER_ALL: &str = "\u{10FFFF}";
+/// A call without a run that has ended.
+const IS_SINGLE: &str = "run IS NULL AND state IN ('not_sent', 'done', 'failed')";
 /// What a slice reads; the last value is the most that it deletes.
-const ROWS_THAT_ENDED: &str = "SELECT id FROM ledger INDEXED BY ledger_single
-    WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed') AND id <= ?1 ORDER BY id LIMIT ?2";
 const ROWS_OF_RUN: &str = "SELECT id FROM ledger WHERE run = ?1 AND +principal = ?2 LIMIT ?3";
 const CALLS_OF_RUN: &str = "SELECT call FROM run_calls WHERE run = ?1 AND principal = ?2 LIMIT ?3";
 const EXPIRED_APPROVALS: &str = "SELECT id FROM approvals WHERE expires_at < ?1 LIMIT ?2";
-/// The newest row that is too many.
-const LAST_ROW: &str = "SELECT id FROM ledger INDEXED BY ledger_single
-    WHERE run IS NULL AND state IN ('not_sent', 'done', 'failed') ORDER BY id DESC LIMIT 1 OFFSET ?1";
 /// A run whose time is over. What it has under way is waited for.
 const OLD_RUN: &str = "SELECT principal, run FROM runs WHERE state = 'pruning'
     UNION ALL
@@ -32,16 +33,25 @@ const OLD_RUN: &str = "SELECT principal, run FROM runs WHERE state = 'pruning'
         SELECT 1 FROM ledger l WHERE l.state = 'started' AND +l.run = runs.run AND +l.principal = runs.principal)
     LIMIT 1";
 
-/// What one pass over the file has found out.
-pub struct Tidying {
-    most_rows: u32,
-    /// The newest row without a run that is deleted; `None` if it is not known yet.
-    last: Option<Option<String>>,
+/// A pass over the rows without a run. Their ids sort by time, so it counts back from the newest to the first that is too many,
+/// and deletes from the oldest up to there. No index serves it: every call with effects would pay for that.
+pub enum Tidying {
+    /// The rows before `from` are still to be counted, and this many of them stay.
+    Counting {
+        from: String,
+        to_keep: u32,
+    },
+    /// The rows after `from`, up to `last`, go if they have ended.
+    Deleting {
+        from: String,
+        last: String,
+    },
+    Over,
 }
 
 impl Default for Tidying {
     fn default() -> Self {
-        Tidying { most_rows: MOST_ROWS, last: None }
+        Tidying::Counting { from: AFTER_ALL.to_owned(), to_keep: MOST_ROWS }
     }
 }
 
@@ -55,26 +65,46 @@ impl Tidying {
     ) -> rusqlite::Result<bool> {
         rows::reap(connection, path, own)?;
         let runs = delete_run(connection)?;
-        let rows = self.delete_rows(connection)?;
+        *self = match self {
+            Tidying::Counting { from, to_keep } => count_back(connection, from, *to_keep)?,
+            Tidying::Deleting { from, last } => delete_singles(connection, from, last)?,
+            Tidying::Over => Tidying::Over,
+        };
         let approvals = delete(connection, ("approvals", "id"), EXPIRED_APPROVALS, &[&(now() - KEPT)])?;
-        Ok(runs || rows || approvals)
+        Ok(runs || approvals || !matches!(self, Tidying::Over))
     }
+}
 
-    fn delete_rows(&mut self, connection: &Connection) -> rusqlite::Result<bool> {
-        let last = match self.last.take() {
-            Some(last) => last,
-            None => connection
-                .prepare_cached(LAST_ROW)?
-                .query_row([self.most_rows], |row| row.get(0))
-                .optional()?,
-        };
-        let has_more = match &last {
-            Some(last) => delete(connection, ("ledger", "id"), ROWS_THAT_ENDED, &[last])?,
-            None => false,
-        };
-        self.last = Some(last);
-        Ok(has_more)
+/// Counts a slice of the rows before `from`.
+fn count_back(connection: &Connection, from: &str, to_keep: u32) -> rusqlite::Result<Tidying> {
+    let slice = format!(
+        "SELECT min(id), count(*), count(*) FILTER (WHERE {IS_SINGLE})
+         FROM (SELECT id, run, state FROM ledger WHERE id < ?1 ORDER BY id DESC LIMIT ?2)"
+    );
+    let (oldest, rows, singles): (Option<String>, u32, u32) = connection
+        .prepare_cached(&slice)?
+        .query_row(params![from, COUNTED], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if singles > to_keep {
+        let first =
+            format!("SELECT id FROM ledger WHERE id < ?1 AND {IS_SINGLE} ORDER BY id DESC LIMIT 1 OFFSET ?2");
+        let last = connection.prepare_cached(&first)?.query_row(params![from, to_keep], |row| row.get(0))?;
+        return Ok(Tidying::Deleting { from: String::new(), last });
     }
+    match oldest.filter(|_| rows == COUNTED) {
+        Some(from) => Ok(Tidying::Counting { from, to_keep: to_keep - singles }),
+        None => Ok(Tidying::Over),
+    }
+}
+
+/// Deletes what has ended of the next rows after `from`.
+fn delete_singles(connection: &Connection, from: &str, last: &str) -> rusqlite::Result<Tidying> {
+    let next = "SELECT max(id) FROM (SELECT id FROM ledger WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3)";
+    let end: Option<String> =
+        connection.prepare_cached(next)?.query_row(params![from, last, SLICE], |row| row.get(0))?;
+    let Some(end) = end else { return Ok(Tidying::Over) };
+    let delete = format!("DELETE FROM ledger WHERE id > ?1 AND id <= ?2 AND {IS_SINGLE}");
+    connection.prepare_cached(&delete)?.execute(params![from, end])?;
+    Ok(Tidying::Deleting { from: end, last: last.to_owned() })
 }
 
 /// Deletes a slice of a run whose time is over.
@@ -151,7 +181,8 @@ mod tests {
 
     /// The largest number of rows that one slice has deleted.
     fn tidy(file: &Connection, most_rows: u32) -> u32 {
-        let (mut tidying, mut largest) = (Tidying { most_rows, last: None }, 0);
+        let (mut tidying, mut largest) =
+            (Tidying::Counting { from: AFTER_ALL.to_owned(), to_keep: most_rows }, 0);
         loop {
             let before = count(file, "SELECT count(*) FROM ledger");
             let has_more = tidying.slice(file, None, "").unwrap();
@@ -195,16 +226,25 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_counted_over_many_slices_and_past_those_of_runs() {
+        let file = file();
+        begin(&file, "used", 0);
+        let kept = COUNTED * 2 + 17;
+        let all = kept * 2;
+        (0..all).for_each(|number| add(&file, number, (number % 2 == 0).then_some("used"), "done"));
+        tidy(&file, kept);
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger"), all);
+        let largest = tidy(&file, kept - 1_000);
+        assert!(0 < largest && largest <= SLICE, "{largest}");
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE run IS NULL"), kept - 1_000);
+        assert_eq!(count(&file, "SELECT CAST(min(id) AS INTEGER) FROM ledger WHERE run IS NULL"), 2_001);
+        assert_eq!(count(&file, "SELECT count(*) FROM ledger WHERE run = 'used'"), kept);
+    }
+
+    #[test]
     fn no_statement_of_a_slice_reads_a_whole_table() {
         let file = file();
-        for (sql, values) in [
-            (LAST_ROW, 1),
-            (ROWS_THAT_ENDED, 2),
-            (OLD_RUN, 1),
-            (ROWS_OF_RUN, 3),
-            (CALLS_OF_RUN, 3),
-            (EXPIRED_APPROVALS, 2),
-        ] {
+        for (sql, values) in [(OLD_RUN, 1), (ROWS_OF_RUN, 3), (CALLS_OF_RUN, 3), (EXPIRED_APPROVALS, 2)] {
             let mut steps = file.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let values: Vec<i64> = (0..values).collect();
             let plan: Vec<String> = steps
