@@ -3,6 +3,7 @@
 use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
 use crate::model::ToolOutput;
+use crate::sources::mcp::protocol::Era;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -22,20 +23,29 @@ pub enum CallAnswer {
     Task(Value),
 }
 
-/// Reads one answer. A final one keeps the raw text if `keep_raw`.
-pub fn answer(tool: &str, raw: Box<RawValue>, keep_raw: bool) -> Result<CallAnswer, HubError> {
+/// Reads one answer. A final one keeps the raw text if `keep_raw`. Only the modern era has types of answers: in the other one the
+/// call is over, whatever that field says.
+pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| unreadable(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
         return Err(unreadable(format!("the answer of '{}' is not an object", clip(tool))));
     };
-    match map.get("resultType").and_then(Value::as_str) {
+    let kind = map.get("resultType").and_then(Value::as_str).filter(|_| era == Era::Modern);
+    match kind {
         Some("input_required") => {
             let requests = match map.remove("inputRequests") {
                 Some(Value::Object(requests)) => requests,
                 _ => Map::new(),
             };
             let state = map.remove("requestState").and_then(|state| state.as_str().map(str::to_owned));
+            // The same request once more would be a second call.
+            if requests.is_empty() && state.is_none() {
+                return Err(unreadable(format!(
+                    "'{}' asks for input and does not say for which",
+                    clip(tool)
+                )));
+            }
             return Ok(CallAnswer::NeedsInput { requests, state });
         }
         Some("task") => return Ok(CallAnswer::Task(Value::Object(map))),

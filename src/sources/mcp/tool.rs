@@ -154,8 +154,8 @@ impl ServerCall<'_> {
             })?;
             self.server.answered();
             let size = raw.get().len();
-            let keep_raw = ctx.extras.keep_raw;
-            match heavy(size, || convert::answer(&self.tool.spec.name, raw, keep_raw))? {
+            let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
+            match heavy(size, || convert::answer(&self.tool.spec.name, raw, era, keep_raw))? {
                 CallAnswer::Done(output) => return self.checked(*output).await,
                 // Both are rare: in a box they do not make every other call's future larger.
                 CallAnswer::Task(task) => {

@@ -23,6 +23,8 @@ class Refusing(ThreadingHTTPServer):
     body = ""
     calls = 0
     discoveries = 0
+    sessions = 0
+    has_sessions = False
     is_modern = False
 
     @property
@@ -70,6 +72,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body.encode())))
+        if self.server.has_sessions and '"protocolVersion"' in body:
+            self.server.sessions += 1
+            self.send_header("mcp-session-id", f"s{self.server.sessions}")
         self.end_headers()
         self.wfile.write(body.encode())
 
@@ -155,3 +160,54 @@ async def test_a_404_of_the_current_protocol_is_a_refusal_and_no_forgotten_sessi
     server.status, server.body = 200, '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
     assert (await hub.execute("send_mail", {})).success
     assert (server.calls, server.discoveries) == (2, 1)
+
+
+def refused(message: str, request: str = "ID") -> str:
+    error = {"code": -32603, "message": message}
+    return json.dumps({"jsonrpc": "2.0", "id": 0, "error": error}).replace(" 0,", f" {request},")
+
+
+@pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize(
+    "text", ["the browser session ended after the payment", "the account ended after the payment"]
+)
+async def test_the_text_of_an_error_does_not_prove_that_nothing_happened(
+    hub: ToolHub, server: Refusing, status: int, text: str
+) -> None:
+    server.has_sessions, server.status, server.body = True, status, refused(text)
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {}, run="r")
+    assert (server.calls, result.meta["error"]["outcome"], text in result.error) == (1, "failed", True)
+    (row,) = hub.ledger("r")
+    assert (row.state, row.repeatable) == ("failed", False)
+
+
+async def test_a_session_that_may_be_gone_is_opened_again(hub: ToolHub, server: Refusing) -> None:
+    server.has_sessions, server.status, server.body = True, 400, refused("Unknown session")
+    hub.add_server("s", url=server.url)
+    assert not (await hub.execute("send_mail", {})).success
+    assert (server.calls, server.sessions) == (1, 1)
+    assert not (await hub.execute("get_text", {})).success
+    # A read is sent once more, in another new session.
+    assert (server.calls, server.sessions) == (3, 3)
+    server.status, server.body = 200, '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
+    assert (await hub.execute("send_mail", {})).success
+    assert (server.calls, server.sessions) == (4, 4)
+
+
+async def test_a_refused_session_is_opened_again_for_any_call(hub: ToolHub, server: Refusing) -> None:
+    server.has_sessions, server.status = True, 404
+    server.body = refused("Session not found", request="null")
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {})
+    (row,) = hub.ledger()
+    assert (server.calls, server.sessions, row.state) == (2, 2, "not_sent"), result.error
+
+
+async def test_a_field_of_a_later_protocol_does_not_send_a_call_again(hub: ToolHub, server: Refusing) -> None:
+    answer = {"resultType": "input_required", "content": [{"type": "text", "text": "paid"}]}
+    server.status = 200
+    server.body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": answer}).replace(" 0,", " ID,")
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {})
+    assert (result.success, result.text, server.calls) == (True, "paid", 1)

@@ -253,3 +253,11 @@ async def test_a_message_that_a_log_line_quotes_answers_no_call(
     logged = await hub.execute("log", {"line": line}, server="s")
     assert logged.result == "logged"
     assert (await waiting).result == "the answer"
+
+
+async def test_an_answer_that_asks_for_nothing_does_not_send_the_call_again(hub: ToolHub, told: Told) -> None:
+    hub.load_mcp({"mcpServers": {"s": told.serve({"send_mail": [{"resultType": "input_required"}]})}})
+    result = await hub.execute("send_mail", {})
+    assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
+    assert "asks for input and does not say for which" in result.error
+    assert len(told.sent("tools/call")) == 1

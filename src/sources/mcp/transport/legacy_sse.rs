@@ -7,7 +7,7 @@ use super::http::endpoint::{HttpEndpoint, shown};
 use super::http::failure;
 use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::refusal::{Refusal, forgotten_session, refusal};
+use super::http::refusal::{Refusal, refusal};
 use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -177,12 +177,7 @@ impl SseShared {
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
     async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
-        match self.post(remote, body, Some(request.id)).await {
-            Err(Refusal { error, refuses_session: true }) => {
-                Err(self.over.get_or_init(|| forgotten_session(remote, error.status)).clone())
-            }
-            posted => posted.map_err(|refusal| refusal.error),
-        }
+        self.post(remote, body, Some(request.id)).await.map_err(|refusal| refusal.of_call(remote, &self.over))
     }
 
     async fn post(

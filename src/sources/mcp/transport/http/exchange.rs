@@ -7,7 +7,7 @@ use super::failure;
 use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::reconnect_delay::ReconnectDelay;
-use super::refusal::{Refusal, forgotten_session, read_refusal};
+use super::refusal::read_refusal;
 use super::shared::HttpShared;
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
@@ -147,10 +147,10 @@ impl HttpShared {
         request: &OutgoingRequest,
         response: HttpResponse,
     ) -> HubError {
-        let Refusal { error, refuses_session } = read_refusal(remote, response, Some(request.id)).await;
-        if !refuses_session || !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
-            return error;
+        let refusal = read_refusal(remote, response, Some(request.id)).await;
+        if !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
+            return refusal.error;
         }
-        self.forgotten.get_or_init(|| forgotten_session(remote, error.status)).clone()
+        refusal.of_call(remote, &self.forgotten)
     }
 }

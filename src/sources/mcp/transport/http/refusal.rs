@@ -6,6 +6,7 @@ use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::net::retry_after;
 use crate::sources::mcp::wire::{self, Incoming};
+use std::sync::OnceLock;
 
 const PARSE_ERROR: i64 = -32700;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -14,8 +15,17 @@ const INVALID_PARAMS: i64 = -32602;
 /// A response that is not an answer.
 pub(crate) struct Refusal {
     pub(crate) error: HubError,
-    /// It is the session that the server refuses, if the request was sent in one.
-    pub(crate) refuses_session: bool,
+    pub(crate) session: SessionVerdict,
+}
+
+/// What a response says about the session of its request, if the request was sent in one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SessionVerdict {
+    Kept,
+    /// It may be gone. The call may have run all the same.
+    Doubtful,
+    /// The server refused it, which proves that the call did not run.
+    Refused,
 }
 
 /// The error for a response that is not an answer to the request `id`.
@@ -28,7 +38,7 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, 
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
     let body = body::beginning(response).await;
     let answered = rpc_error(&body, id);
-    let refuses_session = refuses_session(status, answered.as_ref(), &body);
+    let session = session_verdict(status, answered.as_ref(), &body);
     let error = match (status, answered) {
         (401 | 403, _) => {
             HubError::new(ErrorKind::Auth, sentence(remote, status, &body)).with_outcome(outcome(status))
@@ -40,34 +50,52 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, 
         }
         _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)).with_outcome(outcome(status)),
     };
-    Refusal { error: HubError { status: Some(status), retry_after, ..error }, refuses_session }
+    Refusal { error: HubError { status: Some(status), retry_after, ..error }, session }
+}
+
+impl Refusal {
+    /// The error of the call. If the session may be gone, `forgotten` gets the error of the calls after it: they are not sent.
+    pub(crate) fn of_call(self, remote: &HttpEndpoint, forgotten: &OnceLock<HubError>) -> HubError {
+        let Refusal { error, session } = self;
+        let gone = || forgotten.get_or_init(|| forgotten_session(remote, error.status)).clone();
+        match session {
+            SessionVerdict::Kept => error,
+            SessionVerdict::Refused => gone(),
+            SessionVerdict::Doubtful => {
+                gone();
+                HubError { kind: ErrorKind::Closed, ..error }
+            }
+        }
+    }
 }
 
 /// The error of a session that the server does not know any more.
-pub(crate) fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> HubError {
+fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> HubError {
     let text = format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
     HubError { status, ..HubError::new(ErrorKind::Closed, text) }.with_outcome(Outcome::NotSent)
 }
 
-/// Whether a server refuses the session id of a request, which proves that it did not run it.
+/// Whether a server refuses the session id of a request.
 ///
-/// The specification wants a 404. The reference servers send a 400 with a JSON-RPC error (or, in old versions, a sentence).
-/// Such an error belongs to the transport: it does not have the id of the request, unlike an error of the method.
-fn refuses_session(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]) -> bool {
-    let names_session = |text: &str| text.to_ascii_lowercase().contains("session");
-    match (status, answered) {
-        // An error of the method, which may have run: the 404 can be that of a service that the tool had called.
-        (404, Some((error, true))) => names_session(&error.message),
+/// The specification wants a 404. The reference servers send a 400 with a JSON-RPC error. Such an error belongs to the transport:
+/// it does not have the id of the request, unlike an error of the method, which may have run. Other servers send a sentence, or
+/// their error with the id: a text proves nothing, and decides only whether a new session is opened.
+fn session_verdict(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]) -> SessionVerdict {
+    let is_refused = match (status, answered) {
+        (404, None) => true,
         // A method that the server does not know.
         (404, Some((error, false))) => error.code != Some(METHOD_NOT_FOUND),
-        (404, None) => true,
-        (400, Some((error, is_for_request))) => {
-            names_session(&error.message)
-                || !is_for_request
-                    && !matches!(error.code, Some(PARSE_ERROR | METHOD_NOT_FOUND | INVALID_PARAMS))
+        (400, Some((error, false))) => {
+            !matches!(error.code, Some(PARSE_ERROR | METHOD_NOT_FOUND | INVALID_PARAMS))
         }
-        (400, None) => names_session(&String::from_utf8_lossy(body)),
         _ => false,
+    };
+    let sentence =
+        answered.map_or_else(|| String::from_utf8_lossy(body), |(error, _)| error.message.as_ref().into());
+    match status {
+        _ if is_refused => SessionVerdict::Refused,
+        400 | 404 if sentence.to_ascii_lowercase().contains("session") => SessionVerdict::Doubtful,
+        _ => SessionVerdict::Kept,
     }
 }
 
@@ -76,7 +104,7 @@ fn refuses_session(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]
 /// 429 alone proves that nothing ran: the server did not take the request. Every other refusal (4xx) is an answer, but no
 /// proof: a server may pass on the 403 or 404 of a service that its tool had called. After 5xx, after 408, and after a
 /// request that was accepted and never answered, the tool may have run. That includes 503: load balancers send it after the
-/// server got the request. A refused session proves that nothing ran too; see [`refuses_session`].
+/// server got the request. A refused session proves that nothing ran too; see [`session_verdict`].
 fn outcome(status: u16) -> Outcome {
     match status {
         429 => Outcome::NotSent,
@@ -111,8 +139,8 @@ fn rpc_error(body: &[u8], wanted: Option<u64>) -> Option<(HubError, bool)> {
 mod tests {
     use super::*;
 
-    fn refuses(status: u16, body: &str) -> bool {
-        refuses_session(status, rpc_error(body.as_bytes(), Some(7)).as_ref(), body.as_bytes())
+    fn verdict(status: u16, body: &str) -> SessionVerdict {
+        session_verdict(status, rpc_error(body.as_bytes(), Some(7)).as_ref(), body.as_bytes())
     }
 
     fn error(id: &str, code: i64, message: &str) -> String {
@@ -128,12 +156,21 @@ mod tests {
             (404, error("null", -32001, "Session not found")),
             (404, error("\"server-error\"", -32600, "Session not found")),
             (400, error("\"server-error\"", -32600, "Bad Request: Missing session ID")),
+            (404, String::new()),
+        ] {
+            assert_eq!(verdict(status, &body), SessionVerdict::Refused, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_text_proves_nothing_about_the_call() {
+        for (status, body) in [
             (400, error("7", -32000, "Unknown session")),
             (400, "Bad Request: No valid session ID provided".to_owned()),
             (404, error("7", -32001, "Session not found")),
-            (404, String::new()),
+            (404, error("7", -32603, "the browser session ended after the payment")),
         ] {
-            assert!(refuses(status, &body), "{status} {body}");
+            assert_eq!(verdict(status, &body), SessionVerdict::Doubtful, "{status} {body}");
         }
     }
 
@@ -149,7 +186,7 @@ mod tests {
             (500, error("null", -32000, "Session not found")),
             (403, "no session".to_owned()),
         ] {
-            assert!(!refuses(status, &body), "{status} {body}");
+            assert_eq!(verdict(status, &body), SessionVerdict::Kept, "{status} {body}");
         }
     }
 }
