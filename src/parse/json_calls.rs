@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::draft::Draft;
-use super::keys::{ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS, is_record};
+use super::keys::{
+    ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS, SAME_KEYS, is_record,
+};
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
@@ -124,6 +126,10 @@ fn object(
         // A tool description has the same keys.
         return None;
     }
+    if let Some(why) = contradiction(&map) {
+        return (shape != CallShape::Bare)
+            .then(|| vec![Draft::failed(&name, format!("The call cannot be read: {why}."))]);
+    }
     let mut arguments = ARGUMENT_KEYS.iter().find_map(|key| map.remove(*key));
     if arguments.is_none() && shape != CallShape::Bare {
         arguments = beside_the_name(&map).map(Value::Object);
@@ -144,6 +150,17 @@ fn object(
     draft.id = id_of(&map);
     draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
     Some(vec![draft])
+}
+
+/// Why a call means two things: keys that are the same thing hold different values.
+fn contradiction(map: &Map<String, Value>) -> Option<String> {
+    SAME_KEYS.iter().find_map(|keys| {
+        let given = keys.iter().filter_map(|key| Some((key, map.get(*key)?)));
+        let mut given = given.filter(|(_, value)| !value.is_null());
+        let (first, value) = given.next()?;
+        let (other, _) = given.find(|(_, other)| *other != value)?;
+        Some(format!("\"{first}\" and \"{other}\" differ; give only one of them"))
+    })
 }
 
 /// The id of a call.

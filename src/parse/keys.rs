@@ -5,6 +5,8 @@ pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_n
 /// Keys for the arguments; the first three are those of our own requests.
 pub(super) const ARGUMENT_KEYS: &[&str] =
     &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
+/// Keys that are the same thing in a request: two of them must agree.
+pub(super) const SAME_KEYS: &[&[&str]] = &[&["name", "tool_name"], &["arguments", "parameters", "args"]];
 /// Keys that describe the call, and so are not arguments.
 pub(super) const ABOUT_KEYS: &[&str] = &["source", "type", "index", "description"];
 pub(super) const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];

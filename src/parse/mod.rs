@@ -92,7 +92,7 @@ pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
 pub use found::{CallView, FoundText, WholeText, write_id};
-pub use native::{has_foreign_arguments, message_text, parse_request, parse_value};
+pub use native::{has_foreign_keys, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
 #[cfg(feature = "python")]

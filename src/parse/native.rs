@@ -7,7 +7,7 @@ use super::api_message::{self, ApiMessage, MessageKind};
 use super::found::WholeText;
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
-use super::keys::ARGUMENT_KEYS;
+use super::keys::{ARGUMENT_KEYS, SAME_KEYS};
 use super::options::ParseOptions;
 use super::parsed::{ParsedCall, ParsedText};
 use super::repair::Repairs;
@@ -60,8 +60,9 @@ pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
     input.take_calls()
 }
 
-/// Whether a request has its arguments under a key that only models and APIs use.
-pub fn has_foreign_arguments(has: impl Fn(&str) -> bool) -> bool {
+/// Whether a request has its arguments under a key that only models and APIs use, or two keys for one thing.
+pub fn has_foreign_keys(has: impl Fn(&str) -> bool) -> bool {
     let (ours, foreign) = ARGUMENT_KEYS.split_at(3);
-    !ours.iter().any(|key| has(key)) && foreign.iter().any(|key| has(key))
+    let is_twice = |keys: &&[&str]| keys.iter().filter(|key| has(key)).count() > 1;
+    SAME_KEYS.iter().any(is_twice) || !ours.iter().any(|key| has(key)) && foreign.iter().any(|key| has(key))
 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::dialects::{
-    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, FirstReader, RESPONSES, TOOL_CALL,
+    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, FirstReader, RESPONSES, TOOL_CALL, TURNS,
     reasoning,
 };
 use super::marker::{CallDialect, LinePlace, Marker};
@@ -82,7 +82,7 @@ impl Openings {
     fn new(dialect: Option<&'static CallDialect>) -> Self {
         let mut entries: Vec<MarkerEntry> = Vec::new();
         let asked = dialect.map_or(ALL, std::slice::from_ref);
-        let common = reasoning().iter().chain(RESPONSES).chain(COMMON);
+        let common = reasoning().iter().chain(RESPONSES).chain(TURNS).chain(COMMON);
         for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(common) {
             add(&mut entries, marker);
         }

@@ -65,7 +65,7 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let name = either(&[intern!(py, "tool_name"), intern!(py, "name")])?;
     if let RequestFields::Get(_) = &fields {
         let has = |key: &str| given.contains(key).unwrap_or(false);
-        if name.is_none() || parse::has_foreign_arguments(has) {
+        if name.is_none() || parse::has_foreign_keys(has) {
             return foreign(given);
         }
     }

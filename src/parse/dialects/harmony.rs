@@ -30,6 +30,8 @@ const STOPS: CallStops<'_> = CallStops {
     ends: &["<|call|>", "<|end|>", "<|return|>", "<|eom|>"],
     next: &["<|start|>", "<|channel|>"],
 };
+/// Roles of others. A header that begins with its channel is of the model.
+const OTHERS: &[&str] = &["user", "system", "developer"];
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
@@ -63,6 +65,9 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         if cx.input.is_undecided() {
             cx.forget(opening.start);
             cx.input.trust();
+        }
+        if OTHERS.iter().any(|role| header.starts_with(role)) {
+            return common::turn_of_others(cx, opening).await;
         }
         let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
         match recipient.filter(|name| !name.is_empty()) {

@@ -1,4 +1,4 @@
-//! Llama 3: `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, without the tag, or `<function=name>{…}</function>`.
+//! Llama 3: `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, `<|python_tag|>[name(…)]`, without the tag, or `<function=name>{…}</function>`.
 
 use super::{json_bare, qwen3_coder};
 use crate::parse::context::ReadContext;
@@ -30,9 +30,9 @@ const BLOCK: JsonBlock = JsonBlock {
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        match json_body::read(cx, opening, &BLOCK).await {
-            // Built-in tools are called in Python: `brave_search.call(query="…")`.
-            ReadOutcome::No => functions::marked(cx, opening, &[], BLOCK.format).await,
+        // In Python: `brave_search.call(query="…")` for a tool that is built in, or a list, as from Llama 3.2.
+        match functions::marked(cx, opening, &[], BLOCK.format).await {
+            ReadOutcome::No => json_body::read(cx, opening, &BLOCK).await,
             read => read,
         }
     })

@@ -49,7 +49,7 @@ use std::sync::OnceLock;
 use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
 use super::reasoning_tags::{ReasoningTag, TAGS};
-use super::responses::RESPONSES as ANSWERS;
+use super::responses::{OF_OTHERS, RESPONSES as ANSWERS};
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
 pub(super) const ALL: &[CallDialect] = &[
@@ -135,6 +135,19 @@ pub(super) fn reasoning() -> &'static [Marker] {
     })
 }
 
+/// The tokens that begin a turn of somebody else.
+pub(super) const TURNS: &[Marker] = &turn_markers();
+
+const fn turn_markers() -> [Marker; OF_OTHERS.len()] {
+    let mut markers = [Marker::new("", common::turn_of_others); OF_OTHERS.len()];
+    let mut index = 0;
+    while index < OF_OTHERS.len() {
+        markers[index] = Marker::new(OF_OTHERS[index], common::turn_of_others);
+        index += 1;
+    }
+    markers
+}
+
 /// The marks around the answers of tools. At the start of a line, the first one needs no closing mark.
 pub(super) const RESPONSES: &[Marker] = &response_markers();
 
@@ -178,6 +191,8 @@ pub(super) const COMMON: &[Marker] = &[
     Marker::new("<|tool_response>", common::leftover),
     Marker::new("<|/tool_call|>", common::leftover),
     Marker::new("</s>", common::last),
+    // Around the answer of Hunyuan A13B.
+    Marker::new("</answer>", common::last),
 ];
 
 /// Markers for dialects with this tag: a block that none of them can read, and an end tag that is left over.

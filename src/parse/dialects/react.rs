@@ -1,5 +1,5 @@
-//! ReAct: `Action: name`, `Action Input: {…}` on the next line, `Action: name ({…})`, or both in one JSON object. The model makes
-//! up what follows an observation, so that is text.
+//! ReAct: `Action: name`, `Action Input: {…}` on the next line, `Action: name ({…})`, `Action: name(x=1)`, `Action: name[words]` as
+//! in the paper, or both in one JSON object. The model makes up what follows an observation, so that is text.
 
 use serde_json::{Map, Value};
 
@@ -11,19 +11,24 @@ use crate::parse::notation::Notation;
 use crate::parse::python;
 use crate::parse::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::parse::read::bare_json::{self, BareJson};
+use crate::parse::read::functions;
 use crate::parse::repair::Repairs;
 use crate::parse::schemas::{self, ToolSchemas};
 
 pub(super) const REACT: CallDialect =
-    CallDialect { name: "react", markers: &[Marker::new("Action:", read).at_line().weak()] };
+    CallDialect { name: "react", markers: &[marker("Action:"), marker("Action :")] };
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
 const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction:"] };
 
+const fn marker(text: &'static str) -> Marker {
+    Marker::new(text, read).at_line().weak()
+}
+
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        if let Some(end) = in_parentheses(cx, opening.after).await {
+        if let Some(end) = in_one_line(cx, opening).await {
             return finish(cx, end).await;
         }
         let Some((line_end, _)) = cx.input.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
@@ -53,27 +58,45 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// Reads the form in one line, `name ({…})`, and returns its end.
-async fn in_parentheses(cx: &ReadContext, after: usize) -> Option<usize> {
+/// Reads the forms in one line, `name ({…})`, `name(x=1)` and `name[words]`, and returns the end.
+async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
     let is_blank = |byte| matches!(byte, b' ' | b'\t');
-    let from = cx.input.skip(after, is_blank).await;
+    let from = cx.input.skip(opening.after, is_blank).await;
     let to = cx.input.skip(from, python::names).await;
-    let open = cx.input.skip(to, is_blank).await;
-    if to == from || cx.input.byte(open).await != Some(b'(') {
-        return None;
-    }
-    let at = cx.input.skip_space(open + 1).await;
-    if cx.input.byte(at).await != Some(b'{') {
+    if to == from {
         return None;
     }
     let name = cx.input.slice(from, to);
-    let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
-    let close = cx.input.skip_space(end).await;
-    if cx.input.byte(close).await != Some(b')') {
-        return Some(end);
+    let open = cx.input.skip(to, is_blank).await;
+    let at = cx.input.skip_space(open + 1).await;
+    if cx.input.byte(open).await == Some(b'(') && cx.input.byte(at).await == Some(b'{') {
+        let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
+        let close = cx.input.skip_space(end).await;
+        if cx.input.byte(close).await != Some(b')') {
+            return Some(end);
+        }
+        cx.input.extend(close + 1, None);
+        return Some(close + 1);
     }
-    cx.input.extend(close + 1, None);
-    Some(close + 1)
+    // Without braces it may be a word of a plan: "Action: wait (if needed)".
+    if open != to || (cx.asked.is_none() && cx.tools.are_given() && cx.tools.parameters(&name).is_none()) {
+        return None;
+    }
+    match cx.input.byte(open).await? {
+        b'(' => match functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await {
+            ReadOutcome::Block(end) => Some(end),
+            _ => None,
+        },
+        b'[' => {
+            let end =
+                cx.input.find(open, &["\n"]).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+            let line = cx.input.slice(open + 1, end);
+            let text = line.trim_end().strip_suffix(']')?;
+            emit_words(cx, &name, unquoted(text.trim()), end);
+            Some(end)
+        }
+        _ => None,
+    }
 }
 
 /// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
@@ -120,15 +143,20 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         }
         _ if text.is_empty() && is_cut(cx, end, name).await => Draft::failed(name, CUT),
         _ => {
-            let mut arguments = Map::new();
-            if !text.is_empty() {
-                arguments.insert(only_parameter(&*cx.tools, name), text.into());
-            }
-            Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())
+            emit_words(cx, name, text, end);
+            return end;
         }
     };
     cx.emit(vec![draft], end, "react");
     end
+}
+
+fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) {
+    let mut arguments = Map::new();
+    if !text.is_empty() {
+        arguments.insert(only_parameter(&*cx.tools, name), text.into());
+    }
+    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react");
 }
 
 /// True if the text ends where the input should be, and the tool takes one.

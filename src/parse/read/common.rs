@@ -203,6 +203,24 @@ pub fn response_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
+/// A turn of somebody else is text. At the start it is the prompt; later on a model that goes on past its turn makes it up, and all
+/// that follows with it.
+pub fn turn_of_others(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        let is_word = cx.input.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, opening).await;
+        if is_word || is_mentioned(cx, opening).await {
+            return ReadOutcome::No;
+        }
+        if cx.input.is_first(opening.start)
+            && let Some((at, _)) = cx.input.text_until(opening.after, responses::OF_MODEL).await
+        {
+            return ReadOutcome::Text(at);
+        }
+        cx.stop();
+        ReadOutcome::Text(opening.after)
+    })
+}
+
 /// What a model of the ReAct style made up: it ends with the next part, or with its paragraph.
 pub fn observation(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     const ENDS: &[&str] = &["\nThought:", "\nAction:", "\nFinal Answer:", "\n\n", "\n\r\n"];
@@ -300,7 +318,12 @@ pub fn last(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// True if nothing but white space follows.
+/// True if nothing but white space follows, or the same token again.
 async fn is_last(cx: &ReadContext, opening: Opening) -> bool {
-    cx.input.byte(cx.input.skip_space(opening.after).await).await.is_none()
+    let token = cx.input.slice(opening.start, opening.after);
+    let mut at = cx.input.skip_space(opening.after).await;
+    while cx.input.literal(at, &[&token]).await.is_some() {
+        at = cx.input.skip_space(at + token.len()).await;
+    }
+    cx.input.byte(at).await.is_none()
 }

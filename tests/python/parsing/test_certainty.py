@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -222,3 +223,35 @@ def test_words_at_the_end_leave_nothing_sure(format: str, text: str) -> None:
     for asked in (format, "auto"):
         after = parse(f"{text}\n\nSo I will not do that.", asked)
         assert "sure" not in [call.certainty for call in after.calls]
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "arguments"),
+    [
+        (
+            '<answer><tool_calls>[{"name": "f", "arguments": {"city": "北京"}}]</tool_calls></answer>',
+            "auto",
+            {"city": "北京"},
+        ),
+        (
+            '<|python_tag|>[f(city="San Francisco", metric="celsius")]<|eot_id|>',
+            "auto",
+            {"city": "San Francisco", "metric": "celsius"},
+        ),
+        ('Thought: I need it.\nAction: f(city="北京", days=2)', "react", {"city": "北京", "days": 2}),
+        ("Thought: I search.\nAction: f[华为最新手机型号]", "react", {"city": "华为最新手机型号"}),
+        ('Action : f\nAction Input: {"city": "x"}', "react", {"city": "x"}),
+        ('<tool_call>{"name": "f", "arguments": {"city": "x"}}</tool_call></s></s>', "auto", {"city": "x"}),
+    ],
+)
+def test_the_documented_forms_of_models_are_sure(text: str, format: str, arguments: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    (call,) = parse(text, format=format, tools=[{"name": "f", "parameters": schema}]).calls
+    assert (call.name, call.arguments, call.error, call.certainty) == ("f", arguments, None, "sure")
+
+
+@pytest.mark.parametrize(
+    "line", ["Action: wait (if needed)", "Action: look at items[0]", "Action: ask(the user)"]
+)
+def test_words_of_a_plan_are_not_calls(line: str) -> None:
+    assert parse(f"Plan:\n{line}", tools=[{"name": "f", "parameters": {}}]).calls == []
