@@ -78,7 +78,7 @@ impl Server {
     pub async fn apply_log_level(self: &Arc<Self>) {
         let all = self.callers.all().into_iter().chain([self.clone()]);
         let connections = all.filter_map(|server| server.live_connection());
-        join_all(connections.map(async |connection| connection.apply_log_level().await)).await;
+        join_all(connections.map(|connection| async move { connection.apply_log_level().await })).await;
     }
 
     fn live_connection(&self) -> Option<Arc<Connection>> {
