@@ -199,9 +199,9 @@ async def test_a_refused_session_is_opened_again_for_any_call(hub: ToolHub, serv
     server.has_sessions, server.status = True, 404
     server.body = refused("Session not found", request="null")
     hub.add_server("s", url=server.url)
-    result = await hub.execute("send_mail", {})
-    (row,) = hub.ledger()
-    assert (server.calls, server.sessions, row.state) == (2, 2, "not_sent"), result.error
+    result = await hub.execute("send_mail", {}, run="r")
+    (row,) = hub.ledger("r")
+    assert (server.calls, server.sessions, row.state, row.repeatable) == (2, 2, "failed", True), result.error
 
 
 async def test_a_field_of_a_later_protocol_does_not_send_a_call_again(hub: ToolHub, server: Refusing) -> None:
