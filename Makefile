@@ -50,7 +50,7 @@ PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Always called: cargo knows what is fresh, and the extension is put into python/toolhub/ each time. Installing the
 # package too (it points to python/) is needed once, and when its metadata has changed.
-SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml packaging/purelib/*; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
+SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
                   echo --skip-install)
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"

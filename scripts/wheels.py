@@ -81,6 +81,9 @@ def problems_of(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as archive:
         names = set(archive.namelist())
     found += [f"{path.name} has no {name}" for name in WANTED if name not in names]
+    # A `.pth` file, for example, would run code at each start of Python.
+    own = ("toolhub/", f"agent_toolhub-{parts['version']}.dist-info/")
+    found += [f"{path.name} has {name}, outside of its package" for name in names if not name.startswith(own)]
     extensions = [name for name in names if name.startswith("toolhub/_core.") and name.endswith(".so")]
     if len(extensions) != 1:
         found.append(f"{path.name} has {len(extensions)} extensions, not one")

@@ -12,7 +12,33 @@
 
 import os
 
-from . import _lifecycle
+
+def _other_distribution() -> str | None:
+    """The other project of this name, if it is installed into the same folder: each overwrites files of the other."""
+    site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        names = os.listdir(site)
+    except OSError:
+        return None  # such as a zip file
+    for name in names:
+        record = os.path.join(site, name, "RECORD")
+        if name.lower().startswith("toolhub-") and os.path.isfile(record):
+            with open(record, encoding="utf-8", errors="replace") as lines:
+                # An editable install has a link there, and no file of the package.
+                if any(line.startswith("toolhub/__init__.py,") for line in lines):
+                    return name.removesuffix(".dist-info")
+    return None
+
+
+if _other := _other_distribution():
+    raise ImportError(
+        f"Two distributions are installed into the package 'toolhub': agent-toolhub and {_other}, which is another project. "
+        "Each has overwritten files of the other. Run 'pip uninstall toolhub agent-toolhub', then install the one you want, "
+        "here 'pip install agent-toolhub'.",
+        name=__name__,
+    )
+
+from . import _lifecycle  # noqa: E402
 
 TYPE_CHECKING = False  # `typing` is not needed to import toolhub
 if TYPE_CHECKING:

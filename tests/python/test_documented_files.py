@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from test_docs import blocks, pages
-from toolhub import ToolHub
+from toolhub import ToolHub, formats
 from toolhub._core import serve_section
 from toolhub.cli._commands import parse
 
@@ -109,3 +109,23 @@ def test_every_defence_names_a_test_that_exists() -> None:
     }
     missing = sorted(name for name in named if name not in defined and not (ROOT / name).exists())
     assert not missing
+
+
+def test_the_number_of_dialects_is_that_of_the_parser() -> None:
+    """In words and in pictures."""
+    texts = [*FILES, *(ROOT / "docs" / "images").glob("*.svg"), ROOT / "README.zh.md"]
+    found = {
+        path.name: int(number)
+        for path in texts
+        for number in re.findall(r"\b(\d+) (?:dialects|种文本格式)", path.read_text("utf-8"))
+    }
+    assert {"README.md", "README.zh.md", "toolhub.svg"} <= set(found)
+    assert set(found.values()) == {len(formats())}, found
+
+
+def test_nothing_says_that_the_hub_asks_unasked() -> None:
+    """Approval is asked for where a program says so, and never on the page of the inspector."""
+    inspector = (ROOT / "src" / "inspector" / "page" / "mcp.js").read_text("utf-8")
+    told = "".join(path.read_text("utf-8") for path in FILES) + inspector
+    for promise in ("asks before it acts", "approvals hold for it", "limits and approvals hold"):
+        assert promise not in told

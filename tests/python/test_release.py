@@ -27,9 +27,9 @@ CONTENT = (
 )
 
 
-def a_wheel(folder: Path, name: str = WHEEL, without: str = "", size: int = 0) -> Path:
+def a_wheel(folder: Path, name: str = WHEEL, without: str = "", size: int = 0, more: str = "") -> Path:
     with zipfile.ZipFile(folder / name, "w") as archive:
-        for member in CONTENT:
+        for member in (*CONTENT, more) if more else CONTENT:
             if not without or without not in member:
                 archive.writestr(member, b"x" * size if member == EXTENSION else b"")
     return folder / name
@@ -92,6 +92,7 @@ def test_a_good_wheel_has_no_problems(tmp_path: Path) -> None:
             "not for manylinux2014",
         ),
         ({"name": "toolhub.whl"}, "is not named"),
+        ({"more": "agent_toolhub_guard.pth"}, "has agent_toolhub_guard.pth, outside of its package"),
         ({"without": "_core.cpython"}, "has 0 extensions"),
         ({"without": "sboms"}, "SBOM"),
         ({"without": "LICENSE-MIT"}, "has no LICENSE-MIT"),

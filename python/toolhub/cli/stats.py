@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
+    parser.description = "Print what past calls of the tools in the given sources have shown."
     parser.add_argument("tool", nargs="?", metavar="TOOL", help="only this tool")
     add_json_argument(parser)
     add_source_arguments(parser)
@@ -23,7 +24,7 @@ def run(given: "argparse.Namespace") -> int:
         tell(problems)
         rows = [row for row in hub.stats(given.tool, rows=True) if row["calls"]]
         if not rows and given.tool is not None and given.tool not in hub:
-            raise Failure(f"there is no tool '{given.tool}', and no call of it is known", NOT_FOUND)
+            raise Failure(f"there is no tool '{given.tool}' in the given sources", NOT_FOUND)
         if given.json:
             put_json({"stats": rows})
         elif rows:
@@ -40,7 +41,7 @@ def run(given: "argparse.Namespace") -> int:
             ]
             put_table(("TOOL", "FROM", "CALLS", "FAILED", "P50 MS", "P95 MS"), shown)
         else:
-            say("no calls are known")
+            say("no call of the tools in the given sources is known; see --config, --tools and --skills")
         return 0
 
 

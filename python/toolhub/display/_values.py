@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -63,20 +64,36 @@ def _media(kind: str, media_type: Any, data: Any) -> Html | None:
 
 
 def _own_display(value: Any) -> Html | None:
-    """What an object of the program itself, such as a data frame or a figure, shows of itself in notebooks."""
+    """What a notebook shows of an object of the program itself, such as a data frame or a figure."""
     if value is None or isinstance(value, str | bytes | int | float | Mapping | list | tuple):
         return None
     for method, media_type in (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg")):
-        drawn = _called(value, method)
+        drawn = _drawn(value, method, media_type)
         if isinstance(drawn, bytes):
-            return _media("image", media_type, base64.b64encode(drawn).decode())
-    written = _called(value, "_repr_html_")
+            drawn = base64.b64encode(drawn).decode()
+        if isinstance(drawn, str):
+            return _media("image", media_type, drawn)
+    written = _drawn(value, "_repr_html_", "text/html")
     return Html(written) if isinstance(written, str) else None
 
 
-def _called(value: Any, method: str) -> Any:
+def _drawn(value: Any, method: str, media_type: str) -> Any:
+    """What the notebook's own formatter makes of an object (matplotlib registers one), else its method."""
+    kind = cast("type[Any]", type(value))
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    try:
+        if shell is not None:
+            draw = shell.display_formatter.formatters[media_type].lookup_by_type(kind)
+            drawn = draw(value)
+            # Some give metadata, such as the width, beside the picture.
+            return cast("Any", drawn[0]) if isinstance(drawn, tuple) else drawn
+    except KeyError:
+        pass
+    except Exception:
+        return None
     # Looked up on the class: a mock, or data with any attribute, has no display of its own.
-    if not callable(getattr(cast("type[Any]", type(value)), method, None)):
+    if not callable(getattr(kind, method, None)):
         return None
     try:
         return getattr(value, method)()

@@ -34,6 +34,13 @@ CELLS = [
     "hub.explain('cities')",
     "hub.stats()",
     "report",
+    # A figure of matplotlib has no method of its own: the library registers a formatter, as this cell does.
+    "class Figure: pass\n"
+    "png = b'\\x89PNG\\r\\n\\x1a\\n'\n"
+    "formatters = get_ipython().display_formatter.formatters\n"
+    "formatters['image/png'].for_type(Figure, lambda figure: (png, {'width': 9}))\n"
+    "hub.register(Figure, name='plot', parameters={}, read_only=True)\n"
+    "hub.call('plot')",
     "hub.close()",
 ]
 
@@ -72,6 +79,10 @@ def test_each_object_is_shown(notebook: Any) -> None:
     assert "Candidates, in order" in shown(notebook, 6)
     assert "100%" in shown(notebook, 7)
     assert "connected" in shown(notebook, 8)
+
+
+def test_a_figure_is_shown_as_the_notebook_shows_it(notebook: Any) -> None:
+    assert '<img src="data:image/png;base64,iVBORw0KGgo=" alt="">' in shown(notebook, 9)
 
 
 def test_the_live_view_ends_with_what_has_happened(notebook: Any) -> None:
