@@ -172,7 +172,11 @@ impl PythonGatewayOptions {
         }
         options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
         if let Some(path) = self.audit {
-            options.audit = Some(Arc::new(AuditLog::file(&path).map_err(failed)?));
+            let log = AuditLog::file(&path).map_err(failed)?;
+            options.audit = Some(Arc::new(match self.session_keys.first() {
+                Some(secret) => log.with_secret(secret),
+                None => log,
+            }));
         }
         Ok(options)
     }

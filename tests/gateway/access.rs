@@ -358,7 +358,7 @@ async fn calls_are_audited_and_measured() {
     let options = GatewayOptions {
         authenticator: tokens(vec![token("ann", None), token("bob", Some("ops"))]),
         views: Some(Views::new(View::everything(), [view("ops", &["sum"])]).unwrap()),
-        audit: Some(Arc::new(AuditLog::writer(kept.clone()))),
+        audit: Some(Arc::new(AuditLog::writer(kept.clone()).unwrap())),
         ..Default::default()
     };
     let world = World::with(options);

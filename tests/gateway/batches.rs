@@ -182,7 +182,7 @@ async fn a_request_of_a_batch_makes_room_for_another_when_it_ends() {
 #[tokio::test]
 async fn each_request_of_a_batch_has_its_line_in_the_audit_log() {
     let kept = KeptLog::default();
-    let audit = Some(Arc::new(AuditLog::writer(kept.clone())));
+    let audit = Some(Arc::new(AuditLog::writer(kept.clone()).unwrap()));
     let limits = GatewayLimits { max_in_flight: 6, ..GatewayLimits::default() };
     let world = World::with(GatewayOptions { audit, limits, ..GatewayOptions::default() });
     let mut client = world.client().await;

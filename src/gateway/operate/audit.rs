@@ -1,13 +1,15 @@
 //! The audit log: one line of JSON for each request that calls, finds or reads something, and for refusals.
 //!
 //! A line is written with one `write` to a file that is opened for appending, before the answer goes out: what a client has
-//! seen is in the log, and lines of several replicas do not mix. Arguments are not written, only a digest of them, by which
-//! equal arguments can be recognised.
+//! seen is in the log, and lines of several replicas do not mix. Arguments are not written, only a keyed digest of them, by
+//! which equal arguments can be recognised.
 
 use super::audit_line::AuditRecord;
 use super::refusals::RefusalCounts;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::sync::Mutex;
+use ring::hmac;
+use ring::rand::SystemRandom;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,21 +24,34 @@ enum AuditSink {
 pub struct AuditLog {
     sink: Mutex<AuditSink>,
     refusals: RefusalCounts,
+    /// For the digests of arguments.
+    key: hmac::Key,
 }
 
 impl AuditLog {
     /// Appends to a file, which only its owner can read when it is made here.
     pub fn file(path: &Path) -> Result<Self, HubError> {
         let file = opened(path).map_err(|error| unwritable(path, &error))?;
-        Ok(AuditLog::of(AuditSink::File { path: path.to_owned(), file }))
+        AuditLog::of(AuditSink::File { path: path.to_owned(), file })
     }
 
-    pub fn writer(writer: impl Write + Send + 'static) -> Self {
+    pub fn writer(writer: impl Write + Send + 'static) -> Result<Self, HubError> {
         AuditLog::of(AuditSink::Other(Box::new(writer)))
     }
 
-    fn of(sink: AuditSink) -> Self {
-        AuditLog { sink: Mutex::new(sink), refusals: RefusalCounts::default() }
+    /// With a key of this process alone: digests of two processes cannot be compared.
+    fn of(sink: AuditSink) -> Result<Self, HubError> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| HubError::new(ErrorKind::Limit, "Could not read random bytes from the OS."))?;
+        Ok(AuditLog { sink: Mutex::new(sink), refusals: RefusalCounts::default(), key })
+    }
+
+    /// Equal arguments have equal digests in all processes that share this secret.
+    pub fn with_secret(self, secret: &str) -> Self {
+        // A key of its own: what signs sessions signs nothing else.
+        let derived =
+            hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), b"toolhub audit arguments");
+        AuditLog { key: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()), ..self }
     }
 
     /// Opens the file again by its name, after it was moved away.
@@ -50,7 +65,7 @@ impl AuditLog {
 
     /// Writes one line. A call whose line cannot be written must not be answered as if it were: the error says so.
     pub fn write(&self, record: &AuditRecord<'_>) -> Result<(), HubError> {
-        let text = record.line();
+        let text = record.line(&self.key);
         let mut sink = self.sink.lock();
         let written = match &mut *sink {
             AuditSink::File { file, .. } => file.write_all(&text),

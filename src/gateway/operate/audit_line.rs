@@ -2,9 +2,10 @@
 //!
 //! The fields are described in `docs/reference/events.md`; a change of their meaning needs another [`VERSION`].
 
-use crate::canonical::json_digest;
+use crate::canonical::canonical;
 use crate::error::clip;
 pub use crate::tape::{VERSION, timestamp};
+use ring::hmac;
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -62,17 +63,19 @@ enum EventFields<'a> {
     Refusal { status: u16, count: u64 },
 }
 
-impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
-    fn from(event: AuditEvent<'a>) -> Self {
+impl<'a> EventFields<'a> {
+    fn new(event: AuditEvent<'a>, key: &hmac::Key) -> Self {
         match event {
             AuditEvent::Call { tool, candidate, arguments } => {
-                EventFields::Call { tool: clip(tool), candidate, arguments: json_digest(arguments) }
+                EventFields::Call { tool: clip(tool), candidate, arguments: keyed_digest(arguments, key) }
             }
-            AuditEvent::Search { arguments } => EventFields::Search { arguments: json_digest(arguments) },
+            AuditEvent::Search { arguments } => {
+                EventFields::Search { arguments: keyed_digest(arguments, key) }
+            }
             AuditEvent::Describe { tool } => EventFields::Describe { tool: clip(tool) },
             AuditEvent::Resource { uri } => EventFields::Resource { uri: shown_uri(uri) },
             AuditEvent::Prompt { prompt, arguments } => {
-                EventFields::Prompt { prompt: clip(prompt), arguments: json_digest(arguments) }
+                EventFields::Prompt { prompt: clip(prompt), arguments: keyed_digest(arguments, key) }
             }
             AuditEvent::Approval { id, is_approved } => {
                 let decision = if is_approved { "approve" } else { "deny" };
@@ -81,6 +84,14 @@ impl<'a> From<AuditEvent<'a>> for EventFields<'a> {
             AuditEvent::Refusal { status, count } => EventFields::Refusal { status, count },
         }
     }
+}
+
+/// Equal for equal arguments, and for nobody without the key a way to try values: a plain digest of `true` or of a name is
+/// guessed at once.
+fn keyed_digest(arguments: &Value, key: &hmac::Key) -> String {
+    let tag = hmac::sign(key, canonical(arguments).as_bytes());
+    let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("hmac-sha256:{hex}")
 }
 
 #[derive(Serialize)]
@@ -96,11 +107,11 @@ struct AuditLine<'a> {
 }
 
 impl AuditRecord<'_> {
-    /// The line with its end.
-    pub fn line(&self) -> Vec<u8> {
+    /// The line with its end; `key` hides the arguments.
+    pub fn line(&self, key: &hmac::Key) -> Vec<u8> {
         let line = AuditLine {
             v: VERSION,
-            event: self.event.into(),
+            event: EventFields::new(self.event, key),
             time: timestamp(self.time),
             principal: clip(self.principal),
             view: self.view,
@@ -133,6 +144,10 @@ mod tests {
     use serde_json::json;
     use std::time::UNIX_EPOCH;
 
+    fn key(secret: &str) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())
+    }
+
     fn line(event: AuditEvent<'_>, outcome: AuditOutcome<'_>) -> (String, Value) {
         let record = AuditRecord {
             time: UNIX_EPOCH + Duration::from_millis(1_800_000_000_123),
@@ -142,7 +157,7 @@ mod tests {
             outcome,
             duration: Duration::from_micros(1_500),
         };
-        let text = String::from_utf8(record.line()).unwrap();
+        let text = String::from_utf8(record.line(&key("a"))).unwrap();
         let value = serde_json::from_str(&text).unwrap();
         (text, value)
     }
@@ -161,7 +176,7 @@ mod tests {
         assert_eq!((&line["principal"], &line["view"]), (&json!("token:ann"), &json!("ops")));
         assert_eq!((&line["tool"], &line["candidate"]), (&json!("read"), &json!("mcps:files")));
         assert_eq!((&line["outcome"], &line["ms"]), (&json!("timeout"), &json!(1.5)));
-        assert_eq!(line["arguments"].as_str().unwrap().len(), "sha256:".len() + 64);
+        assert_eq!(line["arguments"].as_str().unwrap().len(), "hmac-sha256:".len() + 64);
     }
 
     #[test]
@@ -199,7 +214,8 @@ mod tests {
 
     #[test]
     fn equal_arguments_have_equal_digests_in_any_order() {
-        let of = |value: Value| json_digest(&value);
+        let of = |value: Value| keyed_digest(&value, &key("a"));
+        assert_ne!(of(json!(true)), keyed_digest(&json!(true), &key("b")));
         assert_eq!(
             of(json!({"a": 1, "b": {"c": [1], "d": 2}})),
             of(json!({"b": {"d": 2, "c": [1]}, "a": 1}))

@@ -1,6 +1,7 @@
 //! Sentences about serving the hub.
 
 pub(super) const GATEWAY: &[(&str, &str)] = &[
+    ("Could not read random bytes from the OS.", "无法从操作系统读取随机字节。"),
     (
         "A key of sessions needs at least {} characters; make it of random ones.",
         "会话密钥至少需要 {0} 个字符；请用随机字符生成。",
