@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +106,56 @@ def test_a_notebook_cell_that_runs_again_replaces_what_it_defined() -> None:
     assert [len(tool.candidates) for tool in hub.tools()] == [1, 1, 1]
     assert hub.call("add", 1).result == 3
     assert hub.call("tool", "x").result == 2
+
+
+KEPT = "'{}' now has {} candidates: what was registered before was kept. Pass replace=True to replace it.\n"
+REPLACED = "'{}' has replaced what was registered before.\n"
+CELLS: dict[str, tuple[str, str]] = {
+    "a lambda": ('hub.register(lambda: 1, name="one"); print()', KEPT.format("one", 2)),
+    "an object": ("hub.register(Search('bing')); print()", REPLACED.format("search_web")),
+    "an object with other values": (
+        "hub.register(Search(str(len(hub)))); print()",
+        KEPT.format("search_web", 2),
+    ),
+    "a method": ('hub.register(Search("bing").execute, name="find"); print()', REPLACED.format("find")),
+    "with replace": ('hub.register(lambda: 1, name="one", replace=True); print()', ""),
+    "a function": ("hub.register(add); print()", ""),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_that_runs_again_says_what_it_replaced_or_kept(name: str, tmp_path: Path) -> None:
+    """In a session where somebody types, as in a notebook; a program that registers several candidates hears nothing."""
+    cell, says = CELLS[name]
+    lines = [
+        "from toolhub import ToolHub",
+        "from test_side_by_side import Search",
+        "import sys; sys.ps1 = sys.ps2 = ''",
+        "hub = ToolHub()",
+        "def add(): return 1",
+        "",
+    ]
+    code = "\n".join([*lines, cell, cell, "hub.close()", ""])
+    command = [sys.executable, "-q", "-i"]
+    folder = Path(__file__).parent
+    typed = subprocess.run(
+        command, input=code, cwd=folder, capture_output=True, text=True, timeout=50, env=environment()
+    )
+    assert typed.stderr.replace(">>> ", "").strip() == says.strip()
+    script = tmp_path / "program.py"
+    script.write_text(code.replace("import sys; sys.ps1 = sys.ps2 = ''", ""), "utf-8")
+    run = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        env={**environment(), "PYTHONPATH": str(folder)},
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONSTARTUP"}
 
 
 def traced(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,8 @@
 """Registration: adds tools to the hub and removes them."""
 
+import logging
+import sys
+import types
 from collections.abc import Mapping
 from typing import Any, Unpack
 
@@ -7,6 +10,8 @@ from .. import _core
 from .._marks import MARK, ToolOptions, merge_options, with_checked_numbers
 from ..events import Events
 from ._state import HubState
+
+_log = logging.getLogger("toolhub")
 
 
 class Registration:
@@ -54,7 +59,21 @@ class Registration:
                 before=replaced.version,
                 after=made.version,
             )
+        if hasattr(sys, "ps1") and instead_of is None and not replace:
+            self._tell(obj, made, replaced)
         return made
+
+    def _tell(self, obj: Any, made: _core.Candidate, replaced: _core.Candidate | None) -> None:
+        """Where somebody types: say what a cell that was run again has replaced or kept. A function has its name to say it."""
+        beside = len(self.registered(made.name, made.source)) - 1 if made.server is None else 0
+        if beside > 0 and replaced is None:
+            _log.warning(
+                "'%s' now has %d candidates: what was registered before was kept. Pass replace=True to replace it.",
+                made.name,
+                beside + 1,
+            )
+        elif replaced is not None and not (isinstance(obj, types.FunctionType) or replaced.tool is obj):
+            _log.warning("'%s' has replaced what was registered before.", made.name)
 
     def unregister(self, name: str, source: str | None = None, server: str | None = None) -> int:
         """See `ToolHub.unregister`."""
