@@ -29,6 +29,7 @@ COMMANDS = {
     "approve": "approve a call that waits",
     "deny": "refuse a call that waits",
     "ledger": "list what calls that may have effects have done",
+    "settle": "say what became of a call whose outcome is unknown",
     "record": "record the calls of a Python program",
     "replay": "run a Python program against its recording",
     "cassette": "print what a cassette has recorded",
@@ -39,7 +40,7 @@ COMMANDS = {
 }
 # Names that Python uses itself, and commands that share a file.
 _MODULES = {"list": "list_", "import": "import_", "eval": "eval_", "inspect": "inspect_"} | dict.fromkeys(
-    ("deny", "pending", "ledger"), "approve"
+    ("deny", "pending", "ledger", "settle"), "approve"
 )
 
 

@@ -1,6 +1,6 @@
-"""`toolhub pending`, `approve`, `deny` and `ledger`: calls that wait for a person, and what calls have done."""
+"""`toolhub pending`, `approve`, `deny`, `ledger` and `settle`: calls that wait for a person, and what calls have done."""
 
-from ._exits import FAILED, NOT_FOUND, OK, Failure
+from ._exits import FAILED, NOT_FOUND, OK, USAGE, Failure
 from ._output import add_json_argument, one_line, put, put_json, say
 from ._sources import add_store_argument, existing_store
 
@@ -18,6 +18,17 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     command = parser.get_default("command")
     if command in ("approve", "deny"):
         parser.add_argument("id", metavar="ID", help="the id of the approval, see 'toolhub pending'")
+    if command == "settle":
+        parser.add_argument(
+            "id", metavar="ID", help="the id of the row, see 'toolhub ledger --state unknown'"
+        )
+        parser.add_argument(
+            "decision",
+            choices=("done", "failed", "again"),
+            metavar="DECISION",
+            help="done: it happened; failed: it did not, and its run goes on with a failure; again: its run calls again",
+        )
+        parser.add_argument("--result", metavar="JSON", help="what the call gave, for done (null)")
     add_json_argument(parser)
     if command == "approve":
         parser.add_argument(
@@ -35,7 +46,14 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
 
 def run(given: "argparse.Namespace") -> int:
     """Carry out the command at hand."""
-    return {"approve": _decide, "deny": _decide, "pending": _pending, "ledger": _ledger}[given.command](given)
+    commands = {
+        "approve": _decide,
+        "deny": _decide,
+        "pending": _pending,
+        "ledger": _ledger,
+        "settle": _settle,
+    }
+    return commands[given.command](given)
 
 
 def _decide(given: "argparse.Namespace") -> int:
@@ -82,13 +100,45 @@ def _pending(given: "argparse.Namespace") -> int:
 
 
 def _ledger(given: "argparse.Namespace") -> int:
+    from datetime import datetime
+
     def line(row: "Any") -> str:
-        run = "" if row.run is None else f" run={row.run}"
-        why = "" if row.error is None else f" ({row.error})"
-        return f"{row.id} {row.state:8}{run} {row.server or row.source}/{row.tool} {row.arguments[:19]}{why}"
+        started = datetime.fromtimestamp(row.started_at).strftime("%Y-%m-%d %H:%M:%S")
+        where = "" if row.server is None else f" on {row.server}"
+        run = "" if row.run is None else f", run {row.run}"
+        who = f", for {row.principal}" if row.principal else ""
+        why = "" if row.error is None else f": {row.error}"
+        return f"{row.id}  {started}  {row.state:8}  {row.tool}{where}{run}{who}{why}"
 
     rows = _with_store(given, lambda hub: hub.ledger(given.of_run, state=given.state))
-    return _put(given, rows, line)
+    code = _put(given, rows, line)
+    if unknown := sum(row.state == "unknown" for row in rows):
+        say(
+            f"calls that may have happened: {unknown}; look, then say 'toolhub settle ID done', 'failed' or 'again'"
+        )
+    return code
+
+
+def _settle(given: "argparse.Namespace") -> int:
+    import json
+
+    if given.result is not None and given.decision != "done":
+        raise Failure("'--result' is for 'done'", USAGE)
+    try:
+        result = None if given.result is None else json.loads(given.result)
+    except ValueError as error:
+        raise Failure(f"'--result' is not valid JSON: {error}", USAGE) from None
+
+    def settle(hub: "ToolHub") -> "list[Any]":
+        hub.settle(given.id, given.decision, result)
+        return []
+
+    _with_store(given, settle)
+    if given.json:
+        put_json({"id": given.id, "decision": given.decision})
+    else:
+        say(f"settled {given.id}: {given.decision}")
+    return OK
 
 
 def _put(given: "argparse.Namespace", rows: "Sequence[Any]", line: "Callable[[Any], str]") -> int:

@@ -10,8 +10,10 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::error_line;
 use crate::plan::Verdict;
 use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
+use crate::store::real_place;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -71,7 +73,8 @@ impl CallDriver {
                 Verdict::Refused(format!("it was not approved: {}", error_line(&reason, LONGEST)))
             }
             Ok(ApprovalAnswer::Pending(id)) => {
-                let result = self.refuse(py, &waiting(&name, &id))?;
+                let ledger = self.hub.get().core().ledger();
+                let result = self.refuse(py, &waiting(&name, &id, ledger.path()))?;
                 let meta = result.as_any().get_item(intern!(py, "_meta"))?;
                 meta.set_item(intern!(py, "paused"), id)?;
                 return Ok(Next::Finish(result));
@@ -83,11 +86,26 @@ impl CallDriver {
     }
 }
 
-fn waiting(tool: &str, id: &str) -> HubError {
-    let text = format!(
-        "Tool '{}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}') or `toolhub approve {id}`, \
-         and make the call again.",
-        clip(tool)
-    );
+/// The command works as it is printed, also in another folder; without a store no other process can decide.
+fn waiting(tool: &str, id: &str, store: Option<&Path>) -> HubError {
+    let tool = clip(tool);
+    let text = match store.map(|store| shell_word(&real_place(store).to_string_lossy())) {
+        Some(store) => format!(
+            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}') or `toolhub approve {id} \
+             --store {store}`, and make the call again."
+        ),
+        None => format!(
+            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}'), and make the call again."
+        ),
+    };
     HubError::new(ErrorKind::Paused, text)
+}
+
+/// A text as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }

@@ -34,7 +34,7 @@ use run_marks::RunMarks;
 use runs::{ClaimReason, RunPlace};
 use rusqlite::Connection;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -69,6 +69,11 @@ impl Ledger {
     /// Whether rows outlive the process.
     pub fn is_durable(&self) -> bool {
         self.queue.path.is_some()
+    }
+
+    /// The file that other processes find the rows in.
+    pub fn path(&self) -> Option<&Path> {
+        self.queue.path.as_deref()
     }
 
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.

@@ -89,6 +89,13 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     // Approvals and recordings
     ("approved {}", "已批准 {0}"),
     ("denied {}", "已拒绝 {0}"),
+    ("settled {}: {}", "已处理 {0}：{1}"),
+    (
+        "calls that may have happened: {}; look, then say 'toolhub settle ID done', 'failed' or 'again'",
+        "可能已经发生的调用数：{0}；请查看实际情况，然后运行 'toolhub settle ID done'、'failed' 或 'again'",
+    ),
+    ("'--result' is for 'done'", "'--result' 只用于 'done'"),
+    ("'--result' is not valid JSON: {}", "'--result' 不是有效的 JSON：{0}"),
     ("the command '{}' cannot be started: {}", "无法启动命令 '{0}'：{1}"),
     (
         "Only secrets of known forms, names and places are removed: see 'Secrets' in docs/how-to/cassettes.md.",

@@ -65,9 +65,13 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未调用工具 '{0}'：批准与参数绑定，而这些参数不是 JSON：{1}。",
     ),
     (
-        "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}') or `toolhub approve {}`, and \
-         make the call again.",
-        "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3}` 批准，然后再次调用。",
+        "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}') or `toolhub approve {} --store \
+         {}`, and make the call again.",
+        "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 或 `toolhub approve {3} --store {4}` 批准，然后再次调用。",
+    ),
+    (
+        "Tool '{}' was not called: it waits for approval {}. Approve it with hub.approve('{}'), and make the call again.",
+        "未调用工具 '{0}'：它在等待批准 {1}。请用 hub.approve('{2}') 批准，然后再次调用。",
     ),
     (
         "server '{}' has not listed it, and an approval is bound to what it lists",
