@@ -120,6 +120,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "inspector",
             "invisible",
             "net",
+            "offers",
             "pattern",
             "principal",
             "registry",

@@ -14,13 +14,13 @@ use super::served_loops::{ServedLoop, for_caller};
 use super::tool_from_python::callable;
 use crate::error::HubError;
 use crate::model::{Lang, OfferKind};
-use crate::offers::{OfferCallContext, OfferDefinition, PartialArgument, Suggestions};
+use crate::offers::{OfferCallContext, OfferDefinition, OfferQuery, PartialArgument, Suggestions};
 use crate::pattern::NATIVE;
 use crate::tool::{CallContextExtras, Tool};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ pub fn has_own_offer(hub: &Bound<'_, PyHub>, kind: &str, key: &str) -> PyResult<
 
 fn kinds(kind: OfferKind) -> &'static [OfferKind] {
     match kind {
-        OfferKind::Resources => &[OfferKind::Resources, OfferKind::ResourceTemplates],
+        OfferKind::Resources => OfferKind::READ,
         OfferKind::ResourceTemplates => &[OfferKind::ResourceTemplates, OfferKind::Resources],
         OfferKind::Prompts => &[OfferKind::Prompts],
     }
@@ -129,7 +129,7 @@ pub fn read_own_resource<'py>(
     uri: String,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
-    ask(hub, OwnRequest::Read(uri), timeout)
+    ask(hub, OfferQuery::Read { uri }, timeout)
 }
 
 /// Awaits `(server, answer)` of `prompts/get`.
@@ -141,7 +141,7 @@ pub fn get_own_prompt<'py>(
     given: &Bound<'py, PyAny>,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
-    ask(hub, OwnRequest::Prompt(name, arguments(given)?), timeout)
+    ask(hub, OfferQuery::Get { name, arguments: arguments(given)? }, timeout)
 }
 
 /// Awaits `(server, answer)` of `completion/complete`.
@@ -157,18 +157,12 @@ pub fn complete_own<'py>(
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
     let argument = PartialArgument { name: argument, value, context: arguments(context)? };
-    ask(hub, OwnRequest::Complete(kinds(offer_kind(kind)?), key, argument), timeout)
-}
-
-enum OwnRequest {
-    Read(String),
-    Prompt(String, Map<String, Value>),
-    Complete(&'static [OfferKind], String, PartialArgument),
+    ask(hub, OfferQuery::Complete { of: offer_kind(kind)?, key, argument }, timeout)
 }
 
 fn ask<'py>(
     hub: &Bound<'py, PyHub>,
-    request: OwnRequest,
+    query: OfferQuery,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
     let py = hub.py();
@@ -181,13 +175,7 @@ fn ask<'py>(
         for_caller(place, async move {
             let (own, extras) = (&core.own_offers, CallContextExtras::default());
             let ctx = OfferCallContext { limit, extras: &extras };
-            let answer = match request {
-                OwnRequest::Read(uri) => own.read(&uri, &ctx).await,
-                OwnRequest::Prompt(name, given) => own.get_prompt(&name, given, &ctx).await,
-                OwnRequest::Complete(kinds, key, argument) => {
-                    own.complete(kinds, &key, &argument, &ctx).await
-                }
-            };
+            let answer = own.answer(&query, &ctx).await;
             OfferAnswer::new((Arc::from(NATIVE), answer.map_err(|error| localized(error, lang))?))
         }),
     )

@@ -12,7 +12,7 @@ use super::{json, runtime};
 use crate::catalog::{ServerOutcome, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::Lang;
-use crate::offers::PartialArgument;
+use crate::offers::{OfferQuery, PartialArgument};
 use crate::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };
@@ -324,7 +324,9 @@ impl PyServers {
         let (core, extras) = (self.core.clone(), offers::extras(py)?);
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
-            OfferAnswer::new(core.read_resource(&uri, server.as_deref(), &extras, limit).await?)
+            OfferAnswer::new(
+                core.ask_about(&OfferQuery::Read { uri }, server.as_deref(), &extras, limit).await?,
+            )
         })
     }
 
@@ -338,11 +340,11 @@ impl PyServers {
         server: Option<String>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, arguments) = (self.core.clone(), offers::arguments(arguments)?);
-        let extras = offers::extras(py)?;
+        let (core, extras) = (self.core.clone(), offers::extras(py)?);
+        let query = OfferQuery::Get { name, arguments: offers::arguments(arguments)? };
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
-            OfferAnswer::new(core.get_prompt(&name, arguments, server.as_deref(), &extras, limit).await?)
+            OfferAnswer::new(core.ask_about(&query, server.as_deref(), &extras, limit).await?)
         })
     }
 
@@ -360,11 +362,12 @@ impl PyServers {
         server: Option<String>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, kind, extras) = (self.core.clone(), offer_kind(kind)?, offers::extras(py)?);
+        let (core, extras) = (self.core.clone(), offers::extras(py)?);
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         let argument = PartialArgument { name: argument, value, context: offers::arguments(context)? };
+        let query = OfferQuery::Complete { of: offer_kind(kind)?, key, argument };
         bridge::run(py, async move {
-            OfferAnswer::new(core.complete(kind, &key, argument, server.as_deref(), &extras, limit).await?)
+            OfferAnswer::new(core.ask_about(&query, server.as_deref(), &extras, limit).await?)
         })
     }
 

@@ -2,13 +2,13 @@
 
 use super::{CONNECT_AT_ONCE, Servers};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::offers::{PartialArgument, check_required, check_texts};
+use crate::offers::{OfferQuery, check_required};
 use crate::principal::Principal;
 use crate::sources::mcp::offers::{self, OfferKind, OfferRequest};
 use crate::sources::mcp::server::Server;
 use crate::tool::CallContextExtras;
 use futures_util::stream::{self, StreamExt};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -95,96 +95,52 @@ impl Servers {
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
 
-    /// The contents of a resource, with the server that gave them.
-    pub async fn read_resource(
+    /// The answer about a resource, template or prompt, with the server that gave it.
+    pub async fn ask_about(
         &self,
-        uri: &str,
+        query: &OfferQuery,
         server: Option<&str>,
         extras: &CallContextExtras,
         limit: Duration,
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        query.check()?;
         let until = Instant::now() + limit;
-        let kinds = [OfferKind::Resources, OfferKind::ResourceTemplates];
-        let server = self.owner("resource", uri, server, &kinds, extras, until).await?;
-        let request = OfferRequest {
-            method: "resources/read",
-            name: uri.to_owned(),
-            params: Map::from_iter([("uri".to_owned(), Value::from(uri))]),
-        };
-        self.ask_offer(&server, &request, extras, Some("contents"), (until, limit)).await
+        let server = self.owner(query, server, extras, until).await?;
+        let answer = self.ask_server(&server, query, query.key(), extras, (until, limit)).await?;
+        Ok((server.id().clone(), answer))
     }
 
-    /// The messages of a prompt, with the server that gave them.
-    pub async fn get_prompt(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        server: Option<&str>,
-        extras: &CallContextExtras,
-        limit: Duration,
-    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
-        check_texts(name, &arguments)?;
-        let until = Instant::now() + limit;
-        let server = self.owner("prompt", name, server, &[OfferKind::Prompts], extras, until).await?;
-        if let Some(prompt) = known(&server, OfferKind::Prompts, name) {
-            check_required(name, &prompt, &arguments)?;
-        }
-        let request = OfferRequest {
-            method: "prompts/get",
-            name: name.to_owned(),
-            params: Map::from_iter([
-                ("name".to_owned(), Value::from(name)),
-                ("arguments".to_owned(), Value::Object(arguments)),
-            ]),
-        };
-        self.ask_offer(&server, &request, extras, Some("messages"), (until, limit)).await
-    }
-
-    /// Values that a server suggests for an argument of a prompt or of a template.
-    pub async fn complete(
-        &self,
-        kind: OfferKind,
-        key: &str,
-        argument: PartialArgument,
-        server: Option<&str>,
-        extras: &CallContextExtras,
-        limit: Duration,
-    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
-        check_texts(key, &argument.context)?;
-        let (what, reference) = match kind {
-            OfferKind::Prompts => ("prompt", json!({"type": "ref/prompt", "name": key})),
-            _ => ("resource", json!({"type": "ref/resource", "uri": key})),
-        };
-        let until = Instant::now() + limit;
-        let server = self.owner(what, key, server, &[kind], extras, until).await?;
-        let partial = json!({"name": argument.name, "value": argument.value});
-        let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), partial)]);
-        if !argument.context.is_empty() {
-            params.insert("context".to_owned(), json!({"arguments": argument.context}));
-        }
-        let request = OfferRequest { method: "completion/complete", name: key.to_owned(), params };
-        self.ask_offer(&server, &request, extras, Some("completion"), (until, limit)).await
-    }
-
-    pub(super) async fn ask_offer(
+    /// Asks the server that knows it by `key`. What the protocol does not allow is not sent: some servers end when they read it,
+    /// for all their callers.
+    pub(super) async fn ask_server(
         &self,
         server: &Arc<Server>,
-        request: &OfferRequest,
+        query: &OfferQuery,
+        key: &str,
         extras: &CallContextExtras,
-        member: Option<&str>,
         (until, limit): (Instant, Duration),
-    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
-        let asked = timeout_at(until, offers::ask(server, request, extras)).await;
-        let answer = asked.unwrap_or_else(|_| Err(too_late(server, &request.name, limit)))?;
-        match member
-            .filter(|member| !answer.get(*member).is_some_and(|value| value.is_array() || value.is_object()))
-        {
-            None => Ok((server.id().clone(), answer)),
-            Some(member) => {
+    ) -> Result<Map<String, Value>, HubError> {
+        match query {
+            OfferQuery::Read { .. } => check_uri(server, key)?,
+            OfferQuery::Get { arguments, .. } => {
+                if let Some(prompt) = known(server, OfferKind::Prompts, key) {
+                    check_required(query.key(), &prompt, arguments)?;
+                }
+            }
+            OfferQuery::Complete { .. } => {}
+        }
+        let request =
+            OfferRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
+        let asked = timeout_at(until, offers::ask(server, &request, extras)).await;
+        let answer = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)))?;
+        let member = query.answered_by();
+        match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
+            true => Ok(answer),
+            false => {
                 let text = format!(
                     "Failed to parse MCP response: {} of '{}': it has no '{member}'",
-                    request.method,
-                    clip(&request.name)
+                    query.method(),
+                    clip(key)
                 );
                 Err(HubError::new(ErrorKind::Protocol, text))
             }
@@ -194,13 +150,13 @@ impl Servers {
     /// The server that has this resource or prompt, for the caller of `extras`: the named one, or the only one that lists it.
     async fn owner(
         &self,
-        what: &str,
-        key: &str,
+        query: &OfferQuery,
         server: Option<&str>,
-        kinds: &[OfferKind],
         extras: &CallContextExtras,
         until: Instant,
     ) -> Result<Arc<Server>, HubError> {
+        let (key, kinds) = (query.key(), query.kinds());
+        let what = if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" };
         if let Some(id) = server {
             let server = self.get(id).ok_or_else(|| self.unknown(id))?;
             return server.for_caller(extras.principal.as_ref());
@@ -269,6 +225,20 @@ fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
         listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
     };
     listed.offers.iter().find(is_it).cloned()
+}
+
+/// Refuses a key that is no URI, which servers may not survive. One that the server lists itself is its own affair.
+pub(super) fn check_uri(server: &Server, key: &str) -> Result<(), HubError> {
+    let is_listed = || {
+        let listed = offers::known(server, OfferKind::Resources);
+        let is_it = |offer: &Value| offer.get("uri").and_then(Value::as_str) == Some(key);
+        listed.is_some_and(|listed| listed.offers.iter().any(is_it))
+    };
+    if reqwest::Url::parse(key).is_ok() || is_listed() {
+        return Ok(());
+    }
+    let text = format!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(key));
+    Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
 }
 
 /// The servers as this caller may use them, and why some are closed to it.

@@ -5,12 +5,15 @@
 //! one from an earlier list can still use it. What the hub has itself keeps its key, because it is always there.
 
 use super::Servers;
-use super::offers::{LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, for_caller, not_asked, too_late};
+use super::offers::{
+    LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, check_uri, for_caller, not_asked, too_late,
+};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::gateway::{OfferCall, SubscribedResource, View};
+use crate::gateway::{SubscribedResource, View};
 use crate::model::OfferKind;
+use crate::offers::OfferQuery;
 use crate::principal::Principal;
-use crate::sources::mcp::offers::{self, OfferRequest};
+use crate::sources::mcp::offers;
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::subscriptions;
 use crate::tool::CallContextExtras;
@@ -79,24 +82,16 @@ impl Servers {
     pub async fn ask_served(
         &self,
         view: &View,
-        call: &OfferCall,
+        query: &OfferQuery,
         extras: &CallContextExtras,
     ) -> Result<Map<String, Value>, HubError> {
         let until = Instant::now() + OFFER_TIMEOUT;
-        let found = self.find_served(view, call, extras.principal.as_ref(), until).await?;
-        let mut params = call.params.clone();
-        put_key(&mut params, call, &found.key);
-        let request = OfferRequest { method: call.method, name: found.key.clone(), params };
-        let member = match call.method {
-            "resources/read" => Some("contents"),
-            "prompts/get" => Some("messages"),
-            "completion/complete" => Some("completion"),
-            _ => None,
-        };
+        let caller = extras.principal.as_ref();
+        let found = self.find_served(view, query.kinds(), query.key(), caller, until).await?;
         let limit = (until, OFFER_TIMEOUT);
-        let (_, mut answer) = self.ask_offer(&found.server, &request, extras, member, limit).await?;
-        if found.key != call.key {
-            rename_contents(&mut answer, &found.key, &call.key);
+        let mut answer = self.ask_server(&found.server, query, &found.key, extras, limit).await?;
+        if found.key != query.key() {
+            rename_contents(&mut answer, &found.key, query.key());
         }
         Ok(answer)
     }
@@ -108,11 +103,9 @@ impl Servers {
         caller: &Arc<Principal>,
         uri: &str,
     ) -> Result<SubscribedResource, HubError> {
-        const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
         let until = Instant::now() + OFFER_TIMEOUT;
-        let (method, key, params) = ("resources/subscribe", uri.to_owned(), Map::new());
-        let call = OfferCall { method, kinds: KINDS, key, params };
-        let found = self.find_served(view, &call, Some(caller), until).await?;
+        let found = self.find_served(view, OfferKind::READ, uri, Some(caller), until).await?;
+        check_uri(&found.server, &found.key)?;
         let subscribed = timeout_at(until, subscriptions::subscribe(&found.server, &found.key)).await;
         let guard = subscribed.unwrap_or_else(|_| Err(too_late(&found.server, uri, OFFER_TIMEOUT)))?;
         Ok(SubscribedResource::new(found.server.id().clone(), found.key, guard))
@@ -121,49 +114,47 @@ impl Servers {
     async fn find_served(
         &self,
         view: &View,
-        call: &OfferCall,
+        kinds: &[OfferKind],
+        asked: &str,
         caller: Option<&Arc<Principal>>,
         until: Instant,
     ) -> Result<FoundOffer, HubError> {
-        let kind = call.kinds.first().copied().unwrap_or(OfferKind::Resources);
+        let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         let (shown, closed) = for_caller(self.shown(view, kind), caller);
         let what = if kind == OfferKind::Prompts { "prompt" } else { "resource" };
         let found = |server: Arc<Server>, key: &str| FoundOffer { server, key: key.to_owned() };
-        let owner = self
-            .find_owner(&shown, call.kinds, &call.key, SilentAre::LeftAlone, until)
-            .await
-            .or_closed(closed);
+        let owner =
+            self.find_owner(&shown, kinds, asked, SilentAre::LeftAlone, until).await.or_closed(closed);
         if let OfferOwner::One(server) = owner {
-            return Ok(found(server, &call.key));
+            return Ok(found(server, asked));
         }
-        if let Some((server, key)) = of_server(&shown, kind, &call.key) {
+        if let Some((server, key)) = of_server(&shown, kind, asked) {
             return Ok(found(server, key));
         }
         let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
         match owner {
-            OfferOwner::One(server) => Ok(found(server, &call.key)),
+            OfferOwner::One(server) => Ok(found(server, asked)),
             OfferOwner::Several(several) => {
                 let names: Vec<String> = several
                     .iter()
-                    .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), &call.key))))
+                    .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), asked))))
                     .collect();
                 let text = format!(
                     "Several servers have the {what} '{}'; name it {}.",
-                    clip(&call.key),
+                    clip(asked),
                     names.join(" or ")
                 );
                 refuse(ErrorKind::InvalidArguments, text)
             }
-            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, &call.key, &id, error)),
+            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, asked, &id, error)),
             OfferOwner::Unknown(None) => {
                 // A server may have resources that it does not list, such as those that its tools link to.
                 let mut having = shown.iter().filter(|one| one.declares(kind.capability()) == Some(true));
                 match (having.next(), having.next()) {
-                    (Some(only), None) => Ok(found(only.clone(), &call.key)),
-                    _ => refuse(
-                        ErrorKind::NotFound,
-                        format!("No server lists the {what} '{}'.", clip(&call.key)),
-                    ),
+                    (Some(only), None) => Ok(found(only.clone(), asked)),
+                    _ => {
+                        refuse(ErrorKind::NotFound, format!("No server lists the {what} '{}'.", clip(asked)))
+                    }
                 }
             }
         }
@@ -211,20 +202,6 @@ fn host(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     let encoded = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
     id.bytes().map(encoded).collect()
-}
-
-/// Names what is asked for as its server does.
-fn put_key(params: &mut Map<String, Value>, call: &OfferCall, key: &str) {
-    let member = match call.method {
-        "prompts/get" => params.get_mut("name"),
-        "completion/complete" => params.get_mut("ref").and_then(|reference| {
-            reference.get_mut(if call.kinds == [OfferKind::Prompts] { "name" } else { "uri" })
-        }),
-        _ => params.get_mut("uri"),
-    };
-    if let Some(member) = member {
-        *member = Value::from(key);
-    }
 }
 
 /// The contents have the URI that the client asked for.

@@ -2,11 +2,11 @@
 
 use super::Servers;
 use super::first_lists::FirstLists;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::gateway::{OfferCall, SubscribedResource, Upstreams, View};
+use crate::error::{ErrorKind, HubError};
+use crate::gateway::{SubscribedResource, Upstreams, View};
 use crate::hub::Hub;
 use crate::model::{Arguments, OfferChange, OfferKind};
-use crate::offers::{OfferCallContext, PartialArgument};
+use crate::offers::{OfferCallContext, OfferQuery};
 use crate::pattern::NATIVE;
 use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
@@ -17,9 +17,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
-
-/// Where a URI is looked up.
-const RESOURCES: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
 
 /// Asks a model; the answer is its text.
 pub type ModelFunction = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
@@ -119,7 +116,7 @@ impl Upstreams for HubUpstreams {
         uri: &'a str,
     ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
         Box::pin(async move {
-            if self.answers_itself(view, RESOURCES, uri) {
+            if self.answers_itself(view, OfferKind::READ, uri) {
                 return Ok(SubscribedResource::new(Arc::from(NATIVE), uri.to_owned(), ()));
             }
             self.set().ok_or_else(no_servers)?.subscribe_served(view, caller, uri).await
@@ -164,7 +161,7 @@ impl Upstreams for HubUpstreams {
                 false => Vec::new(),
             };
             if let Some(servers) = self.set() {
-                let kinds = if kind == OfferKind::Resources { RESOURCES } else { &[kind] };
+                let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
                 let is_own = |key: &str| self.answers_itself(view, kinds, key);
                 all.extend(servers.served_offers(view, caller, kind, again, &is_own).await);
             }
@@ -175,14 +172,15 @@ impl Upstreams for HubUpstreams {
     fn ask_offer<'a>(
         &'a self,
         view: &'a View,
-        call: &'a OfferCall,
+        query: &'a OfferQuery,
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
         Box::pin(async move {
-            if self.answers_itself(view, call.kinds, &call.key) {
-                return self.ask_itself(call, extras).await;
+            if self.answers_itself(view, query.kinds(), query.key()) {
+                let ctx = OfferCallContext { limit: self.hub.options.timeout, extras };
+                return self.hub.own_offers.answer(query, &ctx).await;
             }
-            self.set().ok_or_else(no_servers)?.ask_served(view, call, extras).await
+            self.set().ok_or_else(no_servers)?.ask_served(view, query, extras).await
         })
     }
 }
@@ -191,32 +189,6 @@ impl HubUpstreams {
     /// Whether the hub itself has what the key names, for callers of this view.
     fn answers_itself(&self, view: &View, kinds: &[OfferKind], key: &str) -> bool {
         kinds.iter().all(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.find(kinds, key).is_some()
-    }
-
-    async fn ask_itself(
-        &self,
-        call: &OfferCall,
-        extras: &CallContextExtras,
-    ) -> Result<Map<String, Value>, HubError> {
-        let (own, ctx) = (&self.hub.own_offers, OfferCallContext { limit: self.hub.options.timeout, extras });
-        match call.method {
-            "prompts/get" => {
-                let arguments = match call.params.get("arguments") {
-                    None | Some(Value::Null) => Map::new(),
-                    Some(Value::Object(arguments)) => arguments.clone(),
-                    Some(_) => {
-                        let text =
-                            format!("The arguments of '{}' must be a mapping of texts.", clip(&call.key));
-                        return Err(HubError::new(ErrorKind::InvalidArguments, text));
-                    }
-                };
-                own.get_prompt(&call.key, arguments, &ctx).await
-            }
-            "completion/complete" => {
-                own.complete(call.kinds, &call.key, &PartialArgument::read(&call.params)?, &ctx).await
-            }
-            _ => own.read(&call.key, &ctx).await,
-        }
     }
 }
 

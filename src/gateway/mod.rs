@@ -17,7 +17,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`state`] | what all requests share |
-//! | [`rpc`], [`payload`] | JSON-RPC: reading, errors, writing; batches |
+//! | [`rpc`], [`params`], [`payload`] | JSON-RPC: reading, parameters, errors, writing; batches |
 //! | [`upstreams`] | what the gateway needs from the sources of tools |
 //! | [`authenticator`] | finds out who calls |
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
@@ -63,11 +63,13 @@ mod log_level;
 mod methods;
 mod operate;
 mod options;
+mod params;
 mod payload;
 mod questions;
 mod relay;
 mod request_trace;
 pub mod rpc;
+mod rpc_error;
 pub mod search_mode;
 mod session;
 mod session_streams;
@@ -101,5 +103,5 @@ pub use session::{
     Sessions,
 };
 pub use state::{Gateway, connections_end};
-pub use upstreams::{NoUpstreams, OfferCall, SubscribedResource, Upstreams};
+pub use upstreams::{NoUpstreams, SubscribedResource, Upstreams};
 pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views};

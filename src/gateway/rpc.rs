@@ -1,24 +1,18 @@
 //! JSON-RPC 2.0 as a server reads and writes it: strict in both directions.
 //!
-//! A message is taken apart once; its parameters stay raw text until a method reads them. Members that occur twice are
-//! refused, because two readers could disagree about which one counts.
+//! A message is taken apart once, with its parameters. Members that occur twice are refused, because two readers could
+//! disagree about which one counts.
 
+use super::params::RpcParams;
+pub use super::rpc_error::{
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, TRY_LATER,
+};
 use crate::model::RpcEnvelope;
-use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use std::borrow::Cow;
 
 /// The key of `_meta` by which the requests of modern clients are known.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-pub const PARSE_ERROR: i64 = -32700;
-pub const INVALID_REQUEST: i64 = -32600;
-pub const METHOD_NOT_FOUND: i64 = -32601;
-pub const INVALID_PARAMS: i64 = -32602;
-pub const INTERNAL_ERROR: i64 = -32603;
-/// The server refuses for now; the client may try again. JSON-RPC leaves this code to servers.
-pub const TRY_LATER: i64 = -32000;
-
 /// The id of a request: a text or a number, written back as it came.
 #[derive(Clone, Debug)]
 pub struct RpcId(Box<RawValue>);
@@ -49,16 +43,14 @@ impl RpcId {
 pub struct RpcRequest {
     pub id: RpcId,
     pub method: String,
-    /// Always an object, when there is one.
-    pub params: Option<Box<RawValue>>,
+    pub params: RpcParams,
 }
 
 impl RpcRequest {
     /// Whether it brings the answers to the questions of a request that runs, as modern clients send them.
     pub fn brings_answers(&self) -> bool {
-        let params = object(self.params.as_deref()).unwrap_or_default();
-        let is_modern = params.get("_meta").is_some_and(|meta| meta.get(VERSION_KEY).is_some());
-        is_modern && params.contains_key("requestState")
+        let is_modern = self.params.meta().is_some_and(|meta| meta.contains_key(VERSION_KEY));
+        is_modern && self.params.contains_key("requestState")
     }
 }
 
@@ -68,44 +60,13 @@ pub enum ClientMessage {
     Request(RpcRequest),
     Notification {
         method: String,
-        params: Option<Box<RawValue>>,
+        params: RpcParams,
     },
     /// The answer to a question of ours; `Err` holds the error object.
     Response {
         id: RpcId,
         outcome: Result<Box<RawValue>, Box<RawValue>>,
     },
-}
-
-/// An error object of JSON-RPC.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RpcError {
-    pub code: i64,
-    pub message: Cow<'static, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
-}
-
-impl RpcError {
-    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
-        RpcError { code, message: message.into(), data: None }
-    }
-
-    pub fn with_data(self, data: Value) -> Self {
-        RpcError { data: Some(data), ..self }
-    }
-
-    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
-        RpcError::new(INVALID_PARAMS, message)
-    }
-
-    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
-        RpcError::new(INVALID_REQUEST, message)
-    }
-
-    pub fn no_such_method(method: &str) -> Self {
-        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", crate::error::clip(method)))
-    }
 }
 
 /// Bytes that are not a message, and the id they should be answered with, if it could be read.
@@ -177,18 +138,12 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<ClientMessage, UnreadableMessage>
         }
         Some(_) => return refuse("Invalid Request: 'params' must be an object"),
     }
-    let params = envelope.params.map(RawValue::to_owned);
+    let params = envelope.params.map(RpcParams::read).transpose();
+    let params = params.map_err(|error| UnreadableMessage { id: id.clone(), error })?.unwrap_or_default();
     Ok(match id {
         Some(id) => ClientMessage::Request(RpcRequest { id, method, params }),
         None => ClientMessage::Notification { method, params },
     })
-}
-
-/// The parameters of a method as a map; empty if there are none.
-pub fn object(params: Option<&RawValue>) -> Result<Map<String, Value>, RpcError> {
-    let Some(params) = params else { return Ok(Map::new()) };
-    serde_json::from_str(params.get())
-        .map_err(|error| RpcError::invalid_params(format!("Invalid params: {error}")))
 }
 
 /// The answer with this result, on one line.
@@ -278,11 +233,7 @@ mod tests {
             "{\"a\":".repeat(100_000),
             "}".repeat(100_000)
         );
-        let Ok(ClientMessage::Request(request)) = read_message(deep.as_bytes()) else {
-            panic!("parameters are read later")
-        };
-        let refused = object(request.params.as_deref());
-        assert!(matches!(refused, Err(error) if error.code == INVALID_PARAMS));
+        assert_eq!(code(&deep), INVALID_PARAMS);
     }
 
     #[test]

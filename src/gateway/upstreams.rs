@@ -4,6 +4,7 @@ use super::view::View;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::Hub;
 use crate::model::{Arguments, OfferChange, OfferKind};
+use crate::offers::OfferQuery;
 use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::tool::{BoxFuture, CallContextExtras};
@@ -12,17 +13,6 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
-
-/// A request of a client about one resource, template or prompt.
-pub struct OfferCall {
-    pub method: &'static str,
-    /// Where it is looked up.
-    pub kinds: &'static [OfferKind],
-    /// Its URI or name, as the client knows it.
-    pub key: String,
-    /// The parameters as the client sent them, without `_meta`.
-    pub params: Map<String, Value>,
-}
 
 /// The servers behind a gateway.
 pub trait Upstreams: CallServices {
@@ -66,7 +56,7 @@ pub trait Upstreams: CallServices {
     fn ask_offer<'a>(
         &'a self,
         view: &'a View,
-        call: &'a OfferCall,
+        query: &'a OfferQuery,
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>>;
 
@@ -156,7 +146,7 @@ impl Upstreams for NoUpstreams {
     fn ask_offer<'a>(
         &'a self,
         _: &'a View,
-        _: &'a OfferCall,
+        _: &'a OfferQuery,
         _: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
         let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");

@@ -12,6 +12,9 @@ pub enum OfferKind {
 impl OfferKind {
     pub const ALL: [OfferKind; 3] = [OfferKind::Resources, OfferKind::ResourceTemplates, OfferKind::Prompts];
 
+    /// Where a URI is looked up that is read.
+    pub const READ: &'static [OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
+
     /// The member of the answer that has the list.
     pub fn name(self) -> &'static str {
         match self {

@@ -11,25 +11,12 @@ pub fn refused(text: String) -> HubError {
 }
 
 /// The text that a user has begun for an argument.
+#[derive(Clone, Debug)]
 pub struct PartialArgument {
     pub name: String,
     pub value: String,
     /// The arguments that are complete already.
     pub context: Map<String, Value>,
-}
-
-impl PartialArgument {
-    /// From the parameters of `completion/complete`.
-    pub fn read(params: &Map<String, Value>) -> Result<PartialArgument, HubError> {
-        let argument = params.get("argument");
-        let text = |member: &str| argument.and_then(|one| one.get(member)).and_then(Value::as_str);
-        let (Some(name), Some(value)) = (text("name"), text("value")) else {
-            return Err(refused("'argument' must have the texts 'name' and 'value'.".to_owned()));
-        };
-        let context = params.get("context").and_then(|context| context.get("arguments"));
-        let context = context.and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(PartialArgument { name: name.to_owned(), value: value.to_owned(), context })
-    }
 }
 
 /// The arguments of a function that completes, by the order of its parameters.

@@ -3,7 +3,7 @@
 //! ```text
 //! add(definition)            checks the key, the template and the parameters; announces the change
 //! find(kinds, key)           a resource of this URI, or else the most specific template; a prompt of this name
-//! read / get_prompt / complete   calls the function and gives its value the form of the protocol
+//! answer(query)              calls the function and gives its value the form of the protocol
 //! ```
 //!
 //! Changes are announced by [`OfferSignals`], which the servers of the hub share.
@@ -11,11 +11,13 @@
 mod answers;
 mod arguments;
 mod definition;
+mod query;
 mod signals;
 mod template;
 
-pub use arguments::{PartialArgument, check_required, check_texts};
+pub use arguments::{PartialArgument, check_required};
 pub use definition::{NativeOffer, OfferDefinition, Suggestions};
+pub use query::OfferQuery;
 pub use signals::OfferSignals;
 pub use template::UriTemplate;
 
@@ -153,56 +155,53 @@ impl NativeOffers {
         best.map(|(_, one)| one.clone())
     }
 
-    /// The answer to `resources/read`.
-    pub async fn read(&self, uri: &str, ctx: &OfferCallContext<'_>) -> Result<Map<String, Value>, HubError> {
-        let kinds = [OfferKind::Resources, OfferKind::ResourceTemplates];
-        let offer = self.find(&kinds, uri).ok_or_else(|| missing(OfferKind::Resources, uri))?;
-        let values = match &offer.template {
-            Some(template) => template.values(uri).ok_or_else(|| missing(OfferKind::Resources, uri))?,
-            None => Map::new(),
-        };
-        let value = called(&offer.function, OfferKind::Resources, uri, values, ctx).await?;
-        let mime_type = offer.entry.get("mimeType").and_then(Value::as_str);
-        Ok(answers::contents(uri, mime_type, value))
-    }
-
-    /// The answer to `prompts/get`.
-    pub async fn get_prompt(
+    /// The answer to a request, as the protocol has it.
+    pub async fn answer(
         &self,
-        name: &str,
-        arguments: Map<String, Value>,
+        query: &OfferQuery,
         ctx: &OfferCallContext<'_>,
     ) -> Result<Map<String, Value>, HubError> {
-        let offer =
-            self.find(&[OfferKind::Prompts], name).ok_or_else(|| missing(OfferKind::Prompts, name))?;
-        check_texts(name, &arguments)?;
-        check_required(name, &offer.entry, &arguments)?;
-        let value = called(&offer.function, OfferKind::Prompts, name, arguments, ctx).await?;
-        answers::messages(name, offer.entry.get("description"), value)
-    }
-
-    /// The answer to `completion/complete`. An argument without suggestions has none.
-    pub async fn complete(
-        &self,
-        kinds: &[OfferKind],
-        key: &str,
-        request: &PartialArgument,
-        ctx: &OfferCallContext<'_>,
-    ) -> Result<Map<String, Value>, HubError> {
-        let kind = kinds.first().copied().unwrap_or(OfferKind::Prompts);
-        let offer = self.find(kinds, key).ok_or_else(|| missing(kind, key))?;
-        check_texts(key, &request.context)?;
-        let from = offer.completions.iter().find(|(name, _)| *name == request.name);
-        let values = match from.map(|(_, from)| from) {
-            None => Vec::new(),
-            Some(Suggestions::Values(values)) => answers::beginning_with(values, &request.value),
-            Some(Suggestions::Function(function)) => {
-                let value = called(function, offer.kind, key, completing(function, request), ctx).await?;
-                answers::suggestions(&request.name, value)?
+        let key = query.key();
+        let kind = query.kinds().first().copied().unwrap_or(OfferKind::Prompts);
+        let offer = self.find(query.kinds(), key).ok_or_else(|| missing(kind, key))?;
+        query.check()?;
+        match query {
+            OfferQuery::Read { .. } => {
+                let values = match &offer.template {
+                    Some(template) => template.values(key).ok_or_else(|| missing(kind, key))?,
+                    None => Map::new(),
+                };
+                let value = called(&offer.function, kind, key, values, ctx).await?;
+                let mime_type = offer.entry.get("mimeType").and_then(Value::as_str);
+                Ok(answers::contents(key, mime_type, value))
             }
-        };
-        Ok(answers::completion(values))
+            OfferQuery::Get { arguments, .. } => {
+                check_required(key, &offer.entry, arguments)?;
+                let value = called(&offer.function, kind, key, arguments.clone(), ctx).await?;
+                answers::messages(key, offer.entry.get("description"), value)
+            }
+            OfferQuery::Complete { argument, .. } => complete(&offer, key, argument, ctx).await,
+        }
     }
+}
+
+/// Suggests values. An argument without suggestions has none.
+async fn complete(
+    offer: &NativeOffer,
+    key: &str,
+    argument: &PartialArgument,
+    ctx: &OfferCallContext<'_>,
+) -> Result<Map<String, Value>, HubError> {
+    let from = offer.completions.iter().find(|(name, _)| *name == argument.name);
+    let values = match from.map(|(_, from)| from) {
+        None => Vec::new(),
+        Some(Suggestions::Values(values)) => answers::beginning_with(values, &argument.value),
+        Some(Suggestions::Function(function)) => {
+            let value = called(function, offer.kind, key, completing(function, argument), ctx).await?;
+            answers::suggestions(&argument.name, value)?
+        }
+    };
+    Ok(answers::completion(values))
 }
 
 /// Calls a function of the program.

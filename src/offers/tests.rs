@@ -69,7 +69,7 @@ fn resource(uri: &str, name: &str, required: &[&str]) -> OfferDefinition {
 async fn text(offers: &NativeOffers, uri: &str) -> Result<String, HubError> {
     let extras = CallContextExtras::default();
     let ctx = OfferCallContext { limit: Duration::from_secs(30), extras: &extras };
-    let read = offers.read(uri, &ctx).await?;
+    let read = offers.answer(&OfferQuery::Read { uri: uri.to_owned() }, &ctx).await?;
     Ok(read["contents"][0]["text"].as_str().unwrap().to_owned())
 }
 
@@ -181,10 +181,11 @@ async fn prompts_check_their_arguments_and_complete_them() {
     let extras = CallContextExtras::default();
     let ctx = OfferCallContext { limit: Duration::from_secs(30), extras: &extras };
     let given = |value: Value| value.as_object().cloned().unwrap();
-    let made = offers.get_prompt("review", given(json!({"language": "Rust"})), &ctx).await.unwrap();
+    let get = |arguments: Value| OfferQuery::Get { name: "review".to_owned(), arguments: given(arguments) };
+    let made = offers.answer(&get(json!({"language": "Rust"})), &ctx).await.unwrap();
     assert_eq!(made["messages"][0]["content"]["text"], json!(r#"review {"language":"Rust"}"#));
     for wrong in [json!({}), json!({"language": 1})] {
-        let refused = offers.get_prompt("review", given(wrong), &ctx).await.unwrap_err();
+        let refused = offers.answer(&get(wrong), &ctx).await.unwrap_err();
         assert_eq!(refused.kind, ErrorKind::InvalidArguments);
     }
     let begun = |name: &str| PartialArgument {
@@ -192,12 +193,17 @@ async fn prompts_check_their_arguments_and_complete_them() {
         value: "py".to_owned(),
         context: given(json!({"a": "b"})),
     };
-    let known = offers.complete(&[OfferKind::Prompts], "review", &begun("language"), &ctx).await.unwrap();
+    let complete = |argument: &str| OfferQuery::Complete {
+        of: OfferKind::Prompts,
+        key: "review".to_owned(),
+        argument: begun(argument),
+    };
+    let known = offers.answer(&complete("language"), &ctx).await.unwrap();
     assert_eq!(known["completion"]["values"], json!(["Python"]));
-    let none = offers.complete(&[OfferKind::Prompts], "review", &begun("else"), &ctx).await.unwrap();
+    let none = offers.answer(&complete("else"), &ctx).await.unwrap();
     assert_eq!(none["completion"]["values"], json!([]));
     // A text is not a list of texts.
-    let wrong = offers.complete(&[OfferKind::Prompts], "review", &begun("code"), &ctx).await.unwrap_err();
+    let wrong = offers.answer(&complete("code"), &ctx).await.unwrap_err();
     assert_eq!(wrong.kind, ErrorKind::ToolError);
     assert_eq!(
         completing(&(Arc::new(echo("f", &["begun"], &["others"])) as Arc<dyn Tool>), &begun("code")),

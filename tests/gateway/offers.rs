@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{broadcast, watch};
 use toolhub::error::{ErrorKind, HubError, UpstreamError};
-use toolhub::gateway::{
-    Gateway, GatewayOptions, NoUpstreams, OfferCall, SubscribedResource, Upstreams, View, Views,
-};
+use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, SubscribedResource, Upstreams, View, Views};
 use toolhub::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
+use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
 use toolhub::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
 use toolhub::principal::Principal;
@@ -88,12 +87,12 @@ impl Upstreams for Notes {
     fn ask_offer<'a>(
         &'a self,
         _: &'a View,
-        call: &'a OfferCall,
+        query: &'a OfferQuery,
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
         Box::pin(async move {
             let mut answer = Map::new();
-            match (call.method, call.key.as_str()) {
+            match (query.method(), query.key()) {
                 ("resources/read", "note://refused") => {
                     let upstream = UpstreamError { message: "No!".to_owned(), data: Some(json!([1])) };
                     return Err(HubError {
@@ -103,7 +102,7 @@ impl Upstreams for Notes {
                     });
                 }
                 ("resources/read", "note://0") => {
-                    answer.insert("contents".to_owned(), json!([{"uri": call.key, "text": "zero"}]));
+                    answer.insert("contents".to_owned(), json!([{"uri": query.key(), "text": "zero"}]));
                     answer.insert("cacheScope".to_owned(), json!("public"));
                 }
                 ("prompts/get", "ask") => {

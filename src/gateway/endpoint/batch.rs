@@ -90,7 +90,7 @@ pub fn fits_in_batch(request: &RpcRequest) -> Result<(), RpcError> {
     if request.method == "initialize" {
         return Err(RpcError::invalid_request("Invalid Request: 'initialize' must not be part of a batch"));
     }
-    if modern::is_modern(&request.method, modern::meta_of(request.params.as_deref()).as_ref()) {
+    if modern::is_modern(&request.method, request.params.meta()) {
         return Err(RpcError::invalid_request(format!(
             "Invalid Request: a batch holds messages of protocol version {BATCH_VERSION} only"
         )));
@@ -147,7 +147,7 @@ impl HttpBatch<'_> {
                     }
                 }
                 Ok(ClientMessage::Notification { method, params }) => {
-                    notified_in_session(self.gateway, &self.caller, &method, params.as_deref());
+                    notified_in_session(self.gateway, &self.caller, &method, &params);
                 }
                 Ok(ClientMessage::Response { id, outcome }) => {
                     self.gateway.questions.answer(&self.caller.client_key(), &id, outcome);
@@ -172,7 +172,7 @@ impl HttpBatch<'_> {
         let exchange = Exchange { caller, outlet, cancel, trace };
         let gateway = self.gateway.clone();
         Ok(async move {
-            let answered = answer(&gateway, &request, &exchange).await;
+            let answered = answer(&gateway, request, &exchange).await;
             drop((entry, place));
             Some(answered.message)
         })

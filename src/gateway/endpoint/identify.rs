@@ -44,15 +44,15 @@ impl RequestOrigin {
         request: &RpcRequest,
     ) -> Result<Caller, HttpReply> {
         let refuse = |error| bad_request(Some(&request.id), &error);
-        let meta = modern::meta_of(request.params.as_deref());
-        if is_modern_header(headers) || modern::is_modern(&request.method, meta.as_ref()) {
-            modern::has_envelope(meta.as_ref()).map_err(refuse)?;
-            modern_headers::check(gateway, &self.view, headers, request, meta.as_ref()).map_err(refuse)?;
-            let envelope = modern::envelope(meta.as_ref()).map_err(refuse)?;
+        let meta = request.params.meta();
+        if is_modern_header(headers) || modern::is_modern(&request.method, meta) {
+            modern::has_envelope(meta).map_err(refuse)?;
+            modern_headers::check(gateway, &self.view, headers, request).map_err(refuse)?;
+            let envelope = modern::envelope(meta).map_err(refuse)?;
             return Ok(self.caller(Era::Modern, MODERN, envelope.capabilities, envelope.client));
         }
         if request.method == "initialize" {
-            let client = legacy::initialize(request.params.as_deref()).map_err(refuse)?;
+            let client = legacy::initialize(&request.params).map_err(refuse)?;
             return Ok(self.caller(Era::Legacy, client.version, client.capabilities, client.client));
         }
         self.of_session(gateway, headers, Some(&request.id))

@@ -33,14 +33,12 @@ pub use stdio::serve_stdio;
 use super::exchange::Exchange;
 use super::methods::dispatch;
 use super::operate::Operation;
-use super::rpc::{
-    INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, object, result_message,
-};
+use super::params::RpcParams;
+use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
 use super::state::Gateway;
 use crate::aside::heavy;
 use ::http::StatusCode;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,17 +52,18 @@ pub struct AnsweredRequest {
 }
 
 /// Runs a request to its end.
-pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exchange) -> AnsweredRequest {
+pub async fn answer(gateway: &Arc<Gateway>, request: RpcRequest, exchange: &Exchange) -> AnsweredRequest {
     let begun = Instant::now();
     let is_traced = gateway.hub.telemetry.is_on() && request.method != LISTEN;
-    let method = || known_method(&request.method).unwrap_or(CALL);
-    let span = is_traced.then(|| traced::begin(gateway, request, exchange, method())).flatten();
+    let (id, counted) = (request.id.clone(), known_method(&request.method));
+    let method = counted.unwrap_or(CALL);
+    let span = is_traced.then(|| traced::begin(gateway, &request, exchange, method)).flatten();
     let dispatched = dispatch(gateway, request, exchange).await;
     if let Some(span) = span {
-        traced::end(span, &request.method, &dispatched);
+        traced::end(span, method, &dispatched);
     }
     let code = dispatched.as_ref().err().map(|error| error.code);
-    if let Some(method) = known_method(&request.method) {
+    if let Some(method) = counted {
         let error = code.map(|code| code.to_string()).unwrap_or_default();
         let version = exchange.caller.version;
         let operation = Operation { method, tool: String::new(), error, version };
@@ -72,12 +71,10 @@ pub async fn answer(gateway: &Arc<Gateway>, request: &RpcRequest, exchange: &Exc
     }
     match dispatched {
         Ok(result) => {
-            let message = heavy(result.len(), || result_message(&request.id, &result));
+            let message = heavy(result.len(), || result_message(&id, &result));
             AnsweredRequest { message, error: None }
         }
-        Err(error) => {
-            AnsweredRequest { message: error_message(Some(&request.id), &error), error: Some(error.code) }
-        }
+        Err(error) => AnsweredRequest { message: error_message(Some(&id), &error), error: Some(error.code) },
     }
 }
 
@@ -110,8 +107,8 @@ fn known_method(name: &str) -> Option<&'static str> {
 }
 
 /// The key of the request that `notifications/cancelled` names.
-pub fn cancelled_request(params: Option<&RawValue>) -> Option<String> {
-    object(params).ok()?.get("requestId").filter(|id| id.is_string() || id.is_number()).map(Value::to_string)
+pub fn cancelled_request(params: &RpcParams) -> Option<String> {
+    params.get("requestId").filter(|id| id.is_string() || id.is_number()).map(Value::to_string)
 }
 
 /// The answer to a request that comes while the gateway drains.

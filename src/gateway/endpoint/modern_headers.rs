@@ -9,9 +9,7 @@ use crate::model::param_headers::{Mirrored, mirrored};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 /// Headers and body contradict each other, or a header is missing.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -20,53 +18,32 @@ const VERSION: &str = "Mcp-Protocol-Version";
 const METHOD: &str = "Mcp-Method";
 const NAME: &str = "Mcp-Name";
 
-#[derive(Default, Deserialize)]
-struct Mirroring {
-    name: Option<Value>,
-    uri: Option<Value>,
-    #[serde(rename = "taskId")]
-    task: Option<Value>,
-    /// Read only if the tool mirrors some: they may be large.
-    arguments: Option<Box<RawValue>>,
-}
-
 /// Compares the headers of a request with its body.
 pub fn check(
     gateway: &Gateway,
     view: &View,
     headers: &HeaderMap,
     request: &RpcRequest,
-    meta: Option<&Value>,
 ) -> Result<(), RpcError> {
-    let version = meta.and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
+    let params = &request.params;
+    let version = params.meta().and_then(|meta| meta.get(VERSION_KEY)).and_then(Value::as_str);
     // A version that is not text is refused as such.
     if let Some(version) = version {
         same(headers, VERSION, version, Encoding::Plain)?;
     }
     same(headers, METHOD, &request.method, Encoding::Plain)?;
-    let params = || -> Mirroring {
-        let params = request.params.as_ref().map(|params| params.get()).unwrap_or("{}");
-        serde_json::from_str(params).unwrap_or_default()
+    let member = match request.method.as_str() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        _ => return Ok(()),
     };
-    match request.method.as_str() {
-        "tools/call" => {
-            let params = params();
-            let Some(name) = params.name.as_ref().and_then(Value::as_str) else { return Ok(()) };
-            same(headers, NAME, name, Encoding::MayBeBase64)?;
-            arguments(gateway, view, headers, name, params.arguments.as_deref())
-        }
-        "prompts/get" => named(headers, params().name.as_ref()),
-        "resources/read" => named(headers, params().uri.as_ref()),
-        "tasks/get" | "tasks/update" | "tasks/cancel" => named(headers, params().task.as_ref()),
-        _ => Ok(()),
-    }
-}
-
-fn named(headers: &HeaderMap, name: Option<&Value>) -> Result<(), RpcError> {
-    match name.and_then(Value::as_str) {
-        Some(name) => same(headers, NAME, name, Encoding::MayBeBase64),
-        // The method refuses a request without a name.
-        None => Ok(()),
+    // The method, which reads the same parameters, refuses a request without a name.
+    let Ok(name) = params.text(member) else { return Ok(()) };
+    same(headers, NAME, name, Encoding::MayBeBase64)?;
+    match request.method == "tools/call" {
+        true => arguments(gateway, view, headers, name, params),
+        false => Ok(()),
     }
 }
 
@@ -119,17 +96,14 @@ fn arguments(
     view: &View,
     headers: &HeaderMap,
     tool: &str,
-    args: Option<&RawValue>,
+    params: &Map<String, Value>,
 ) -> Result<(), RpcError> {
     let snapshot = gateway.hub.registry.snapshot();
     let entry = snapshot.get(tool).filter(|entry| view.sees(entry));
-    let Some(primary) = entry.and_then(|entry| entry.primary()) else { return Ok(()) };
-    let mirrored = mirrored(&primary.spec().parameters).unwrap_or_default();
-    if mirrored.is_empty() {
-        return Ok(());
-    }
-    let args = args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or(Value::Null);
-    mirrored.iter().try_for_each(|one| argument(headers, one, &args))
+    let Some(shown) = entry.and_then(|entry| view.shown(entry)) else { return Ok(()) };
+    let mirrored = mirrored(&shown.spec().parameters).unwrap_or_default();
+    let args = params.get("arguments").unwrap_or(&Value::Null);
+    mirrored.iter().try_for_each(|one| argument(headers, one, args))
 }
 
 fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {

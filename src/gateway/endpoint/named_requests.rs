@@ -2,11 +2,11 @@
 
 use super::cancelled_request;
 use crate::gateway::caller::Caller;
+use crate::gateway::params::RpcParams;
 use crate::gateway::state::Gateway;
-use serde_json::value::RawValue;
 
 /// Takes a notification of a session: one that cancels a request.
-pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, params: Option<&RawValue>) {
+pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, params: &RpcParams) {
     // Without a session, one client could name the request of another.
     if let (Some(session), "notifications/cancelled") = (&caller.session, method)
         && let Some(id) = cancelled_request(params)

@@ -13,6 +13,7 @@ use crate::aside::heavy;
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
+use crate::gateway::params::RpcParams;
 use crate::gateway::payload::{ClientPayload, read_payload};
 use crate::gateway::relay::Outlet;
 use crate::gateway::request_trace::RequestTrace;
@@ -24,7 +25,6 @@ use crate::gateway::state::Gateway;
 use crate::model::protocol::{Era, MODERN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -78,7 +78,7 @@ pub async fn post(
             Ok(reply)
         }
         ClientMessage::Notification { method, params } => {
-            notified(gateway, &origin, &parts.headers, &method, params.as_deref())?;
+            notified(gateway, &origin, &parts.headers, &method, &params)?;
             Ok(HttpReply::empty(StatusCode::ACCEPTED))
         }
         ClientMessage::Response { id, outcome } => {
@@ -111,7 +111,7 @@ fn notified(
     origin: &RequestOrigin,
     headers: &HeaderMap,
     method: &str,
-    params: Option<&RawValue>,
+    params: &RpcParams,
 ) -> Result<(), HttpReply> {
     if is_modern_header(headers) {
         let version = headers.get(super::identify::VERSION_HEADER);
@@ -152,7 +152,7 @@ async fn respond(
     let keep_alive = gateway.options.keep_alive;
     let gateway = gateway.clone();
     let mut running = RunningAnswer::new(async move {
-        let answer = answer(&gateway, &request, &exchange).await;
+        let answer = answer(&gateway, request, &exchange).await;
         drop((entry, place));
         answer
     });

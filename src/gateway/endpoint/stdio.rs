@@ -218,7 +218,7 @@ impl StdioClient {
             ClientMessage::Notification { method, params } => {
                 self.takes_notifications |= method == "notifications/initialized";
                 if method == "notifications/cancelled"
-                    && let Some(key) = cancelled_request(params.as_deref())
+                    && let Some(key) = cancelled_request(&params)
                 {
                     self.in_flight.cancel(&key);
                 }
@@ -285,7 +285,7 @@ impl StdioClient {
         let exchange = Exchange { caller: Arc::new(caller), outlet, cancel, trace: RequestTrace::default() };
         let gateway = self.gateway.clone();
         Ok(async move {
-            let answered = answer(&gateway, &request, &exchange).await;
+            let answered = answer(&gateway, request, &exchange).await;
             drop((entry, running));
             let is_cancelled = exchange.cancel.is_cancelled() && !gateway.abort.is_cancelled();
             (!is_cancelled).then_some(answered.message)
@@ -299,14 +299,13 @@ impl StdioClient {
     }
 
     fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
-        let params = request.params.as_deref();
-        let meta = modern::meta_of(params);
-        if modern::is_modern(&request.method, meta.as_ref()) {
-            let envelope = modern::envelope(meta.as_ref())?;
+        let meta = request.params.meta();
+        if modern::is_modern(&request.method, meta) {
+            let envelope = modern::envelope(meta)?;
             return Ok(self.of(Era::Modern, MODERN, envelope.capabilities, envelope.client));
         }
         if request.method == "initialize" {
-            let client = legacy::initialize(params)?;
+            let client = legacy::initialize(&request.params)?;
             let caller =
                 self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone());
             self.initialized = Some(client);

@@ -2,29 +2,19 @@
 
 use crate::aside::heavy;
 use crate::gateway::exchange::Exchange;
+use crate::gateway::params::RpcParams;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
 use crate::telemetry::{
     OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error, session_name,
 };
-use serde::Deserialize;
 use serde_json::Value;
 
-/// The members of `params` that a span needs. The arguments are not read.
-#[derive(Default, Deserialize)]
-struct TracedParams {
-    name: Option<Value>,
-    uri: Option<Value>,
-    #[serde(rename = "_meta")]
-    meta: Option<Value>,
-}
-
-impl TracedParams {
-    fn parent(&self, header: Option<&str>) -> TraceParent {
-        let text = |key| self.meta.as_ref().and_then(|meta| meta.get(key)).and_then(Value::as_str);
-        let own = TraceParent::of(text(TRACE_PARENT), text(TRACE_STATE));
-        if own.context.is_some() { own } else { TraceParent::of(header, None) }
-    }
+/// The span that the request names as its parent, in `_meta` or in a header.
+fn parent(params: &RpcParams, header: Option<&str>) -> TraceParent {
+    let text = |key| params.meta().and_then(|meta| meta.get(key)).and_then(Value::as_str);
+    let own = TraceParent::of(text(TRACE_PARENT), text(TRACE_STATE));
+    if own.context.is_some() { own } else { TraceParent::of(header, None) }
 }
 
 /// Begins the span of a request. Called only if telemetry is on; `method` is none that a client made up.
@@ -35,14 +25,13 @@ pub fn begin(
     method: &str,
 ) -> Option<Box<OpenSpan>> {
     let telemetry = &gateway.hub.telemetry;
-    let params = request.params.as_deref().and_then(|params| serde_json::from_str(params.get()).ok());
-    let params: TracedParams = params.unwrap_or_default();
+    let params = &request.params;
     let (trace, caller) = (&exchange.trace, &exchange.caller);
-    let mut span = telemetry.begin(SpanSide::Server, method, || params.parent(trace.header.as_deref()))?;
+    let mut span = telemetry.begin(SpanSide::Server, method, || parent(params, trace.header.as_deref()))?;
     if let Some(context) = span.context() {
         trace.enter(context);
     }
-    let target = params.name.as_ref().or(params.uri.as_ref()).and_then(Value::as_str);
+    let target = params.text("name").or(params.text("uri")).ok();
     // Clients choose names: those of tools that they do not see would make a series each.
     let is_known = |name: &&str| {
         let snapshot = gateway.hub.registry.load();

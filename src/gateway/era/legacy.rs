@@ -1,10 +1,10 @@
 //! The older protocol: `initialize`, then a session.
 
-use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
 use crate::model::protocol::LEGACY;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The version of clients that send no header.
 pub const WITHOUT_HEADER: &str = "2025-03-26";
@@ -18,18 +18,14 @@ pub struct Initialized {
 }
 
 /// Reads `initialize`. A version that we do not speak is answered with the newest one that we do.
-pub fn initialize(params: Option<&RawValue>) -> Result<Initialized, RpcError> {
-    let mut params = object(params)?;
-    let Some(Value::String(wanted)) = params.get("protocolVersion") else {
-        return Err(RpcError::invalid_params("Invalid params: 'protocolVersion' must be a string"));
+pub fn initialize(params: &RpcParams) -> Result<Initialized, RpcError> {
+    let version = known(params.text("protocolVersion")?).unwrap_or(LEGACY[0]);
+    let object = |member: &str| match params.get(member) {
+        None => Ok(json!({})),
+        Some(value @ Value::Object(_)) => Ok(value.clone()),
+        Some(_) => Err(must_be(member, "an object")),
     };
-    let version = known(wanted).unwrap_or(LEGACY[0]);
-    let mut taken = |key: &str| match params.remove(key) {
-        Some(value @ Value::Object(_)) => Ok(value),
-        None => Ok(Value::Object(Map::new())),
-        Some(_) => Err(RpcError::invalid_params(format!("Invalid params: '{key}' must be an object"))),
-    };
-    Ok(Initialized { version, capabilities: taken("capabilities")?, client: taken("clientInfo")? })
+    Ok(Initialized { version, capabilities: object("capabilities")?, client: object("clientInfo")? })
 }
 
 /// The legacy version of this name.

@@ -4,8 +4,6 @@ use super::{ResultKind, modern_result};
 use crate::gateway::rpc::{RpcError, VERSION_KEY};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::{MODERN, TASKS_EXTENSION};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -21,25 +19,14 @@ pub struct RequestEnvelope {
     pub client: Value,
 }
 
-#[derive(Deserialize)]
-struct WithMeta {
-    #[serde(rename = "_meta")]
-    meta: Option<Value>,
-}
-
-/// `params._meta`, if there is one.
-pub fn meta_of(params: Option<&RawValue>) -> Option<Value> {
-    serde_json::from_str::<WithMeta>(params?.get()).ok()?.meta
-}
-
 /// Whether a request is one of the modern era: it names its version, or asks the first question of that era.
-pub fn is_modern(method: &str, meta: Option<&Value>) -> bool {
-    method == "server/discover" || meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
+pub fn is_modern(method: &str, meta: Option<&Map<String, Value>>) -> bool {
+    method == "server/discover" || meta.is_some_and(|meta| meta.contains_key(VERSION_KEY))
 }
 
 /// Refuses a request that does not say which version it speaks and what its client can do.
-pub fn has_envelope(meta: Option<&Value>) -> Result<&Map<String, Value>, RpcError> {
-    let Some(Value::Object(meta)) = meta else {
+pub fn has_envelope(meta: Option<&Map<String, Value>>) -> Result<&Map<String, Value>, RpcError> {
+    let Some(meta) = meta else {
         return Err(RpcError::invalid_params(format!(
             "Invalid params: '_meta' must be an object with '{VERSION_KEY}' and '{CAPABILITIES_KEY}'"
         )));
@@ -53,7 +40,7 @@ pub fn has_envelope(meta: Option<&Value>) -> Result<&Map<String, Value>, RpcErro
 }
 
 /// Reads what the request says of its client.
-pub fn envelope(meta: Option<&Value>) -> Result<RequestEnvelope, RpcError> {
+pub fn envelope(meta: Option<&Map<String, Value>>) -> Result<RequestEnvelope, RpcError> {
     let meta = has_envelope(meta)?;
     let Some(version) = meta[VERSION_KEY].as_str() else {
         return Err(RpcError::invalid_params(format!("Invalid params: '{VERSION_KEY}' must be a string")));

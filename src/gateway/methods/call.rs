@@ -6,44 +6,41 @@ use super::results::answer;
 use super::rounds::{RunningContext, answer_or_ask};
 use super::search_tools::{GatewayCall, read_call};
 use super::tasks;
-use super::tools::name_of;
 use crate::error::ErrorKind;
 use crate::gateway::caller::Caller;
 use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
-use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
 use crate::model::Arguments;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Calls a tool.
+/// Calls a tool. A request that names none is written down as a call of no tool.
 pub async fn call(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    params: Option<&RawValue>,
+    mut params: RpcParams,
 ) -> Result<String, RpcError> {
     let caller = &exchange.caller;
-    let mut params = readable(gateway, caller, params)?;
+    let named = params.text("name").map(str::to_owned);
+    let named = named.map_err(|error| refused(gateway, caller, "", &Value::Null, error))?;
     let arguments = match params.remove("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments,
         Some(other) => {
-            let error = RpcError::invalid_params("Invalid params: 'arguments' must be an object");
-            return Err(refused(gateway, caller, name_of(&params)?, &other, error));
+            return Err(refused(gateway, caller, &named, &other, must_be("arguments", "an object")));
         }
     };
     let task = match tasks::wanted(caller, &mut params) {
         Ok(task) => task,
-        Err(error) => {
-            return Err(refused(gateway, caller, name_of(&params)?, &Value::Object(arguments), error));
-        }
+        Err(error) => return Err(refused(gateway, caller, &named, &Value::Object(arguments), error)),
     };
-    let (name, arguments) = match read_call(gateway, exchange, name_of(&params)?, arguments).await {
+    let (name, arguments) = match read_call(gateway, exchange, &named, arguments).await {
         GatewayCall::Tool(name, arguments) => (name, arguments),
-        GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(name_of(&params)?)),
+        GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(&named)),
         GatewayCall::Answered(answer) => return answer,
     };
     let args = Arc::new(Arguments::new(arguments));
@@ -60,19 +57,6 @@ pub async fn call(
         Some(wanted) => tasks::create(gateway, exchange, &subject, &params, &wanted, run).map_err(refuse),
         None => answer_or_ask(gateway, exchange, &subject, params, run, refuse).await,
     }
-}
-
-/// The parameters of a call that names its tool. Others are written down as calls of no tool.
-fn readable(
-    gateway: &Gateway,
-    caller: &Caller,
-    params: Option<&RawValue>,
-) -> Result<Map<String, Value>, RpcError> {
-    let read = object(params).and_then(|params| {
-        name_of(&params)?;
-        Ok(params)
-    });
-    read.map_err(|error| refused(gateway, caller, "", &Value::Null, error))
 }
 
 /// Writes down a call that was refused before a tool was chosen for it.

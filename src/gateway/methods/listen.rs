@@ -5,7 +5,8 @@ use crate::gateway::capability::{needs_tasks, takes_tasks};
 use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::era::{ResultKind, modern_result};
 use crate::gateway::exchange::Exchange;
-use crate::gateway::rpc::{RpcError, RpcRequest, notification_message, object};
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::{RpcError, RpcId, notification_message};
 use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
 use crate::gateway::subscribers::{ClientSubscriptions, MOST_RESOURCES};
@@ -17,11 +18,12 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 /// Reports changes until the client goes or the gateway stops. The first message confirms what will be reported.
 pub async fn listen(
     gateway: &Gateway,
-    request: &RpcRequest,
+    id: &RpcId,
+    params: RpcParams,
     exchange: &Exchange,
 ) -> Result<String, RpcError> {
     // Boxed, and its own function: a stream that waits keeps no more than it reports by.
-    let (mut changes, confirmed) = Box::pin(begin(gateway, request, exchange)).await?;
+    let (mut changes, confirmed) = Box::pin(begin(gateway, id, params, exchange)).await?;
     if !exchange.outlet.send(confirmed).await {
         return Err(RpcError::invalid_request("The client must accept text/event-stream"));
     }
@@ -29,7 +31,7 @@ pub async fn listen(
     let reports = async {
         loop {
             let (method, mut params) = changes.next(gateway, view).await;
-            params["_meta"] = meta_of(request);
+            params["_meta"] = meta_of(id);
             if !exchange.outlet.send(notification_message(method, &params)).await {
                 break std::future::pending::<()>().await;
             }
@@ -43,20 +45,18 @@ pub async fn listen(
         () = gateway.stop.cancelled() => {}
         () = revoked(gateway, principal, view), if is_http => {}
     }
-    let id = id_of(request);
-    Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id)]))
+    Ok(modern_result(gateway, "{}", ResultKind::Plain, &[(SUBSCRIPTION_KEY, &id_of(id))]))
 }
 
 /// The changes that the client wants to hear of, from now on, and the message that confirms it.
 async fn begin(
     gateway: &Gateway,
-    request: &RpcRequest,
+    id: &RpcId,
+    mut params: RpcParams,
     exchange: &Exchange,
 ) -> Result<(ClientChanges, String), RpcError> {
-    let params = object(request.params.as_deref())?;
-    let Some(Value::Object(wanted)) = params.get("notifications") else {
-        return Err(RpcError::invalid_params("Invalid params: 'notifications' must be an object"));
-    };
+    let wanted = params.take_object("notifications")?;
+    let wanted = &wanted.ok_or_else(|| must_be("notifications", "an object"))?;
     let wants = |name: &str| wanted.get(name).and_then(Value::as_bool) == Some(true);
     let (view, principal) = (&exchange.caller.view, &exchange.caller.principal);
     let lists = WantedLists {
@@ -71,17 +71,17 @@ async fn begin(
         .with_tasks(gateway, tasks.clone());
     let resources = subscribe(gateway, &exchange.caller, wanted, &subscribed).await;
     let honoured = honoured(lists, resources, &tasks);
-    let confirmed = json!({"notifications": honoured, "_meta": meta_of(request)});
+    let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});
     Ok((changes, notification_message("notifications/subscriptions/acknowledged", &confirmed)))
 }
 
-fn id_of(request: &RpcRequest) -> Value {
-    serde_json::from_str(request.id.as_json()).unwrap_or_default()
+fn id_of(id: &RpcId) -> Value {
+    serde_json::from_str(id.as_json()).unwrap_or_default()
 }
 
 /// What tells the messages of this stream apart from those of others.
-fn meta_of(request: &RpcRequest) -> Value {
-    json!({SUBSCRIPTION_KEY: id_of(request)})
+fn meta_of(id: &RpcId) -> Value {
+    json!({SUBSCRIPTION_KEY: id_of(id)})
 }
 
 /// The tasks of the caller that the client names.

@@ -2,13 +2,13 @@
 
 use crate::gateway::caller::Caller;
 use crate::gateway::log_level::LogLevel;
+use crate::gateway::params::RpcParams;
 use crate::gateway::relay::Outlet;
-use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use crate::sync::Mutex;
 use crate::tool::CallLog;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -16,13 +16,8 @@ use std::sync::Arc;
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Sets the least level of the messages that the client gets from now on.
-pub async fn set_level(
-    gateway: &Gateway,
-    caller: &Caller,
-    params: Option<&RawValue>,
-) -> Result<String, RpcError> {
-    let params = object(params)?;
-    let Some(level) = params.get("level").and_then(Value::as_str).and_then(LogLevel::parse) else {
+pub async fn set_level(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+    let Some(level) = params.text("level").ok().and_then(LogLevel::parse) else {
         return Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog"));
     };
     if let Some(session) = &caller.session {

@@ -29,16 +29,16 @@ use std::sync::Arc;
 /// The JSON text of the result, in the form of the caller's era.
 pub async fn dispatch(
     gateway: &Arc<Gateway>,
-    request: &RpcRequest,
+    request: RpcRequest,
     exchange: &Exchange,
 ) -> Result<String, RpcError> {
-    let params = request.params.as_deref();
+    let RpcRequest { id, method, params } = request;
     let era = exchange.caller.era;
     let instructions = exchange.caller.view.instructions.as_ref().or(gateway.options.instructions.as_ref());
     let instructions = instructions.map(|text| &**text);
-    match (request.method.as_str(), era) {
+    match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
-            let version = legacy::initialize(params)?.version;
+            let version = legacy::initialize(&params)?.version;
             let capabilities = capabilities(gateway, &exchange.caller);
             Ok(legacy::welcome(gateway, version, capabilities, instructions))
         }
@@ -47,31 +47,31 @@ pub async fn dispatch(
         }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
         ("logging/setLevel", Era::Legacy) => {
-            Box::pin(logging::set_level(gateway, &exchange.caller, params)).await
+            Box::pin(logging::set_level(gateway, &exchange.caller, &params)).await
         }
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
             gateway.upstreams.listed(&exchange.caller.view, None).await;
-            tools::list(gateway, &exchange.caller, params)
+            tools::list(gateway, &exchange.caller, &params)
         }
         // Boxed: a request that listens would keep as much memory as a call needs.
         ("tools/call", _) => Box::pin(call::call(gateway, exchange, params)).await,
-        ("tools/describe", _) => Box::pin(tools::describe(gateway, exchange, params)).await,
+        ("tools/describe", _) => Box::pin(tools::describe(gateway, exchange, &params)).await,
         ("resources/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Resources, params)).await
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Resources, &params)).await
         }
         ("resources/templates/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::ResourceTemplates, params)).await
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::ResourceTemplates, &params)).await
         }
         ("resources/read", _) => {
             Box::pin(until_given_up(gateway, offers::read(gateway, exchange, params))).await
         }
         ("resources/subscribe", Era::Legacy) => {
-            Box::pin(subscribe::subscribe(gateway, &exchange.caller, params)).await
+            Box::pin(subscribe::subscribe(gateway, &exchange.caller, &params)).await
         }
-        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(gateway, &exchange.caller, params),
+        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(gateway, &exchange.caller, &params),
         ("prompts/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Prompts, params)).await
+            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Prompts, &params)).await
         }
         ("prompts/get", _) => {
             Box::pin(until_given_up(gateway, offers::get_prompt(gateway, exchange, params))).await
@@ -79,12 +79,12 @@ pub async fn dispatch(
         ("completion/complete", _) => {
             Box::pin(until_given_up(gateway, offers::complete(gateway, exchange, params))).await
         }
-        ("tasks/get", _) => tasks::get(gateway, &exchange.caller, params),
-        ("tasks/cancel", _) => tasks::cancel(gateway, &exchange.caller, params),
-        ("tasks/result", Era::Legacy) => Box::pin(tasks::result(gateway, exchange, params)).await,
-        ("tasks/list", Era::Legacy) => tasks::list(gateway, &exchange.caller, params),
+        ("tasks/get", _) => tasks::get(gateway, &exchange.caller, &params),
+        ("tasks/cancel", _) => tasks::cancel(gateway, &exchange.caller, &params),
+        ("tasks/result", Era::Legacy) => Box::pin(tasks::result(gateway, exchange, &params)).await,
+        ("tasks/list", Era::Legacy) => tasks::list(gateway, &exchange.caller, &params),
         ("tasks/update", Era::Modern) => tasks::update(gateway, &exchange.caller, params),
-        ("subscriptions/listen", Era::Modern) => listen::listen(gateway, request, exchange).await,
+        ("subscriptions/listen", Era::Modern) => listen::listen(gateway, &id, params, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
     }
 }

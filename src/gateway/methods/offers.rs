@@ -12,12 +12,12 @@ use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::era::{ResultKind, foreign_object};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::state::Gateway;
-use crate::gateway::upstreams::OfferCall;
 use crate::model::protocol::Era;
 use crate::model::{Arguments, OfferKind, size_within};
-use serde_json::value::RawValue;
+use crate::offers::{OfferQuery, PartialArgument};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ pub async fn list(
     gateway: &Gateway,
     caller: &Caller,
     kind: OfferKind,
-    params: Option<&RawValue>,
+    params: &RpcParams,
 ) -> Result<String, RpcError> {
     available(gateway, caller, kind.capability(), kind.method())?;
-    let begin = position(gateway, caller, kind.method(), &object(params)?)?;
+    let begin = position(gateway, caller, kind.method(), params)?;
     let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, begin.is_some()).await;
     let begin = usize::try_from(begin.unwrap_or(0)).unwrap_or(usize::MAX);
     let end = begin.saturating_add(gateway.options.page_size.max(1));
@@ -57,126 +57,152 @@ fn available(gateway: &Gateway, caller: &Caller, capability: &str, method: &str)
 pub async fn read(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    params: Option<&RawValue>,
+    params: RpcParams,
 ) -> Result<String, RpcError> {
-    const KINDS: &[OfferKind] = &[OfferKind::Resources, OfferKind::ResourceTemplates];
-    ask(gateway, exchange, ("resources/read", "resources"), KINDS, "uri", object(params)?).await
+    const READ: AskedMethod = AskedMethod { name: "resources/read", capability: "resources" };
+    let query = |params: &mut RpcParams| Ok(OfferQuery::Read { uri: params.text("uri")?.to_owned() });
+    READ.ask(gateway, exchange, params, query).await
 }
 
 /// `prompts/get`.
 pub async fn get_prompt(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    params: Option<&RawValue>,
+    params: RpcParams,
 ) -> Result<String, RpcError> {
-    ask(gateway, exchange, ("prompts/get", "prompts"), &[OfferKind::Prompts], "name", object(params)?).await
+    const GET: AskedMethod = AskedMethod { name: "prompts/get", capability: "prompts" };
+    let query = |params: &mut RpcParams| {
+        let name = params.text("name")?.to_owned();
+        Ok(OfferQuery::Get { name, arguments: params.take_texts("arguments")? })
+    };
+    GET.ask(gateway, exchange, params, query).await
 }
 
 /// `completion/complete`.
 pub async fn complete(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    params: Option<&RawValue>,
+    params: RpcParams,
 ) -> Result<String, RpcError> {
-    const METHOD: (&str, &str) = ("completion/complete", "completions");
-    available(gateway, &exchange.caller, METHOD.1, METHOD.0)?;
-    let params = object(params)?;
-    let kind = params.get("ref").and_then(|reference| reference.get("type")).and_then(Value::as_str);
-    match kind {
-        Some("ref/prompt") => ask(gateway, exchange, METHOD, &[OfferKind::Prompts], "name", params).await,
-        Some("ref/resource") => {
-            const KINDS: &[OfferKind] = &[OfferKind::ResourceTemplates, OfferKind::Resources];
-            ask(gateway, exchange, METHOD, KINDS, "uri", params).await
+    const COMPLETE: AskedMethod = AskedMethod { name: "completion/complete", capability: "completions" };
+    COMPLETE.ask(gateway, exchange, params, completion).await
+}
+
+fn completion(params: &mut RpcParams) -> Result<OfferQuery, RpcError> {
+    let reference = RpcParams::from(params.take_object("ref")?.unwrap_or_default());
+    let (of, key) = match reference.text("type") {
+        Ok("ref/prompt") => (OfferKind::Prompts, reference.text("name")),
+        Ok("ref/resource") => (OfferKind::ResourceTemplates, reference.text("uri")),
+        _ => {
+            let text = "Invalid params: the type of 'ref' must be 'ref/prompt' or 'ref/resource'";
+            return Err(RpcError::invalid_params(text));
         }
-        _ => Err(RpcError::invalid_params(
-            "Invalid params: the type of 'ref' must be 'ref/prompt' or 'ref/resource'",
-        )),
+    };
+    let key = key?.to_owned();
+    let partial = RpcParams::from(params.take_object("argument")?.unwrap_or_default());
+    let text = |member: &str| match partial.text(member) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => Err(must_be(&format!("argument.{member}"), "a string")),
+    };
+    let context = params.take_object("context")?.unwrap_or_default();
+    let context = RpcParams::from(context).take_texts("arguments")?;
+    let argument = PartialArgument { name: text("name")?, value: text("value")?, context };
+    Ok(OfferQuery::Complete { of, key, argument })
+}
+
+/// A method that is passed on to the server that has what it names.
+struct AskedMethod {
+    name: &'static str,
+    /// What a server needs for it.
+    capability: &'static str,
+}
+
+impl AskedMethod {
+    /// `query` reads the parameters. A request that is refused here is written down, and reaches no server.
+    async fn ask(
+        self,
+        gateway: &Arc<Gateway>,
+        exchange: &Exchange,
+        mut params: RpcParams,
+        query: impl FnOnce(&mut RpcParams) -> Result<OfferQuery, RpcError>,
+    ) -> Result<String, RpcError> {
+        let caller = &exchange.caller;
+        let refuse =
+            |params: &RpcParams, kind, error| not_asked(gateway, caller, self.name, params, kind, error);
+        if let Err(error) = available(gateway, caller, self.capability, self.name) {
+            return Err(refuse(&params, ErrorKind::NotFound, error));
+        }
+        let given = params.clone();
+        let query = query(&mut params);
+        let query = query.map_err(|error| refuse(&given, ErrorKind::InvalidArguments, error))?;
+        let arguments = Arc::new(Arguments::new(query.params(query.key())));
+        let subject = RequestSubject { method: self.name, name: query.key().to_owned(), arguments };
+        let run = async move |context: RunningContext| run(context, &query).await;
+        answer_or_ask(gateway, exchange, &subject, params, run, |refusal| refusal).await
     }
 }
 
-/// `method` has the capability that a server needs for it.
-async fn ask(
-    gateway: &Arc<Gateway>,
-    exchange: &Exchange,
-    (method, capability): (&'static str, &'static str),
-    kinds: &'static [OfferKind],
-    member: &'static str,
-    mut params: Map<String, Value>,
-) -> Result<String, RpcError> {
-    let named = match params.get("ref").filter(|_| method == "completion/complete") {
-        Some(reference) => reference.get(member),
-        None => params.get(member),
+async fn run(context: RunningContext, query: &OfferQuery) -> FinishedRequest {
+    let RunningContext { gateway, caller, extras, cancel } = context;
+    let arguments = match query {
+        OfferQuery::Get { arguments, .. } => Value::Object(arguments.clone()),
+        _ => json!({}),
     };
-    let named = named.and_then(Value::as_str).map(str::to_owned);
-    let unnamed = || RpcError::invalid_params(format!("Invalid params: '{member}' must be a string"));
-    let key = match (available(gateway, &exchange.caller, capability, method), named) {
-        (Ok(()), Some(key)) => key,
-        (there, named) => {
-            let kind = if there.is_err() { ErrorKind::NotFound } else { ErrorKind::InvalidArguments };
-            let call = OfferCall { method, kinds, key: named.unwrap_or_default(), params };
-            let error = there.err().unwrap_or_else(unnamed);
-            return Err(not_asked(gateway, &exchange.caller, &call, kind, error));
-        }
+    let event = event(query.method(), query.key(), &arguments);
+    let record = event.map(|event| AuditedRequest::new(&gateway, &caller, event));
+    let asked = gateway.upstreams.ask_offer(&caller.view, query, &extras);
+    let answered = tokio::select! {
+        answered = asked => answered,
+        () = cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
     };
-    let own = ["_meta", "inputResponses", "requestState"];
-    let round: Map<String, Value> = own.into_iter().filter_map(|name| params.remove_entry(name)).collect();
-    let subject =
-        RequestSubject { method, name: key.clone(), arguments: Arc::new(Arguments::new(params.clone())) };
-    let call = OfferCall { method, kinds, key, params };
-    let run = async move |context: RunningContext| {
-        let RunningContext { gateway, caller, extras, cancel } = context;
-        let arguments = call.params.get("arguments").cloned().unwrap_or_else(|| json!({}));
-        let record = event(&call, &arguments).map(|event| AuditedRequest::new(&gateway, &caller, event));
-        let asked = gateway.upstreams.ask_offer(&caller.view, &call, &extras);
-        let answered = tokio::select! {
-            answered = asked => answered,
-            () = cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
-        };
-        let failure = answered.as_ref().err().map(|error| error.kind);
-        let written = record.map_or(Ok(()), |record| record.write(failure));
-        let answered = written.and_then(|()| answered.map_err(|error| refused(&caller, &call, error)));
-        let is_failure = answered.is_err();
-        let kind = if call.method == "resources/read" { ResultKind::Cacheable } else { ResultKind::Plain };
-        FinishedRequest {
-            answer: answered.map(|result| {
-                let sizes = result.values().map(|value| size_within(value, LARGE));
-                let bytes = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
-                heavy(bytes, || foreign_object(caller.era, result, kind))
-            }),
-            is_failure,
-        }
+    let failure = answered.as_ref().err().map(|error| error.kind);
+    let written = record.map_or(Ok(()), |record| record.write(failure));
+    let answered = written.and_then(|()| answered.map_err(|error| refused(&caller, query, error)));
+    let is_failure = answered.is_err();
+    let kind = match query {
+        OfferQuery::Read { .. } => ResultKind::Cacheable,
+        _ => ResultKind::Plain,
     };
-    answer_or_ask(gateway, exchange, &subject, round, run, |refusal| refusal).await
+    FinishedRequest {
+        answer: answered.map(|result| {
+            let sizes = result.values().map(|value| size_within(value, LARGE));
+            let bytes = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
+            heavy(bytes, || foreign_object(caller.era, result, kind))
+        }),
+        is_failure,
+    }
 }
 
 /// Writes down a request that is refused before a server is asked.
 fn not_asked(
     gateway: &Gateway,
     caller: &Caller,
-    call: &OfferCall,
+    method: &str,
+    params: &RpcParams,
     kind: ErrorKind,
     error: RpcError,
 ) -> RpcError {
-    let arguments = call.params.get("arguments").unwrap_or(&Value::Null);
-    let record = event(call, arguments).map(|event| AuditedRequest::new(gateway, caller, event));
+    let key = params.text("name").or(params.text("uri")).unwrap_or_default();
+    let arguments = params.get("arguments").unwrap_or(&Value::Null);
+    let record = event(method, key, arguments).map(|event| AuditedRequest::new(gateway, caller, event));
     record.and_then(|record| record.write(Some(kind)).err()).unwrap_or(error)
 }
 
 /// What the audit log records of a request; completions are not recorded.
-fn event<'a>(call: &'a OfferCall, arguments: &'a Value) -> Option<AuditEvent<'a>> {
-    match call.method {
-        "resources/read" => Some(AuditEvent::Resource { uri: &call.key }),
-        "prompts/get" => Some(AuditEvent::Prompt { prompt: &call.key, arguments }),
+fn event<'a>(method: &str, key: &'a str, arguments: &'a Value) -> Option<AuditEvent<'a>> {
+    match method {
+        "resources/read" => Some(AuditEvent::Resource { uri: key }),
+        "prompts/get" => Some(AuditEvent::Prompt { prompt: key, arguments }),
         _ => None,
     }
 }
 
-fn refused(caller: &Caller, call: &OfferCall, error: HubError) -> RpcError {
+fn refused(caller: &Caller, query: &OfferQuery, error: HubError) -> RpcError {
     match (error.kind, error.code) {
         (ErrorKind::Cancelled, _) => cancelled(),
-        (ErrorKind::NotFound, _) => missing(caller.era, call),
+        (ErrorKind::NotFound, _) => missing(caller.era, query),
         // The eras disagree about the code of a resource that is not there.
-        (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, call),
+        (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, query),
         (ErrorKind::InvalidArguments, _) => RpcError::invalid_params(error.message),
         _ => upstream_refusal(&error).unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, error.message)),
     }
@@ -184,22 +210,25 @@ fn refused(caller: &Caller, call: &OfferCall, error: HubError) -> RpcError {
 
 /// Why a resource cannot be subscribed to.
 pub fn subscription_refused(caller: &Caller, uri: String, error: HubError) -> RpcError {
-    let call = OfferCall { method: "resources/read", kinds: &[], key: uri, params: Map::new() };
     match error.kind {
         ErrorKind::NotAllowed | ErrorKind::Limit => RpcError::invalid_params(error.message),
-        _ => refused(caller, &call, error),
+        _ => refused(caller, &OfferQuery::Read { uri }, error),
     }
 }
 
 /// The same for what does not exist and for what the caller must not know of.
-fn missing(era: Era, call: &OfferCall) -> RpcError {
-    if call.method != "resources/read" {
-        let what = if call.kinds == [OfferKind::Prompts] { "prompt" } else { "resource template" };
-        return RpcError::invalid_params(format!("Unknown {what}: {}", clip(&call.key)));
-    }
-    let error = match era {
-        Era::Legacy => RpcError::new(NO_RESOURCE, "Resource not found"),
-        Era::Modern => RpcError::invalid_params("Resource not found"),
+fn missing(era: Era, query: &OfferQuery) -> RpcError {
+    let key = query.key();
+    let what = match query {
+        OfferQuery::Read { .. } => {
+            let error = match era {
+                Era::Legacy => RpcError::new(NO_RESOURCE, "Resource not found"),
+                Era::Modern => RpcError::invalid_params("Resource not found"),
+            };
+            return error.with_data(json!({"uri": key}));
+        }
+        OfferQuery::Get { .. } | OfferQuery::Complete { of: OfferKind::Prompts, .. } => "prompt",
+        OfferQuery::Complete { .. } => "resource template",
     };
-    error.with_data(json!({"uri": call.key}))
+    RpcError::invalid_params(format!("Unknown {what}: {}", clip(key)))
 }

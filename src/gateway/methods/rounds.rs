@@ -12,6 +12,7 @@ use crate::gateway::conversation::{
 };
 use crate::gateway::exchange::Exchange;
 use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
+use crate::gateway::params::RpcParams;
 use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
@@ -41,24 +42,21 @@ pub async fn answer_or_ask<R, F>(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
     subject: &RequestSubject,
-    mut params: Map<String, Value>,
+    mut params: RpcParams,
     run: R,
-    refuse: impl FnOnce(RpcError) -> RpcError,
+    refuse: impl Fn(RpcError) -> RpcError,
 ) -> Result<String, RpcError>
 where
     R: FnOnce(RunningContext) -> F,
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
     let caller = &exchange.caller;
-    let given = match params.remove("inputResponses") {
-        Some(Value::Object(given)) => given,
-        _ => Map::new(),
-    };
+    let given = params.take_object("inputResponses").map_err(&refuse)?.unwrap_or_default();
     if caller.era == Era::Modern && params.contains_key("requestState") {
-        let conversation = resumed(gateway, caller, subject, &params, given).map_err(refuse)?;
+        let conversation = resumed(gateway, caller, subject, &params, given).map_err(&refuse)?;
         return converse(gateway, exchange, conversation).await;
     }
-    let meta = params.get("_meta").and_then(Value::as_object);
+    let meta = params.meta();
     let takes_task = subject.method == "tools/call" && takes_tasks(caller);
     if caller.era == Era::Modern && (takes_task || can_be_asked(caller)) {
         let reports_progress = meta.is_some_and(|meta| meta.contains_key("progressToken"));
@@ -225,11 +223,11 @@ fn resumed(
     gateway: &Gateway,
     caller: &Caller,
     subject: &RequestSubject,
-    params: &Map<String, Value>,
+    params: &RpcParams,
     given: Map<String, Value>,
 ) -> Result<Conversation, RpcError> {
     let refused = || RpcError::invalid_params("Invalid params: 'requestState' is not one of this server");
-    let state = params.get("requestState").and_then(Value::as_str).ok_or_else(refused)?;
+    let state = params.text("requestState").map_err(|_| refused())?;
     let opened = gateway.sessions.open_state(&caller.principal.id, state, SystemTime::now());
     let id = opened.ok().and_then(|id| String::from_utf8(id).ok()).ok_or_else(refused)?;
     let gone = || {

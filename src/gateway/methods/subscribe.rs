@@ -2,17 +2,12 @@
 
 use super::offers::subscription_refused;
 use crate::gateway::caller::Caller;
-use crate::gateway::rpc::{RpcError, object};
+use crate::gateway::params::RpcParams;
+use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// Tells the client of changes of a resource from now on, on its standing stream.
-pub async fn subscribe(
-    gateway: &Gateway,
-    caller: &Caller,
-    params: Option<&RawValue>,
-) -> Result<String, RpcError> {
+pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
     let uri = uri(gateway, caller, "resources/subscribe", params)?;
     let Some(session) = &caller.session else {
         return Err(RpcError::invalid_request("Invalid Request: a subscription needs a session"));
@@ -26,11 +21,7 @@ pub async fn subscribe(
 }
 
 /// Ends a subscription. One that there is not has ended already.
-pub fn unsubscribe(
-    gateway: &Gateway,
-    caller: &Caller,
-    params: Option<&RawValue>,
-) -> Result<String, RpcError> {
+pub fn unsubscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
     let uri = uri(gateway, caller, "resources/unsubscribe", params)?;
     if let Some(session) = &caller.session {
         gateway.subscriptions.of(session).remove(&uri);
@@ -38,16 +29,9 @@ pub fn unsubscribe(
     Ok("{}".to_owned())
 }
 
-fn uri(
-    gateway: &Gateway,
-    caller: &Caller,
-    method: &str,
-    params: Option<&RawValue>,
-) -> Result<String, RpcError> {
+fn uri(gateway: &Gateway, caller: &Caller, method: &str, params: &RpcParams) -> Result<String, RpcError> {
     if !gateway.upstreams.may_have(&caller.view, "resources.subscribe") {
         return Err(RpcError::no_such_method(method));
     }
-    let params = object(params)?;
-    let uri = params.get("uri").and_then(Value::as_str).map(str::to_owned);
-    uri.ok_or_else(|| RpcError::invalid_params("Invalid params: 'uri' must be a string"))
+    params.text("uri").map(str::to_owned)
 }

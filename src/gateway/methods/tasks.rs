@@ -19,13 +19,13 @@ use crate::gateway::client_tasks::{ClientTask, ClientTaskStart, TaskQuestion, Ta
 use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::era::ResultKind;
 use crate::gateway::exchange::Exchange;
-use crate::gateway::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER, object};
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use crate::tool::OnProgress;
 use futures_util::future::join_all;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,23 +39,15 @@ pub struct WantedTask {
 }
 
 /// The task that a call asks for, if its client may.
-pub fn wanted(caller: &Caller, params: &mut Map<String, Value>) -> Result<Option<WantedTask>, RpcError> {
+pub fn wanted(caller: &Caller, params: &mut RpcParams) -> Result<Option<WantedTask>, RpcError> {
     if caller.era == Era::Modern || !takes_tasks(caller) {
         return Ok(None);
     }
-    match params.remove("task") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(task)) => {
-            let ttl = match task.get("ttl") {
-                None | Some(Value::Null) => None,
-                Some(ttl) => Some(Duration::from_millis(ttl.as_u64().ok_or_else(|| {
-                    RpcError::invalid_params("Invalid params: 'task.ttl' must be a number of milliseconds")
-                })?)),
-            };
-            Ok(Some(WantedTask { ttl }))
-        }
-        Some(_) => Err(RpcError::invalid_params("Invalid params: 'task' must be an object")),
-    }
+    let Some(task) = params.take_object("task")? else { return Ok(None) };
+    let milliseconds =
+        |ttl: &Value| ttl.as_u64().ok_or_else(|| must_be("task.ttl", "a number of milliseconds"));
+    let ttl = task.get("ttl").filter(|ttl| !ttl.is_null()).map(milliseconds).transpose()?;
+    Ok(Some(WantedTask { ttl: ttl.map(Duration::from_millis) }))
 }
 
 /// The tool answers at once.
@@ -68,7 +60,7 @@ pub fn create<R, F>(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
     subject: &RequestSubject,
-    params: &Map<String, Value>,
+    params: &RpcParams,
     wanted: &WantedTask,
     run: R,
 ) -> Result<String, RpcError>
@@ -77,8 +69,7 @@ where
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
     let caller = &exchange.caller;
-    let meta = params.get("_meta").and_then(Value::as_object);
-    let mut start = ConversationStart::new(gateway, exchange, subject, meta);
+    let mut start = ConversationStart::new(gateway, exchange, subject, params.meta());
     let (cancel, removed) = (start.cancel.clone(), gateway.stop.child_token());
     let task = ClientTaskStart::new(caller, wanted.ttl, cancel, removed, start.outlet.clone());
     let too_many = || RpcError::new(TRY_LATER, "Too many tasks are running; try again later");
@@ -102,8 +93,8 @@ fn messages_of(task: &Arc<ClientTask>) -> OnProgress {
 }
 
 /// The state of a task.
-pub fn get(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    let (task, _) = found(gateway, caller, "tasks/get", params)?;
+pub fn get(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(gateway, caller, "tasks/get", params)?;
     let state = match caller.era {
         Era::Legacy => task.summary(),
         Era::Modern => task.details(),
@@ -112,8 +103,8 @@ pub fn get(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Res
 }
 
 /// Cancels the call of a task.
-pub fn cancel(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    let (task, _) = found(gateway, caller, "tasks/cancel", params)?;
+pub fn cancel(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(gateway, caller, "tasks/cancel", params)?;
     let is_cancelled = task.cancel();
     match caller.era {
         Era::Modern => written(gateway, caller, &json!({}), ResultKind::Plain),
@@ -123,11 +114,10 @@ pub fn cancel(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> 
 }
 
 /// Takes the answers to the questions of a task.
-pub fn update(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    let (task, mut params) = found(gateway, caller, "tasks/update", params)?;
-    let Some(Value::Object(answers)) = params.remove("inputResponses") else {
-        return Err(RpcError::invalid_params("Invalid params: 'inputResponses' must be an object"));
-    };
+pub fn update(gateway: &Gateway, caller: &Caller, mut params: RpcParams) -> Result<String, RpcError> {
+    let task = found(gateway, caller, "tasks/update", &params)?;
+    let answers = params.take_object("inputResponses")?;
+    let answers = answers.ok_or_else(|| must_be("inputResponses", "an object"))?;
     for (key, answer) in answers.into_iter().filter(|(_, answer)| answer.is_object()) {
         task.answer(&key, Ok(answer));
     }
@@ -135,10 +125,10 @@ pub fn update(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> 
 }
 
 /// One page of the tasks that the caller has made.
-pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
+pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
     const LIST: &str = "tasks/list";
     check_client(caller, LIST)?;
-    let after = position(gateway, caller, LIST, &object(params)?)?;
+    let after = position(gateway, caller, LIST, params)?;
     let (tasks, next) = gateway.tasks.list(caller, after.unwrap_or_default());
     let mut result = json!({"tasks": tasks.iter().map(|task| task.summary()).collect::<Vec<_>>()});
     if let Some(next) = next {
@@ -148,12 +138,8 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Re
 }
 
 /// Waits for the end of a task; the answer is that of its call. Meanwhile the questions of the call go to this client.
-pub async fn result(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    params: Option<&RawValue>,
-) -> Result<String, RpcError> {
-    let (task, _) = found(gateway, &exchange.caller, "tasks/result", params)?;
+pub async fn result(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(gateway, &exchange.caller, "tasks/result", params)?;
     *task.outlet.lock() = exchange.outlet.clone();
     let mut changes = task.watch();
     loop {
@@ -227,15 +213,10 @@ fn found(
     gateway: &Gateway,
     caller: &Caller,
     method: &str,
-    params: Option<&RawValue>,
-) -> Result<(Arc<ClientTask>, Map<String, Value>), RpcError> {
+    params: &RpcParams,
+) -> Result<Arc<ClientTask>, RpcError> {
     check_client(caller, method)?;
-    let params = object(params)?;
-    let Some(id) = params.get("taskId").and_then(Value::as_str) else {
-        return Err(RpcError::invalid_params("Invalid params: 'taskId' must be a string"));
-    };
-    let task = gateway.tasks.get(caller, id).ok_or_else(no_such_task)?;
-    Ok((task, params))
+    gateway.tasks.get(caller, params.text("taskId")?).ok_or_else(no_such_task)
 }
 
 fn no_such_task() -> RpcError {

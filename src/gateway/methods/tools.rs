@@ -10,19 +10,19 @@ use crate::gateway::capability::takes_tasks;
 use crate::gateway::era::{ResultKind, own_result};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, object};
+use crate::gateway::params::RpcParams;
+use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::search_mode::{self, GatewayTool};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use serde::Serialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 const LIST: &str = "tools/list";
 
 /// One page of the tools that the caller sees, in the order of the registry.
-pub fn list(gateway: &Gateway, caller: &Caller, params: Option<&RawValue>) -> Result<String, RpcError> {
-    let after = position(gateway, caller, LIST, &object(params)?)?;
+pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+    let after = position(gateway, caller, LIST, params)?;
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
         let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
@@ -62,11 +62,10 @@ struct ListedTools<'a> {
 pub async fn describe(
     gateway: &Gateway,
     exchange: &Exchange,
-    params: Option<&RawValue>,
+    params: &RpcParams,
 ) -> Result<String, RpcError> {
     let caller = &exchange.caller;
-    let params = object(params)?;
-    let name = name_of(&params)?;
+    let name = params.text("name")?;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
     let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
     record.write(found.as_ref().err().map(|error| error.kind))?;
@@ -78,11 +77,6 @@ pub async fn describe(
     let shown = snapshot.get(name).and_then(|entry| ToolDefinition::new(caller, name, entry));
     let described = json!({"tool": shown.ok_or_else(|| unknown_tool(name))?});
     written(gateway, caller, &described, ResultKind::Plain)
-}
-
-pub fn name_of(params: &Map<String, Value>) -> Result<&str, RpcError> {
-    let name = params.get("name").and_then(Value::as_str);
-    name.ok_or_else(|| RpcError::invalid_params("Invalid params: 'name' must be a string"))
 }
 
 /// The same for a tool that does not exist and for one that the caller must not know of.

@@ -20,6 +20,7 @@ try:
 except ImportError:
     from mcp.server.fastmcp import Context
     from mcp.server.fastmcp import FastMCP as Server
+from mcp.types import Completion
 
 server: Any = Server("recorder")
 recorded: list[Any] = []
@@ -60,6 +61,12 @@ def note() -> str:
 def greeting(name: str) -> str:
     """Greet."""
     return f"Hello {name}"
+
+
+@server.completion()
+async def complete(ref: Any, argument: Any, context: Any) -> Completion:
+    """Suggest names."""
+    return Completion(values=["Ann"])
 
 
 class Recorder:

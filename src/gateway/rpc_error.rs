@@ -1,0 +1,44 @@
+//! The errors of JSON-RPC.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+/// The server refuses for now; the client may try again. JSON-RPC leaves this code to servers.
+pub const TRY_LATER: i64 = -32000;
+
+/// An error object of JSON-RPC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RpcError {
+    pub code: i64,
+    pub message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError { code, message: message.into(), data: None }
+    }
+
+    pub fn with_data(self, data: Value) -> Self {
+        RpcError { data: Some(data), ..self }
+    }
+
+    pub fn invalid_params(message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError::new(INVALID_PARAMS, message)
+    }
+
+    pub fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        RpcError::new(INVALID_REQUEST, message)
+    }
+
+    pub fn no_such_method(method: &str) -> Self {
+        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", crate::error::clip(method)))
+    }
+}
