@@ -6,6 +6,7 @@
 pub mod cache;
 mod first_lists;
 mod look_up;
+mod name_space;
 pub mod offers;
 mod pins;
 mod publisher;
@@ -157,9 +158,11 @@ impl Servers {
         self.publisher.pins.all()
     }
 
-    /// Why tools of this server are refused.
+    /// Why tools, resources and prompts of this server are refused.
     pub fn refused(&self, server: &Server) -> Vec<String> {
-        self.hub.refused(server.id())
+        let mut reasons = self.hub.refused(server.id());
+        reasons.extend(self.trespasses(server));
+        reasons
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.

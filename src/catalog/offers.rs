@@ -1,5 +1,6 @@
 //! Resources and prompts of all servers: listed side by side, and read from the server that has them.
 
+use super::name_space::NameSpaces;
 use super::{CONNECT_AT_ONCE, Servers};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::offers::{OfferQuery, check_required};
@@ -22,6 +23,9 @@ type ClosedServers = Vec<(Arc<str>, HubError)>;
 /// How long a server has to list what it offers, where others have something to offer too.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
+/// The notices about names of each kind.
+const MOST_NOTICES: usize = 10;
+
 /// What becomes of servers that did not answer a short while ago.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SilentAre {
@@ -30,22 +34,20 @@ pub(super) enum SilentAre {
     LeftAlone,
 }
 
-/// Which server has a resource or a prompt.
-pub enum OfferOwner {
-    One(Arc<Server>),
-    Several(Vec<Arc<Server>>),
-    /// None that answered lists it; with the first one that did not answer, and why.
-    Unknown(Option<(Arc<str>, HubError)>),
+/// A resource or prompt that was found: its server, and its key there.
+pub(super) struct FoundOffer {
+    pub server: Arc<Server>,
+    pub key: String,
 }
 
-impl OfferOwner {
-    /// A server that is closed to the caller may have what no other lists.
-    pub(super) fn or_closed(self, closed: ClosedServers) -> Self {
-        match self {
-            OfferOwner::Unknown(None) => OfferOwner::Unknown(closed.into_iter().next()),
-            owner => owner,
-        }
-    }
+/// Which server has a resource or a prompt.
+pub(super) enum OfferOwner {
+    One(FoundOffer),
+    Several(Vec<Arc<Server>>),
+    /// Its name is that of a server that the caller does not see.
+    Hidden,
+    /// None that answered lists it; with the first one that did not answer, and why.
+    Unknown(Option<(Arc<str>, HubError)>),
 }
 
 /// The server that may have it could not be asked.
@@ -90,9 +92,35 @@ impl Servers {
             let listed = timeout(limit, offers::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
             self.remember(&server, listed.as_ref().err());
-            (server.id().clone(), listed.map(|listed| listed.offers.clone()))
+            (server.id().clone(), listed.map(|listed| self.own_names(&server, kind, &listed.offers)))
         };
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+    }
+
+    pub(super) fn name_spaces(&self) -> NameSpaces {
+        NameSpaces(self.all().iter().map(|server| server.id().clone()).collect())
+    }
+
+    /// What a server lists, without names inside the space of another one.
+    pub(super) fn own_names(&self, server: &Server, kind: OfferKind, listed: &[Value]) -> Vec<Value> {
+        let spaces = self.name_spaces();
+        let is_own = |offer: &&Value| spaces.trespassed(kind, server.id(), key_of(kind, offer)).is_none();
+        listed.iter().filter(is_own).cloned().collect()
+    }
+
+    /// The names that a server has listed inside the space of another one, for people.
+    pub(super) fn trespasses(&self, server: &Server) -> Vec<String> {
+        let spaces = self.name_spaces();
+        let of_kind = |kind: OfferKind| {
+            let listed = offers::known(server, kind)?;
+            let sentence = |offer: &Value| {
+                let key = key_of(kind, offer);
+                let other = spaces.trespassed(kind, server.id(), key)?;
+                Some(format!("'{}' is left out: it is a name of server '{other}'", clip(key)))
+            };
+            Some(listed.offers.iter().filter_map(sentence).take(MOST_NOTICES).collect::<Vec<_>>())
+        };
+        OfferKind::ALL.into_iter().filter_map(of_kind).flatten().collect()
     }
 
     /// The answer about a resource, template or prompt, with the server that gave it.
@@ -105,18 +133,17 @@ impl Servers {
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         query.check()?;
         let until = Instant::now() + limit;
-        let server = self.owner(query, server, extras, until).await?;
-        let answer = self.ask_server(&server, query, query.key(), extras, (until, limit)).await?;
-        Ok((server.id().clone(), answer))
+        let found = self.owner(query, server, extras, until).await?;
+        let answer = self.ask_server(&found, query, extras, (until, limit)).await?;
+        Ok((found.server.id().clone(), answer))
     }
 
-    /// Asks the server that knows it by `key`. What the protocol does not allow is not sent: some servers end when they read it,
-    /// for all their callers.
+    /// Asks the server that was found. What the protocol does not allow is not sent: some servers end when they read it, for all
+    /// their callers.
     pub(super) async fn ask_server(
         &self,
-        server: &Arc<Server>,
+        FoundOffer { server, key }: &FoundOffer,
         query: &OfferQuery,
-        key: &str,
         extras: &CallContextExtras,
         (until, limit): (Instant, Duration),
     ) -> Result<Map<String, Value>, HubError> {
@@ -132,7 +159,10 @@ impl Servers {
         let request =
             OfferRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
         let asked = timeout_at(until, offers::ask(server, &request, extras)).await;
-        let answer = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)))?;
+        let mut answer = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)))?;
+        if key != query.key() {
+            rename_contents(&mut answer, key, query.key());
+        }
         let member = query.answered_by();
         match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
             true => Ok(answer),
@@ -154,16 +184,17 @@ impl Servers {
         server: Option<&str>,
         extras: &CallContextExtras,
         until: Instant,
-    ) -> Result<Arc<Server>, HubError> {
+    ) -> Result<FoundOffer, HubError> {
         let (key, kinds) = (query.key(), query.kinds());
         let what = if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" };
         if let Some(id) = server {
             let server = self.get(id).ok_or_else(|| self.unknown(id))?;
-            return server.for_caller(extras.principal.as_ref());
+            let server = server.for_caller(extras.principal.as_ref())?;
+            return Ok(FoundOffer { server, key: key.to_owned() });
         }
-        let (servers, closed) = for_caller(self.pick(None)?, extras.principal.as_ref());
-        match self.find_owner(&servers, kinds, key, SilentAre::Asked, until).await.or_closed(closed) {
-            OfferOwner::One(server) => Ok(server),
+        let among = for_caller(self.pick(None)?, extras.principal.as_ref());
+        match self.find_owner(among, kinds, key, SilentAre::Asked, until).await {
+            OfferOwner::One(found) => Ok(found),
             OfferOwner::Several(several) => {
                 let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
                 let text = format!(
@@ -174,7 +205,7 @@ impl Servers {
                 Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
             }
             OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, key, &id, error)),
-            OfferOwner::Unknown(None) => {
+            OfferOwner::Hidden | OfferOwner::Unknown(None) => {
                 let text = format!(
                     "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
                     clip(key)
@@ -184,36 +215,64 @@ impl Servers {
         }
     }
 
-    /// Which of these servers lists this resource or prompt.
+    /// Which of these servers has this resource or prompt: the one that the key names, or the one that lists it.
     pub(super) async fn find_owner(
         &self,
-        among: &[Arc<Server>],
+        (among, closed): (Vec<Arc<Server>>, ClosedServers),
         kinds: &[OfferKind],
         key: &str,
         silent: SilentAre,
         until: Instant,
     ) -> OfferOwner {
+        let found =
+            |server: Arc<Server>, key: &str| OfferOwner::One(FoundOffer { server, key: key.to_owned() });
+        // A server that does not answer leaves time for the one that has it.
+        let patience = || (until.saturating_duration_since(Instant::now()) / 2).min(LIST_PATIENCE);
+        let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
+        if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
+            let Some(server) = among.into_iter().find(|server| server.id() == id) else {
+                let closed = closed.into_iter().find(|(closed, _)| closed == id);
+                return closed.map_or(OfferOwner::Hidden, |closed| OfferOwner::Unknown(Some(closed)));
+            };
+            if offers::known(&server, kind).is_none() {
+                self.list_offers(vec![server.clone()], kind, silent, patience()).await;
+            }
+            // It may list names of this form itself.
+            let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
+            return found(server, if is_whole { key } else { rest });
+        }
         let mut not_asked = None;
         for kind in kinds {
             let owners =
                 || among.iter().filter(|server| known(server, *kind, key).is_some()).cloned().collect();
-            let mut found: Vec<Arc<Server>> = owners();
-            if found.is_empty() {
-                // A server that does not answer leaves time for the one that has it.
-                let left = until.saturating_duration_since(Instant::now()) / 2;
-                let patience = left.min(LIST_PATIENCE);
-                let listed = self.list_offers(among.to_vec(), *kind, silent, patience).await;
+            let mut owning: Vec<Arc<Server>> = owners();
+            if owning.is_empty() {
+                let listed = self.list_offers(among.clone(), *kind, silent, patience()).await;
                 let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
                 not_asked = not_asked.or(failed.next());
-                found = owners();
+                owning = owners();
             }
-            match found.len() {
+            match owning.len() {
                 0 => {}
-                1 => return OfferOwner::One(found.remove(0)),
-                _ => return OfferOwner::Several(found),
+                1 => return found(owning.remove(0), key),
+                _ => return OfferOwner::Several(owning),
             }
         }
-        OfferOwner::Unknown(not_asked)
+        // A server that is closed to the caller may have what no other lists.
+        OfferOwner::Unknown(not_asked.or(closed.into_iter().next()))
+    }
+}
+
+pub(super) fn key_of(kind: OfferKind, offer: &Value) -> &str {
+    offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The contents have the URI that was asked for.
+fn rename_contents(answer: &mut Map<String, Value>, from: &str, to: &str) {
+    for content in answer.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten() {
+        if content.get("uri").and_then(Value::as_str) == Some(from) {
+            content["uri"] = Value::from(to);
+        }
     }
 }
 
@@ -221,7 +280,7 @@ impl Servers {
 fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
     let listed = offers::known(server, kind)?;
     let is_it = |offer: &&Value| {
-        let listed = offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default();
+        let listed = key_of(kind, offer);
         listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
     };
     listed.offers.iter().find(is_it).cloned()
@@ -231,8 +290,9 @@ fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
 pub(super) fn check_uri(server: &Server, key: &str) -> Result<(), HubError> {
     let is_listed = || {
         let listed = offers::known(server, OfferKind::Resources);
-        let is_it = |offer: &Value| offer.get("uri").and_then(Value::as_str) == Some(key);
-        listed.is_some_and(|listed| listed.offers.iter().any(is_it))
+        listed.is_some_and(|listed| {
+            listed.offers.iter().any(|offer| key_of(OfferKind::Resources, offer) == key)
+        })
     };
     if reqwest::Url::parse(key).is_ok() || is_listed() {
         return Ok(());
@@ -286,8 +346,17 @@ pub(super) fn too_late(server: &Server, what: &str, limit: Duration) -> HubError
 
 #[cfg(test)]
 mod tests {
-    use super::fits_template;
+    use super::{fits_template, rename_contents};
     use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn contents_have_the_uri_that_was_asked_for() {
+        let mut answer =
+            json!({"contents": [{"uri": "note://x"}, {"uri": "note://y"}]}).as_object().cloned().unwrap();
+        rename_contents(&mut answer, "note://x", "toolhub://a/note://x");
+        assert_eq!(answer["contents"], json!([{"uri": "toolhub://a/note://x"}, {"uri": "note://y"}]));
+    }
 
     #[test]
     fn addresses_are_found_by_their_template() {

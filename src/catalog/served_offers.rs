@@ -1,12 +1,14 @@
 //! Resources and prompts of servers as the clients of a gateway see them.
 //!
-//! A URI or name that only one server has stays as it is. One that several servers have is told apart by its server:
-//! `toolhub://<server>/<uri>` and `<server>__<prompt>`. These forms are understood at any time, so that a client that knows
-//! one from an earlier list can still use it. What the hub has itself keeps its key, because it is always there.
+//! A URI or name that only one server has stays as it is. One that several servers have is told apart by its server
+//! ([`own_key`]). These forms are understood at any time, so that a client that knows one from an earlier list can still use
+//! it. What the hub has itself keeps its key, because it is always there.
 
 use super::Servers;
+use super::name_space::{NameSpaces, own_key};
 use super::offers::{
-    LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, check_uri, for_caller, not_asked, too_late,
+    FoundOffer, LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, check_uri, for_caller, key_of, not_asked,
+    too_late,
 };
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{SubscribedResource, View};
@@ -25,14 +27,6 @@ use tokio::time::{Instant, timeout_at};
 
 /// How long a server may take to list or read what it offers.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
-const SCHEME: &str = "toolhub://";
-const BETWEEN: &str = "__";
-
-/// A resource or prompt that was found: its server, and its key there.
-struct FoundOffer {
-    server: Arc<Server>,
-    key: String,
-}
 
 impl Servers {
     fn shown(&self, view: &View, kind: OfferKind) -> Vec<Arc<Server>> {
@@ -68,14 +62,15 @@ impl Servers {
         let mut lists: Vec<OfferedBy> =
             self.list_offers(unknown, kind, SilentAre::LeftAlone, LIST_PATIENCE).await;
         let known = known.into_iter().filter_map(|server: Arc<Server>| {
-            Some((server.id().clone(), Ok(offers::known(&server, kind)?.offers.clone())))
+            let listed = self.own_names(&server, kind, &offers::known(&server, kind)?.offers);
+            Some((server.id().clone(), Ok(listed)))
         });
         lists.extend(known);
         // The order of the configuration, whatever was known before.
         let place: HashMap<Arc<str>, usize> =
             self.all().iter().enumerate().map(|(place, server)| (server.id().clone(), place)).collect();
         lists.sort_by_key(|(id, _)| place.get(id).copied().unwrap_or(usize::MAX));
-        told_apart(kind, lists, is_own)
+        told_apart(kind, lists, &self.name_spaces(), is_own)
     }
 
     /// Passes a request of a client on to the server that has what it names.
@@ -89,11 +84,7 @@ impl Servers {
         let caller = extras.principal.as_ref();
         let found = self.find_served(view, query.kinds(), query.key(), caller, until).await?;
         let limit = (until, OFFER_TIMEOUT);
-        let mut answer = self.ask_server(&found.server, query, &found.key, extras, limit).await?;
-        if found.key != query.key() {
-            rename_contents(&mut answer, &found.key, query.key());
-        }
-        Ok(answer)
+        self.ask_server(&found, query, extras, limit).await
     }
 
     /// Subscribes to the changes of a resource, on the connection of the caller.
@@ -122,18 +113,12 @@ impl Servers {
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         let (shown, closed) = for_caller(self.shown(view, kind), caller);
         let what = if kind == OfferKind::Prompts { "prompt" } else { "resource" };
-        let found = |server: Arc<Server>, key: &str| FoundOffer { server, key: key.to_owned() };
-        let owner =
-            self.find_owner(&shown, kinds, asked, SilentAre::LeftAlone, until).await.or_closed(closed);
-        if let OfferOwner::One(server) = owner {
-            return Ok(found(server, asked));
-        }
-        if let Some((server, key)) = of_server(&shown, kind, asked) {
-            return Ok(found(server, key));
-        }
         let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
-        match owner {
-            OfferOwner::One(server) => Ok(found(server, asked)),
+        let missing = || format!("No server lists the {what} '{}'.", clip(asked));
+        let among = (shown.clone(), closed);
+        match self.find_owner(among, kinds, asked, SilentAre::LeftAlone, until).await {
+            OfferOwner::One(found) => Ok(found),
+            OfferOwner::Hidden => refuse(ErrorKind::NotFound, missing()),
             OfferOwner::Several(several) => {
                 let names: Vec<String> = several
                     .iter()
@@ -151,10 +136,8 @@ impl Servers {
                 // A server may have resources that it does not list, such as those that its tools link to.
                 let mut having = shown.iter().filter(|one| one.declares(kind.capability()) == Some(true));
                 match (having.next(), having.next()) {
-                    (Some(only), None) => Ok(found(only.clone(), asked)),
-                    _ => {
-                        refuse(ErrorKind::NotFound, format!("No server lists the {what} '{}'.", clip(asked)))
-                    }
+                    (Some(only), None) => Ok(FoundOffer { server: only.clone(), key: asked.to_owned() }),
+                    _ => refuse(ErrorKind::NotFound, missing()),
                 }
             }
         }
@@ -162,18 +145,27 @@ impl Servers {
 }
 
 /// One list of all; what several servers have, or the hub too, gets the name of its server.
-fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>, is_own: &dyn Fn(&str) -> bool) -> Vec<Value> {
+fn told_apart(
+    kind: OfferKind,
+    lists: Vec<OfferedBy>,
+    spaces: &NameSpaces,
+    is_own: &dyn Fn(&str) -> bool,
+) -> Vec<Value> {
     let mut counts: HashMap<String, usize> = HashMap::new();
-    let key_of = |offer: &Value| offer.get(kind.key()).and_then(Value::as_str).map(str::to_owned);
     for offer in lists.iter().filter_map(|(_, listed)| listed.as_ref().ok()).flatten() {
-        *counts.entry(key_of(offer).unwrap_or_default()).or_default() += 1;
+        *counts.entry(key_of(kind, offer).to_owned()).or_default() += 1;
     }
     let mut all = Vec::new();
     for (id, listed) in lists {
         for mut offer in listed.unwrap_or_default() {
-            let key = key_of(&offer).unwrap_or_default();
-            if counts.get(&key).is_some_and(|count| *count > 1) || is_own(&key) {
-                offer[kind.key()] = Value::from(own_key(kind, &id, &key));
+            let key = key_of(kind, &offer);
+            if counts.get(key).is_some_and(|count| *count > 1) || is_own(key) {
+                let told = own_key(kind, &id, key);
+                // With servers 'a' and 'a__b', the prompt 'b__c' of 'a' has no name of its own.
+                if spaces.trespassed(kind, &id, &told).is_some() {
+                    continue;
+                }
+                offer[kind.key()] = Value::from(told);
             }
             all.push(offer);
         }
@@ -181,42 +173,9 @@ fn told_apart(kind: OfferKind, lists: Vec<OfferedBy>, is_own: &dyn Fn(&str) -> b
     all
 }
 
-/// The key of an offer that names its server.
-fn own_key(kind: OfferKind, server: &str, key: &str) -> String {
-    match kind {
-        OfferKind::Prompts => format!("{server}{BETWEEN}{key}"),
-        _ => format!("{SCHEME}{}/{key}", host(server)),
-    }
-}
-
-/// The server that a key names, and the key there.
-fn of_server<'a>(servers: &[Arc<Server>], kind: OfferKind, key: &'a str) -> Option<(Arc<Server>, &'a str)> {
-    servers.iter().find_map(|server| {
-        let rest = key.strip_prefix(&own_key(kind, server.id(), ""))?;
-        (!rest.is_empty()).then(|| (server.clone(), rest))
-    })
-}
-
-/// The id of a server as the host of a URI.
-fn host(id: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
-    let encoded = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
-    id.bytes().map(encoded).collect()
-}
-
-/// The contents have the URI that the client asked for.
-fn rename_contents(answer: &mut Map<String, Value>, from: &str, to: &str) {
-    for content in answer.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten() {
-        if content.get("uri").and_then(Value::as_str) == Some(from) {
-            content["uri"] = Value::from(to);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use serde_json::json;
 
     fn by(id: &str, offers: Value) -> OfferedBy {
@@ -230,36 +189,19 @@ mod tests {
             by("beta", json!([{"name": "review"}])),
             (Arc::from("broken"), Err(HubError::new(ErrorKind::Closed, "gone"))),
         ];
-        let all = told_apart(OfferKind::Prompts, lists, &|_| false);
+        let all = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|_| false);
         assert_eq!(
             json!(all).to_string(),
             r#"[{"name":"alpha__review","x":1.5},{"name":"own"},{"name":"beta__review"}]"#
         );
         let lists = vec![by("a b", json!([{"uri": "note://x"}])), by("c", json!([{"uri": "note://x"}]))];
-        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &|_| false)
+        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &NameSpaces(Vec::new()), &|_| false)
             .iter()
             .map(|one| one["uri"].clone())
             .collect();
         assert_eq!(uris, ["toolhub://a%20b/note://x", "toolhub://c/note://x"]);
-        let own = told_apart(OfferKind::Prompts, vec![by("a", json!([{"name": "p"}]))], &|key| key == "p");
+        let lists = vec![by("a", json!([{"name": "p"}]))];
+        let own = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|key| key == "p");
         assert_eq!(own, [json!({"name": "a__p"})]);
-    }
-
-    #[test]
-    fn contents_have_the_uri_that_was_asked_for() {
-        let mut answer =
-            json!({"contents": [{"uri": "note://x"}, {"uri": "note://y"}]}).as_object().cloned().unwrap();
-        rename_contents(&mut answer, "note://x", "toolhub://a/note://x");
-        assert_eq!(answer["contents"], json!([{"uri": "toolhub://a/note://x"}, {"uri": "note://y"}]));
-    }
-
-    proptest! {
-        #[test]
-        fn a_key_with_its_server_leads_back(id in "[ -~]{1,12}", key in "\\PC{1,20}") {
-            for kind in OfferKind::ALL {
-                let own = own_key(kind, &id, &key);
-                prop_assert_eq!(own.strip_prefix(&own_key(kind, &id, "")), Some(&*key));
-            }
-        }
     }
 }

@@ -28,6 +28,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ),
     ("the list did not end after {} pages", "列表在 {0} 页之后仍未结束"),
     ("the list did not end: its cursor came again", "列表没有结束：它的游标再次出现"),
+    ("it is a name of server '{}'", "这是服务器 '{0}' 的名称"),
     ("a second tool named '{}'", "第二个名为 '{0}' 的工具"),
     ("the inputSchema of '{}', which is missing or no object", "'{0}' 的 inputSchema：缺失或不是对象"),
     (
