@@ -1,7 +1,8 @@
 //! What can go wrong, as data: one table of kinds, one error type.
 //!
-//! A kind says whether a retry makes sense and gives a sentence that a model may see. The operator's
-//! detail is in [`HubError::message`]; both are plain text, never a debug dump.
+//! An error has two faces. [`HubError::message`] is for the operator and the program: it may name servers, addresses and what a
+//! process has printed. [`HubError::public`] is for callers who share the hub with others. Both are plain text, never a debug
+//! dump.
 
 use crate::invisible::line;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,19 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// One row for each kind: the variant, its wire name, whether a retry can help, the sentence for a model.
+/// Whom the messages of a kind are for.
+#[derive(PartialEq)]
+enum ErrorWords {
+    /// They speak of the caller's own request, or are the tool's own.
+    Own,
+    /// They may have what others must not see: servers, addresses, what a process has printed.
+    Inner,
+}
+
+/// One row for each kind: the variant, its wire name, whether a retry can help, whom its messages are for, and the
+/// sentence without internals.
 macro_rules! kinds {
-    ($($variant:ident, $name:literal, $retryable:literal, $sentence:literal;)*) => {
+    ($($variant:ident, $name:literal, $retryable:literal, $words:ident, $sentence:literal;)*) => {
         /// The kinds of errors that code can switch on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -22,6 +33,7 @@ macro_rules! kinds {
             pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$variant),*];
             pub fn name(self) -> &'static str { match self { $(ErrorKind::$variant => $name),* } }
             pub fn retryable(self) -> bool { match self { $(ErrorKind::$variant => $retryable),* } }
+            fn words(self) -> ErrorWords { match self { $(ErrorKind::$variant => ErrorWords::$words),* } }
             /// A sentence without internals, safe to show to a model.
             pub fn sentence(self) -> &'static str { match self { $(ErrorKind::$variant => $sentence),* } }
         }
@@ -29,24 +41,24 @@ macro_rules! kinds {
 }
 
 kinds! {
-    NotFound, "not_found", false, "There is no tool of that name.";
-    NoCapability, "no_capability", false, "No tool has that capability.";
-    InvalidArguments, "invalid_arguments", false, "The arguments do not fit the tool's parameters.";
-    Timeout, "timeout", true, "The tool did not answer in time.";
-    Cancelled, "cancelled", false, "The call was cancelled.";
-    Connect, "connect", true, "The tool's server could not be started or reached.";
-    Closed, "closed", true, "The connection to the tool's server was lost.";
-    Auth, "auth", false, "The tool's server refused the credentials.";
-    Http, "http", false, "The tool's server answered with an HTTP error.";
-    Rpc, "rpc", false, "The tool's server answered with an error.";
-    Protocol, "protocol", false, "The tool's server sent a malformed message.";
-    Limit, "limit", false, "A size or count limit was exceeded.";
-    ToolError, "tool_error", false, "The tool ran and failed.";
-    NotAllowed, "not_allowed", false, "This tool may not be called here.";
-    Overloaded, "overloaded", true, "Too many calls are waiting; try again later.";
-    Paused, "paused", false, "The call waits for a decision.";
-    NotSent, "not_sent", false, "An earlier call of the message has to be cleared up first.";
-    Proposed, "proposed", false, "The call may not have been meant; say it alone to make it.";
+    NotFound, "not_found", false, Own, "There is no tool of that name.";
+    NoCapability, "no_capability", false, Own, "No tool has that capability.";
+    InvalidArguments, "invalid_arguments", false, Own, "The arguments do not fit the tool's parameters.";
+    Timeout, "timeout", true, Inner, "The tool did not answer in time.";
+    Cancelled, "cancelled", false, Own, "The call was cancelled.";
+    Connect, "connect", true, Inner, "The tool's server could not be started or reached.";
+    Closed, "closed", true, Inner, "The connection to the tool's server was lost.";
+    Auth, "auth", false, Inner, "The tool's server refused the credentials.";
+    Http, "http", false, Inner, "The tool's server answered with an HTTP error.";
+    Rpc, "rpc", false, Inner, "The tool's server answered with an error.";
+    Protocol, "protocol", false, Inner, "The tool's server sent a malformed message.";
+    Limit, "limit", false, Inner, "A size or count limit was exceeded.";
+    ToolError, "tool_error", false, Own, "The tool ran and failed.";
+    NotAllowed, "not_allowed", false, Inner, "This tool may not be called here.";
+    Overloaded, "overloaded", true, Own, "Too many calls are waiting; try again later.";
+    Paused, "paused", false, Own, "The call waits for a decision.";
+    NotSent, "not_sent", false, Own, "An earlier call of the message has to be cleared up first.";
+    Proposed, "proposed", false, Own, "The call may not have been meant; say it alone to make it.";
 }
 
 impl ErrorKind {
@@ -179,6 +191,20 @@ impl HubError {
         self
     }
 
+    /// What a caller may read who shares the hub with others: nothing of servers, of other callers or of this machine.
+    pub fn public(&self) -> Cow<'_, str> {
+        if self.kind.words() == ErrorWords::Own {
+            return Cow::Borrowed(&self.message);
+        }
+        match (self.outcome, self.retry_after) {
+            (Outcome::Unknown, _) => format!("{} It may still have run.", self.kind.sentence()).into(),
+            (_, Some(seconds)) => {
+                format!("{} Try again in {} s.", self.kind.sentence(), shown_seconds(seconds)).into()
+            }
+            _ => self.kind.sentence().into(),
+        }
+    }
+
     /// The failure of a call inside a tool as the failure of that tool. Whatever it says about the inner call, the tool ran.
     pub fn of_inner_call(mut self) -> Self {
         self.outcome = match (self.kind, self.outcome) {
@@ -270,6 +296,20 @@ mod tests {
         assert_eq!(clip(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
         let long = format!("a{}b", "\u{200b}".repeat(1_000_000));
         assert_eq!(clip(&long), "a…");
+    }
+
+    #[test]
+    fn the_public_face_has_nothing_of_servers() {
+        let detail = "Server 'billing' exited with code 3: could not settle the invoice of bob";
+        for kind in ErrorKind::ALL {
+            let error = HubError::new(*kind, detail);
+            let is_inner = kind.words() == ErrorWords::Inner;
+            assert_eq!(error.public().contains("billing"), !is_inner, "{kind}");
+        }
+        let closed = HubError::new(ErrorKind::Closed, detail);
+        assert_eq!(closed.public(), "The connection to the tool's server was lost. It may still have run.");
+        let busy = HubError { retry_after: Some(2.0), ..HubError::new(ErrorKind::Http, detail) };
+        assert_eq!(busy.public(), "The tool's server answered with an HTTP error. Try again in 2 s.");
     }
 
     #[test]

@@ -239,6 +239,7 @@ fn view(given: PythonView) -> PyResult<View> {
         core: shared(given.core),
         search_mode: search_mode(&given.search_mode)?,
         instructions: given.instructions.map(Arc::from),
+        ..View::default()
     })
 }
 

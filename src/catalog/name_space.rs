@@ -85,7 +85,8 @@ mod tests {
         fn a_key_with_its_server_leads_back(id in "[ -~]{1,12}", key in "\\PC{1,20}") {
             let spaces = spaces(&[&id]);
             for kind in OfferKind::ALL {
-                prop_assert_eq!(spaces.owner(kind, &own_key(kind, &id, &key)), Some((&Arc::from(&*id), &*key)));
+                let named = own_key(kind, &id, &key);
+                prop_assert_eq!(spaces.owner(kind, &named), Some((&Arc::from(&*id), &*key)));
             }
         }
     }

@@ -148,7 +148,7 @@ impl Servers {
         (until, limit): (Instant, Duration),
     ) -> Result<Map<String, Value>, HubError> {
         match query {
-            OfferQuery::Read { .. } => check_uri(server, key)?,
+            OfferQuery::Read { .. } => offers::check_uri(server, key)?,
             OfferQuery::Get { arguments, .. } => {
                 if let Some(prompt) = known(server, OfferKind::Prompts, key) {
                     check_required(query.key(), &prompt, arguments)?;
@@ -284,21 +284,6 @@ fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
         listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
     };
     listed.offers.iter().find(is_it).cloned()
-}
-
-/// Refuses a key that is no URI, which servers may not survive. One that the server lists itself is its own affair.
-pub(super) fn check_uri(server: &Server, key: &str) -> Result<(), HubError> {
-    let is_listed = || {
-        let listed = offers::known(server, OfferKind::Resources);
-        listed.is_some_and(|listed| {
-            listed.offers.iter().any(|offer| key_of(OfferKind::Resources, offer) == key)
-        })
-    };
-    if reqwest::Url::parse(key).is_ok() || is_listed() {
-        return Ok(());
-    }
-    let text = format!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(key));
-    Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
 }
 
 /// The servers as this caller may use them, and why some are closed to it.

@@ -7,8 +7,7 @@
 use super::Servers;
 use super::name_space::{NameSpaces, own_key};
 use super::offers::{
-    FoundOffer, LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, check_uri, for_caller, key_of, not_asked,
-    too_late,
+    FoundOffer, LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, for_caller, key_of, not_asked, too_late,
 };
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{SubscribedResource, View};
@@ -96,7 +95,7 @@ impl Servers {
     ) -> Result<SubscribedResource, HubError> {
         let until = Instant::now() + OFFER_TIMEOUT;
         let found = self.find_served(view, OfferKind::READ, uri, Some(caller), until).await?;
-        check_uri(&found.server, &found.key)?;
+        offers::check_uri(&found.server, &found.key)?;
         let subscribed = timeout_at(until, subscriptions::subscribe(&found.server, &found.key)).await;
         let guard = subscribed.unwrap_or_else(|_| Err(too_late(&found.server, uri, OFFER_TIMEOUT)))?;
         Ok(SubscribedResource::new(found.server.id().clone(), found.key, guard))

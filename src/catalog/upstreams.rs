@@ -100,7 +100,7 @@ impl Upstreams for HubUpstreams {
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         Box::pin(async move {
             let Some(servers) = self.set() else { return Vec::new() };
-            let shows_any = || self.hub.registry.load().entries().any(|(_, entry)| view.sees(entry));
+            let shows_any = || view.tools(&self.hub.registry.snapshot(), None).next().is_some();
             self.first_lists.wait(servers, patience, shows_any).await
         })
     }
@@ -129,6 +129,12 @@ impl Upstreams for HubUpstreams {
                 servers.want_log_level(level).await;
             }
         })
+    }
+
+    fn log(&self, server: &str, text: &str) {
+        if let Some(servers) = self.set() {
+            servers.log(server, text);
+        }
     }
 
     fn server_states(&self) -> Vec<Value> {

@@ -48,8 +48,8 @@ impl ListChanges {
 fn fingerprint(gateway: &Gateway, view: &View) -> u64 {
     let snapshot = gateway.hub.registry.snapshot();
     let mut hasher = DefaultHasher::new();
-    for (name, entry) in snapshot.entries().filter(|(_, entry)| view.sees(entry)) {
-        (name, entry.changed_at).hash(&mut hasher);
+    for tool in view.tools(&snapshot, None) {
+        (tool.name, tool.changed_at()).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -23,7 +23,7 @@
 //! | [`jwt`], [`jwks`] | signed tokens, and the keys of their issuer |
 //! | [`exchange`] | one request on its way to its answer |
 //! | [`standing`] | how long a standing stream may last |
-//! | [`caller`], [`view`] | who makes a request, and what they see |
+//! | [`caller`], [`view`], [`shown_tool`] | who makes a request, and what they see |
 //! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
 //! | [`cursor`] | where the next page of a list begins, unreadable to its caller |
@@ -73,6 +73,7 @@ mod rpc_error;
 pub mod search_mode;
 mod session;
 mod session_streams;
+mod shown_tool;
 mod sse_clients;
 mod standing;
 mod state;

@@ -4,10 +4,11 @@
 //! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
 //! a name; `call_tool` reaches that one.
 
+use super::shown_tool::ShownTool;
 use super::view::{AUTO_SEARCH_ABOVE, SearchMode, View};
 use super::view_indexes::ViewIndexes;
 use crate::hub::{Hub, SearchQuery};
-use crate::registry::{NameEntry, Snapshot};
+use crate::registry::Snapshot;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -95,8 +96,7 @@ pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
         SearchMode::On => true,
         SearchMode::Off => false,
         SearchMode::Auto => {
-            snapshot.len() > AUTO_SEARCH_ABOVE
-                && snapshot.entries().filter(|(_, entry)| view.sees(entry)).nth(AUTO_SEARCH_ABOVE).is_some()
+            snapshot.len() > AUTO_SEARCH_ABOVE && view.tools(snapshot, None).nth(AUTO_SEARCH_ABOVE).is_some()
         }
     }
 }
@@ -110,17 +110,13 @@ pub fn named(name: &str, view: &View) -> Option<GatewayTool> {
 /// Whether a call of such a name means the tool of the gateway. In automatic mode that does not wait until there are enough tools
 /// to list it: a client may know it from another process, so it is hidden only by a tool of the hub that has its name.
 pub fn is_meant(tool: GatewayTool, view: &View, snapshot: &Snapshot) -> bool {
-    is_on(view, snapshot) || !snapshot.get(tool.name()).is_some_and(|entry| view.sees(entry))
+    is_on(view, snapshot) || view.tool(snapshot, tool.name()).is_none()
 }
 
 /// The core tools of a view that its callers see, in the order of the configuration.
-pub fn core<'a>(
-    view: &'a View,
-    snapshot: &'a Snapshot,
-) -> impl Iterator<Item = (&'a Arc<str>, &'a Arc<NameEntry>)> {
+pub fn core<'a>(view: &'a View, snapshot: &'a Snapshot) -> impl Iterator<Item = ShownTool<'a>> {
     let is_own = |name: &str| GatewayTool::ALL.iter().any(|tool| tool.name() == name);
-    let entry = |name: &'a Arc<str>| snapshot.get(name).map(|entry| (name, entry));
-    view.core.iter().filter(move |name| !is_own(name)).filter_map(entry).filter(|(_, entry)| view.sees(entry))
+    view.core.iter().filter(move |name| !is_own(name)).filter_map(|name| view.tool(snapshot, name))
 }
 
 /// The tools of a view that fit a query, best first, as `search_tools` returns them.
@@ -134,8 +130,6 @@ pub fn search<'a>(
     let query = query.into();
     let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
     let snapshot = hub.registry.snapshot();
-    let shown =
-        |name: &str| snapshot.get(name).filter(|entry| view.sees(entry)).and_then(|entry| view.shown(entry));
     let index = indexes.of(view);
     // Tools that are not for models may take the first places: more are asked for until enough are visible.
     let mut asked = wanted;
@@ -145,23 +139,17 @@ pub fn search<'a>(
             None => hub.search(query, asked),
         };
         let is_all = hits.len() < asked;
-        let visible: Vec<_> = hits
-            .iter()
-            .filter_map(|hit| shown(&hit.name).map(|one| (hit.name.clone(), one.clone())))
-            .collect();
+        let entry = |name: &str| {
+            let tool = view.tool(&snapshot, name)?;
+            Some(json!({"name": tool.name, "description": short(&tool.spec().description)}))
+        };
+        let visible: Vec<Value> = hits.iter().filter_map(|hit| entry(&hit.name)).collect();
         if is_all || visible.len() >= wanted {
             break visible;
         }
         asked = asked.saturating_mul(4);
     };
-    let tools: Vec<Value> = hits
-        .iter()
-        .take(wanted)
-        .map(
-            |(name, candidate)| json!({"name": &**name, "description": short(&candidate.spec().description)}),
-        )
-        .collect();
-    json!({"tools": tools})
+    json!({"tools": hits.into_iter().take(wanted).collect::<Vec<_>>()})
 }
 
 /// The first lines of a description, cut at a word.

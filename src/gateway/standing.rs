@@ -18,7 +18,8 @@ pub async fn revoked(gateway: &Gateway, principal: &Principal, view: &View) {
     let mut reloaded = gateway.reloaded.subscribe();
     loop {
         let (authenticator, now) = (gateway.authenticator.load_full(), SystemTime::now());
-        let has_view = gateway.views.load().renewed(view).is_some();
+        let renewed = gateway.views.load().renewed(view);
+        let has_view = renewed.is_some_and(|view| !view.has_token || principal.view.is_some());
         // Boxed: a stream that waits would keep as much memory as a check needs.
         if !has_view || !Box::pin(authenticator.still_accepts(principal, now)).await {
             return;

@@ -2,6 +2,7 @@
 
 use super::authenticator::Authenticator;
 use super::busy_poll::BusyPoll;
+use super::caller::Caller;
 use super::client_tasks::ClientTasks;
 use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
@@ -27,6 +28,7 @@ use crate::principal::Principal;
 use arc_swap::ArcSwap;
 use http::StatusCode;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -194,6 +196,22 @@ impl Gateway {
         }
     }
 
+    /// What a caller reads of an error. All of it reaches the only caller of a hub that it sees whole; others get the public face,
+    /// and the operator's log the rest.
+    pub fn face<'a>(&self, caller: &Caller, provider: &str, error: &'a HubError) -> Cow<'a, str> {
+        let sees_all = caller.view.shows_everything();
+        // They speak of the caller's own access: how to log in, which header is missing.
+        let is_own = matches!(error.kind, ErrorKind::Auth | ErrorKind::NotAllowed);
+        if sees_all && (is_own || !self.authenticator.load().has_several_callers()) {
+            return Cow::Borrowed(&error.message);
+        }
+        let public = error.public();
+        if public != error.message {
+            self.upstreams.log(provider, &format!("for '{}': {}", clip(&caller.principal.id), error.message));
+        }
+        public
+    }
+
     /// A session has ended: what its client has set counts no more.
     pub fn forget_session(&self, session: &str) {
         self.session_streams.end(session);
@@ -259,12 +277,12 @@ fn access(options: &GatewayOptions) -> Result<(Arc<Authenticator>, Views), HubEr
         Some(authenticator) => authenticator.clone(),
         None => Arc::new(Authenticator::open()?),
     };
-    let views = match &options.views {
+    let mut views = match &options.views {
         Some(views) => views.clone(),
         None => Views::new(View::everything(), [])?,
     };
     for (name, view) in authenticator.token_views() {
-        if views.named(view).is_none() {
+        if !views.reserve(view) {
             let known: Vec<String> = views.names().map(|name| format!("'{name}'")).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             let (name, view) = (clip(name), clip(view));

@@ -7,7 +7,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{CallOptions, OfferKind, Safety};
 use crate::pattern::PatternList;
 use crate::principal::Principal;
-use crate::registry::{Candidate, NameEntry};
+use crate::registry::Candidate;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -101,6 +101,8 @@ pub struct View {
     pub search_mode: SearchMode,
     /// The instructions of the server, in this view.
     pub instructions: Option<Arc<str>>,
+    /// It is for the callers whose token names it.
+    pub has_token: bool,
 }
 
 impl View {
@@ -112,11 +114,6 @@ impl View {
     /// Whether the view shows all tools that are for models.
     pub fn shows_everything(&self) -> bool {
         self.tools.is_none() && self.effects == EffectsAllowed::All
-    }
-
-    /// Whether callers see the tool: it is for models, and the view admits at least one of its providers.
-    pub fn sees(&self, entry: &NameEntry) -> bool {
-        !entry.is_hidden() && entry.candidates.iter().any(|candidate| self.admits(candidate))
     }
 
     /// Whether callers may reach this provider of a tool.
@@ -137,12 +134,6 @@ impl View {
             Some(servers) => servers.allows(server, None),
             None => self.tools.is_none() && self.effects == EffectsAllowed::All,
         }
-    }
-
-    /// The provider whose definition represents a tool that callers see.
-    pub fn shown<'a>(&self, entry: &'a NameEntry) -> Option<&'a Arc<Candidate>> {
-        let admitted = entry.candidates.iter().filter(|candidate| self.admits(candidate));
-        admitted.min_by_key(|candidate| (candidate.priority, candidate.id))
     }
 
     /// The options of a call in this view: only providers that the view admits, and no result of another principal.
@@ -182,6 +173,16 @@ impl Views {
         Ok(Views { named, standard })
     }
 
+    /// A token is for this view, so only callers of it may use the view. False if there is no such view.
+    pub fn reserve(&mut self, name: &str) -> bool {
+        let Some(view) = self.named.get_mut(name) else { return false };
+        Arc::make_mut(view).has_token = true;
+        if name == DEFAULT_VIEW {
+            self.standard = view.clone();
+        }
+        true
+    }
+
     /// The view that the path of a request names and this principal may use: `base` or `base/<view>`. `None` is 404, whatever
     /// the reason. Names have no escapes, so a path is compared as it is: one with `%`, `..` or `//` names nothing.
     pub fn of_path(&self, path: &str, base: &str, principal: &Principal) -> Option<Arc<View>> {
@@ -218,9 +219,12 @@ impl Views {
 
     fn allowed(&self, asked: Option<&str>, principal: &Principal) -> Option<Arc<View>> {
         match (asked, principal.view.as_deref()) {
-            (None, None) => Some(self.standard.clone()),
             (Some(asked), Some(own)) if asked != own => None,
-            (Some(name), _) | (None, Some(name)) => self.named.get(name).cloned(),
+            (_, Some(own)) => self.named.get(own).cloned(),
+            (asked, None) => {
+                let open = asked.map_or(Some(&self.standard), |name| self.named.get(name));
+                open.filter(|view| !view.has_token).cloned()
+            }
         }
     }
 }

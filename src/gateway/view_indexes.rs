@@ -12,7 +12,7 @@ const MOST_INDEXES: usize = 32;
 
 impl ToolPart for View {
     fn has_entry(&self, entry: &NameEntry) -> bool {
-        self.sees(entry)
+        self.shown("", entry).is_some()
     }
 
     fn has_candidate(&self, candidate: &Candidate) -> bool {

@@ -144,7 +144,8 @@ async fn a_view_shows_its_tools_and_nothing_else_anywhere() {
         (answer.status, names.unwrap_or_default())
     };
     assert_eq!(listed("/mcp", "token-of-ann").await.1, "sum profile fail wait report ask region");
-    assert_eq!(listed("/mcp/ops", "token-of-ann").await.1, "sum profile");
+    // A view with a token is for its callers alone.
+    assert_eq!(listed("/mcp/ops", "token-of-ann").await, (404, String::new()));
     assert_eq!(listed("/mcp/none", "token-of-ann").await, (200, String::new()));
     assert_eq!(listed("/mcp", "token-of-bob").await.1, "sum profile");
     assert_eq!(listed("/mcp/ops", "token-of-bob").await.1, "sum profile");

@@ -5,7 +5,7 @@ use crate::gateway::rpc::VERSION_KEY;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
-use crate::model::param_headers::{Mirrored, mirrored};
+use crate::model::param_headers::Mirrored;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
@@ -90,7 +90,7 @@ fn decoded(value: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The arguments that the schema of the tool mirrors into headers. A schema that breaks the rules mirrors none.
+/// The arguments that the schema of the tool mirrors into headers.
 fn arguments(
     gateway: &Gateway,
     view: &View,
@@ -99,11 +99,9 @@ fn arguments(
     params: &Map<String, Value>,
 ) -> Result<(), RpcError> {
     let snapshot = gateway.hub.registry.snapshot();
-    let entry = snapshot.get(tool).filter(|entry| view.sees(entry));
-    let Some(shown) = entry.and_then(|entry| view.shown(entry)) else { return Ok(()) };
-    let mirrored = mirrored(&shown.spec().parameters).unwrap_or_default();
+    let Some(shown) = view.tool(&snapshot, tool) else { return Ok(()) };
     let args = params.get("arguments").unwrap_or(&Value::Null);
-    mirrored.iter().try_for_each(|one| argument(headers, one, args))
+    shown.mirrored().iter().try_for_each(|one| argument(headers, one, args))
 }
 
 fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {

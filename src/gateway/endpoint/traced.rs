@@ -35,7 +35,7 @@ pub fn begin(
     // Clients choose names: those of tools that they do not see would make a series each.
     let is_known = |name: &&str| {
         let snapshot = gateway.hub.registry.load();
-        method != "tools/call" || snapshot.get(name).is_some_and(|entry| caller.view.sees(entry))
+        method != "tools/call" || caller.view.tool(&snapshot, name).is_some()
     };
     if let Some(target) = target.filter(is_known) {
         span.set_target(method, target);

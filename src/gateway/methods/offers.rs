@@ -157,7 +157,7 @@ async fn run(context: RunningContext, query: &OfferQuery) -> FinishedRequest {
     };
     let failure = answered.as_ref().err().map(|error| error.kind);
     let written = record.map_or(Ok(()), |record| record.write(failure));
-    let answered = written.and_then(|()| answered.map_err(|error| refused(&caller, query, error)));
+    let answered = written.and_then(|()| answered.map_err(|error| refused(&gateway, &caller, query, error)));
     let is_failure = answered.is_err();
     let kind = match query {
         OfferQuery::Read { .. } => ResultKind::Cacheable,
@@ -197,22 +197,25 @@ fn event<'a>(method: &str, key: &'a str, arguments: &'a Value) -> Option<AuditEv
     }
 }
 
-fn refused(caller: &Caller, query: &OfferQuery, error: HubError) -> RpcError {
+fn refused(gateway: &Gateway, caller: &Caller, query: &OfferQuery, error: HubError) -> RpcError {
     match (error.kind, error.code) {
         (ErrorKind::Cancelled, _) => cancelled(),
         (ErrorKind::NotFound, _) => missing(caller.era, query),
         // The eras disagree about the code of a resource that is not there.
         (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, query),
         (ErrorKind::InvalidArguments, _) => RpcError::invalid_params(error.message),
-        _ => upstream_refusal(&error).unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, error.message)),
+        _ => upstream_refusal(gateway, caller, "", &error)
+            .unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, gateway.face(caller, "", &error).into_owned())),
     }
 }
 
 /// Why a resource cannot be subscribed to.
-pub fn subscription_refused(caller: &Caller, uri: String, error: HubError) -> RpcError {
+pub fn subscription_refused(gateway: &Gateway, caller: &Caller, uri: String, error: HubError) -> RpcError {
     match error.kind {
-        ErrorKind::NotAllowed | ErrorKind::Limit => RpcError::invalid_params(error.message),
-        _ => refused(caller, &OfferQuery::Read { uri }, error),
+        ErrorKind::NotAllowed | ErrorKind::Limit => {
+            RpcError::invalid_params(gateway.face(caller, "", &error).into_owned())
+        }
+        _ => refused(gateway, caller, &OfferQuery::Read { uri }, error),
     }
 }
 

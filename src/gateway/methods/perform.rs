@@ -109,15 +109,10 @@ async fn run(
     tokio::select! {
         biased;
         called = plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel) => called,
-        () = gateway.given_up.cancelled() => CallResult::given_up(name, provider(gateway, name)),
-    }
-}
-
-/// The label of the only provider of a tool. Which of several was called, only the call knows.
-fn provider(gateway: &Gateway, name: &str) -> Option<String> {
-    match gateway.hub.registry.load().get(name)?.candidates.as_slice() {
-        [only] => Some(only.label()),
-        _ => None,
+        () = gateway.given_up.cancelled() => {
+            let snapshot = gateway.hub.registry.snapshot();
+            CallResult::given_up(name, caller.view.tool(&snapshot, name).and_then(|tool| tool.only_provider()))
+        }
     }
 }
 
@@ -130,7 +125,7 @@ pub(super) async fn find(
     patience: Duration,
     cancel: &CancellationToken,
 ) -> Result<(), HubError> {
-    let is_seen = || gateway.hub.registry.load().get(name).is_some_and(|entry| caller.view.sees(entry));
+    let is_seen = || caller.view.tool(&gateway.hub.registry.snapshot(), name).is_some();
     if is_seen() {
         return Ok(());
     }
@@ -142,9 +137,9 @@ pub(super) async fn find(
     if is_seen() {
         return Ok(());
     }
-    // Callers who see some tools only must not learn of servers.
     match caller.view.shows_everything() {
         true => Err(not_found(name, unreachable)),
+        // Callers who see some tools only must not learn that there are servers that could not be asked.
         false => Err(unknown(name)),
     }
 }

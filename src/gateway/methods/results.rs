@@ -49,14 +49,14 @@ fn written_answer(
     tool: &str,
     called: CallResult,
 ) -> Result<String, RpcError> {
-    let is_tried = called.provider.is_some();
+    let provider = called.provider.as_deref();
     match called.outcome {
         Ok(ToolOutput { raw: Some(raw), .. }) => Ok(foreign_result(caller.era, &raw)),
         Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
         // What a tool did not find is a result like any other failure.
-        Err(error) if error.kind == ErrorKind::NotFound && !is_tried => Err(unknown_tool(tool)),
+        Err(error) if error.kind == ErrorKind::NotFound && provider.is_none() => Err(unknown_tool(tool)),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
-        Err(error) => failed(gateway, caller, error),
+        Err(error) => failed(gateway, caller, provider, error),
     }
 }
 
@@ -128,19 +128,30 @@ fn is_block(value: &Value) -> bool {
 }
 
 /// The JSON-RPC error of a server, in its own words.
-pub fn upstream_refusal(error: &HubError) -> Option<RpcError> {
+pub fn upstream_refusal(
+    gateway: &Gateway,
+    caller: &Caller,
+    provider: &str,
+    error: &HubError,
+) -> Option<RpcError> {
     let code = error.code.filter(|_| error.kind == ErrorKind::Rpc)?;
     Some(match &error.upstream {
         Some(upstream) => {
             RpcError { data: upstream.data.clone(), ..RpcError::new(code, upstream.message.clone()) }
         }
-        None => RpcError::new(code, error.message.clone()),
+        None => RpcError::new(code, gateway.face(caller, provider, error).into_owned()),
     })
 }
 
 /// A server's protocol error stays one; everything else is a result that says what went wrong.
-fn failed(gateway: &Gateway, caller: &Caller, error: HubError) -> Result<String, RpcError> {
-    if let Some(refusal) = upstream_refusal(&error) {
+fn failed(
+    gateway: &Gateway,
+    caller: &Caller,
+    provider: Option<&str>,
+    error: HubError,
+) -> Result<String, RpcError> {
+    let provider = provider.unwrap_or_default();
+    if let Some(refusal) = upstream_refusal(gateway, caller, provider, &error) {
         return Err(refusal);
     }
     if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
@@ -148,7 +159,7 @@ fn failed(gateway: &Gateway, caller: &Caller, error: HubError) -> Result<String,
     }
     let content = match &error.content {
         Some(sent) => sent.content.clone(),
-        None => json!([{"type": "text", "text": error.message}]),
+        None => json!([{"type": "text", "text": gateway.face(caller, provider, &error)}]),
     };
     let mut result = json!({"content": content, "isError": true});
     if let Some(structured) = error.content.as_ref().and_then(|sent| sent.structured.clone()) {

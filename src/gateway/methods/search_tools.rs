@@ -117,10 +117,10 @@ async fn describe(gateway: &Gateway, exchange: &Exchange, name: &str) -> Result<
     let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
     record.write(found.as_ref().err().map(|error| error.kind))?;
     if let Err(error) = found {
-        return failure(gateway, caller, &error.message);
+        return failure(gateway, caller, &gateway.face(caller, "", &error));
     }
     let snapshot = gateway.hub.registry.snapshot();
-    let definition = snapshot.get(name).and_then(|entry| ToolDefinition::new(caller, name, entry));
+    let definition = caller.view.tool(&snapshot, name).map(|tool| ToolDefinition::new(caller, tool));
     success(gateway, caller, &json!({"tool": definition}))
 }
 

@@ -13,7 +13,7 @@ pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
         return Err(RpcError::invalid_request("Invalid Request: a subscription needs a session"));
     };
     let subscribed = gateway.upstreams.subscribe(&caller.view, &caller.principal, &uri).await;
-    let subscribed = subscribed.map_err(|error| subscription_refused(caller, uri.clone(), error))?;
+    let subscribed = subscribed.map_err(|error| subscription_refused(gateway, caller, uri.clone(), error))?;
     match gateway.subscriptions.of(session).add(uri, subscribed) {
         true => Ok("{}".to_owned()),
         false => Err(RpcError::invalid_params("Invalid params: too many resources are subscribed to")),

@@ -13,6 +13,7 @@ use crate::gateway::operate::AuditEvent;
 use crate::gateway::params::RpcParams;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::search_mode::{self, GatewayTool};
+use crate::gateway::shown_tool::ShownTool;
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use serde::Serialize;
@@ -26,19 +27,17 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<St
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
         let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
-        let core = search_mode::core(&caller.view, &snapshot)
-            .filter_map(|(name, entry)| ToolDefinition::new(caller, name, entry))
-            .map(|definition| json!(definition));
+        let core =
+            search_mode::core(&caller.view, &snapshot).map(|tool| json!(ToolDefinition::new(caller, tool)));
         let tools: Vec<Value> = own.chain(core).collect();
         return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
     }
-    let mut visible = snapshot.entries_after(after).filter(|(_, entry)| caller.view.sees(entry));
+    let mut visible = caller.view.tools(&snapshot, after);
     let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
     // The position of the last tool of the page, so that no tool is skipped when others come or go.
-    let last = visible.next().and(page.last()).map(|(_, entry)| entry.position());
+    let last = visible.next().and(page.last()).map(ShownTool::position);
     let next = last.map(|last| next_cursor(gateway, caller, LIST, last)).transpose()?;
-    let tools: Vec<ToolDefinition<'_>> =
-        page.iter().filter_map(|(name, entry)| ToolDefinition::new(caller, name, entry)).collect();
+    let tools = page.into_iter().map(|tool| ToolDefinition::new(caller, tool)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
 }
 
@@ -71,11 +70,11 @@ pub async fn describe(
     record.write(found.as_ref().err().map(|error| error.kind))?;
     found.map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_tool(name),
-        _ => RpcError::invalid_params(error.message),
+        _ => RpcError::invalid_params(gateway.face(caller, "", &error).into_owned()),
     })?;
     let snapshot = gateway.hub.registry.snapshot();
-    let shown = snapshot.get(name).and_then(|entry| ToolDefinition::new(caller, name, entry));
-    let described = json!({"tool": shown.ok_or_else(|| unknown_tool(name))?});
+    let shown = caller.view.tool(&snapshot, name).ok_or_else(|| unknown_tool(name))?;
+    let described = json!({"tool": ToolDefinition::new(caller, shown)});
     written(gateway, caller, &described, ResultKind::Plain)
 }
 

@@ -87,7 +87,7 @@ fn the_list_of_five_thousand_tools_stays_below_1200_tokens() {
     assert!(is_on(&view, &snapshot));
     let mut list: Vec<Value> = GatewayTool::ALL.iter().map(|tool| tool.definition()).collect();
     list.extend(
-        core(&view, &snapshot).map(|(name, _)| json!({"name": &**name, "inputSchema": {"type": "object"}})),
+        core(&view, &snapshot).map(|tool| json!({"name": tool.name, "inputSchema": {"type": "object"}})),
     );
     let text = serde_json::to_string(&list).unwrap();
     let tokens = crate::truncate::TokenCounter::count(&crate::truncate::tokens::Estimate, &text);
@@ -153,8 +153,9 @@ fn a_view_of_harmless_tools_shows_the_harmless_provider() {
     add(&hub, Some("b"), harmless);
     let view = View { effects: EffectsAllowed::Harmless, ..View::everything() };
     let snapshot = hub.registry.snapshot();
-    let shown = view.shown(snapshot.get("look").unwrap()).unwrap();
-    assert_eq!(shown.server.as_deref(), Some("b"));
+    let shown = view.tool(&snapshot, "look").unwrap();
+    assert_eq!(&*shown.spec().description, "only looks");
+    assert_eq!(shown.only_provider().as_deref(), Some("mcps:b"));
     let options = view.call_options(&crate::gateway::Principal::anonymous());
     let planned =
         hub.plan_by_name(&hub.registry.snapshot(), "look", &options, std::time::Instant::now()).unwrap();
@@ -171,7 +172,7 @@ fn core_tools_are_listed_in_their_order_if_the_view_shows_them() {
         ..seeing(&["*", "!read_file_4"])
     };
     let snapshot = hub.registry.snapshot();
-    let listed: Vec<&str> = core(&view, &snapshot).map(|(name, _)| &**name).collect();
+    let listed: Vec<&str> = core(&view, &snapshot).map(|tool| tool.name).collect();
     assert_eq!(listed, ["read_file_3", "read_file_1"]);
 }
 
@@ -183,7 +184,7 @@ proptest! {
         let found = search(&hub, &view, query.as_str(), limit);
         let snapshot = hub.registry.snapshot();
         for name in names(&found) {
-            prop_assert!(view.sees(snapshot.get(&name).unwrap()));
+            prop_assert!(view.tool(&snapshot, &name).is_some());
         }
     }
 

@@ -68,6 +68,24 @@ fn a_view_called_default_is_for_callers_who_name_none() {
 }
 
 #[test]
+fn a_view_with_a_token_is_for_its_callers_alone() {
+    let mut views = views();
+    assert!(views.reserve("ops") && !views.reserve("gone"));
+    let name = |views: &Views, path: &str, own: Option<&str>| {
+        views.of_path(path, "/mcp", &of(own)).map(|view| view.name.to_string())
+    };
+    assert_eq!(name(&views, "/mcp/ops", None), None);
+    assert_eq!(name(&views, "/mcp/ops", Some("ops")).as_deref(), Some("ops"));
+    assert_eq!(name(&views, "/mcp", None).as_deref(), Some(""));
+    assert_eq!(name(&views, "/mcp/read-only_2", None).as_deref(), Some("read-only_2"));
+    let view = View { name: DEFAULT_VIEW.into(), ..View::default() };
+    let mut views = Views::new(View::everything(), [view]).unwrap();
+    assert!(views.reserve(DEFAULT_VIEW));
+    assert_eq!(name(&views, "/mcp", None), None, "rather than everything");
+    assert_eq!(name(&views, "/mcp", Some(DEFAULT_VIEW)).as_deref(), Some(DEFAULT_VIEW));
+}
+
+#[test]
 fn an_endpoint_at_the_root_has_views_too() {
     for base in ["/", ""] {
         let at = |path: &str| views().of_path(path, base, &of(None)).map(|view| view.name.to_string());

@@ -9,7 +9,7 @@ use super::offer_changes::OfferList;
 use super::server::Server;
 use super::wire::clean;
 use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 pub use crate::model::OfferKind;
 use crate::tool::CallContextExtras;
 use serde::Deserialize;
@@ -127,6 +127,20 @@ fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
         }
     }
     Some(Value::Object(entry))
+}
+
+/// Refuses a text that is not a URI, which servers may not survive. One that the server lists itself is its own affair.
+pub fn check_uri(server: &Server, uri: &str) -> Result<(), HubError> {
+    let is_listed = || {
+        let listed = known(server, OfferKind::Resources);
+        let is_it = |offer: &Value| offer.get("uri").and_then(Value::as_str) == Some(uri);
+        listed.is_some_and(|listed| listed.offers.iter().any(is_it))
+    };
+    if reqwest::Url::parse(uri).is_ok() || is_listed() {
+        return Ok(());
+    }
+    let text = format!("'{}' is not a URI: it needs a scheme, such as note://today.", clip(uri));
+    Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
 }
 
 /// Asks about one offer on the connection of the caller, and answers what the server asks meanwhile.

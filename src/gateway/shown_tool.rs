@@ -1,0 +1,108 @@
+//! A tool as the callers of a view see it. The view makes it; list, search, describe, headers and calls say of the tool what it
+//! says, so that none of them can speak of a provider that the view hides.
+
+use super::view::View;
+use crate::model::param_headers::{Mirrored, mirrored};
+use crate::model::{Evidence, Safety, ToolSpec};
+use crate::registry::{Candidate, NameEntry, Snapshot};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+
+pub struct ShownTool<'a> {
+    pub name: &'a str,
+    view: &'a View,
+    entry: &'a NameEntry,
+    /// The provider whose definition stands for the tool.
+    provider: &'a Candidate,
+}
+
+impl View {
+    /// The tool of this name. One that the view hides does not exist.
+    pub fn tool<'a>(&'a self, snapshot: &'a Snapshot, name: &'a str) -> Option<ShownTool<'a>> {
+        self.shown(name, snapshot.get(name)?)
+    }
+
+    /// All tools, in the order of the registry, from behind a position.
+    pub fn tools<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        after: Option<u64>,
+    ) -> impl Iterator<Item = ShownTool<'a>> {
+        snapshot.entries_after(after).filter_map(|(name, entry)| self.shown(name, entry))
+    }
+
+    /// `None` for a tool that is not for models, or none of whose providers the view admits.
+    pub fn shown<'a>(&'a self, name: &'a str, entry: &'a NameEntry) -> Option<ShownTool<'a>> {
+        let admitted = entry.candidates.iter().filter(|one| !entry.is_hidden() && self.admits(one));
+        let provider = admitted.min_by_key(|one| (one.priority, one.id))?;
+        Some(ShownTool { name, view: self, entry, provider })
+    }
+}
+
+impl<'a> ShownTool<'a> {
+    pub fn spec(&self) -> &'a ToolSpec {
+        self.provider.spec()
+    }
+
+    /// Where it stands in the list of all tools.
+    pub fn position(&self) -> u64 {
+        self.entry.position()
+    }
+
+    pub fn changed_at(&self) -> u64 {
+        self.entry.changed_at
+    }
+
+    /// Members of its definition that the hub passes on as they are.
+    pub fn definition_extras(&self) -> Map<String, Value> {
+        self.provider.tool.definition_extras()
+    }
+
+    /// The arguments that calls repeat in headers. A schema that breaks the rules has none.
+    pub fn mirrored(&self) -> Vec<Mirrored> {
+        mirrored(&self.spec().parameters).unwrap_or_default()
+    }
+
+    /// The label of its only provider. Which of several was called, only the call knows.
+    pub fn only_provider(&self) -> Option<String> {
+        let mut admitted = self.admitted();
+        admitted.next().filter(|_| admitted.next().is_none()).map(Candidate::label)
+    }
+
+    fn admitted(&self) -> impl Iterator<Item = &'a Candidate> {
+        let view = self.view;
+        self.entry.candidates.iter().map(|one| &**one).filter(|one| view.admits(one))
+    }
+
+    /// The annotations with what the hub knows of the effects, so that a client is as careful as the hub itself: what the user
+    /// has declared is added, and a claim to be read-only is taken back where the hub does not believe it, or where a call may go
+    /// to another provider that is not harmless.
+    pub fn annotations(&self) -> Cow<'a, Map<String, Value>> {
+        let given = &self.spec().annotations;
+        let hint = |key: &str| given.get(key).and_then(Value::as_bool);
+        let effects = self.admitted().map(|one| one.spec().effects).max_by_key(|effects| effects.safety);
+        let Some(effects) = effects else { return Cow::Borrowed(given) };
+        let is_ours = matches!(
+            effects.evidence,
+            Evidence::Registration | Evidence::ServerOption(_) | Evidence::Instructions
+        );
+        let (read_only, is_claimed) =
+            (effects.safety == Safety::Harmless, hint("readOnlyHint") == Some(true));
+        let mut added = Map::new();
+        if is_ours && hint("readOnlyHint") != Some(read_only) || is_claimed && !read_only {
+            added.insert("readOnlyHint".to_owned(), json!(read_only));
+        }
+        if is_ours && read_only && hint("destructiveHint") == Some(true) {
+            added.insert("destructiveHint".to_owned(), json!(false));
+        }
+        if hint("idempotentHint").is_none() && self.admitted().all(|one| one.spec().idempotent) {
+            added.insert("idempotentHint".to_owned(), json!(true));
+        }
+        if added.is_empty() {
+            return Cow::Borrowed(given);
+        }
+        let mut all = given.clone();
+        all.extend(added);
+        Cow::Owned(all)
+    }
+}
