@@ -204,7 +204,8 @@ async fn search_mode_lists_three_tools_and_reaches_all_that_the_view_shows() {
         instructions: Some("Search first.".into()),
         ..view("v", &["*", "!fail"])
     };
-    let views = Views::new(View::everything(), [searching]).unwrap();
+    let listing = View { search_mode: SearchMode::Off, ..View::everything() };
+    let views = Views::new(listing, [searching]).unwrap();
     let world = World::with(GatewayOptions { views: Some(views), ..Default::default() });
     let address = world.serve().await;
     let welcome = post(address, "/mcp/v", "x", &initialize("2025-11-25")).await.json();

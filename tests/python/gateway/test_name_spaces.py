@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,7 +40,7 @@ asyncio.run(main())
 
 
 @contextmanager
-def hub_of(environment: str, *names: str) -> Iterator[ToolHub]:
+def hub_of(environment: str, *names: str) -> Generator[ToolHub]:
     with ToolHub() as hub:
         for name in names:
             hub.add_server(name, command=python_of(environment), args=[str(HERE / f"{name}_server.py")])
@@ -49,7 +49,7 @@ def hub_of(environment: str, *names: str) -> Iterator[ToolHub]:
 
 async def texts(url: str, *keys: str) -> list[str]:
     """What the resources and prompts of these names say."""
-    said = []
+    said: list[str] = []
     for key in keys:
         method, member = ("resources/read", "uri") if "://" in key else ("prompts/get", "name")
         reply = (await ask(url, method, {member: key})).message

@@ -150,7 +150,7 @@ async def test_malformed_requests_do_not_reach_the_server_of_others() -> None:
                 return [(await call(own.url, "add", BOB, **arguments)).content for _ in range(16)]
 
             async def attack() -> list[int]:
-                codes = []
+                codes: list[int] = []
                 for method, params in MALFORMED:
                     name = next(iter(params.values()))
                     headers = {"Mcp-Name": name if isinstance(name, str) else "greet"}
@@ -176,7 +176,7 @@ COMPLETE = {"ref": {"type": "ref/prompt", "name": "greeting"}, "argument": {"nam
 @pytest.mark.anyio
 @pytest.mark.parametrize("environment", ["mcp1", "mcp2"])
 async def test_malformed_completions_do_not_either(environment: str) -> None:
-    messages = {
+    messages: dict[str, dict[str, Any]] = {
         "'argument.name' must be a string": {"argument": None},
         "'argument' must be an object": {"argument": 5},
         "'argument.value' must be a string": {"argument": {"name": "name", "value": 5}},
