@@ -8,11 +8,15 @@ use std::sync::Arc;
 /// A shorter token may be a part of a text by chance.
 const SHORTEST_TOKEN: usize = 8;
 
-/// The caller of a request. Caches, calls in flight, sessions and statistics are kept apart by its id.
+/// The caller of a request. Sessions and statistics are kept apart by its id; cached results, calls in flight and connections to
+/// servers also by its rights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Principal {
     /// Empty for the anonymous principal, otherwise unique among the callers of a gateway: the name, and how it was shown.
     pub id: Arc<str>,
+    /// A digest of all that its credentials grant. One user may have several tokens, and a narrow one must not get what a wide
+    /// one has fetched.
+    pub rights: Arc<str>,
     /// As the token, the claim or the user's function names it.
     pub name: Arc<str>,
     /// The claims of a JWT, or those that the user's function returned.

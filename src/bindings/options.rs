@@ -57,6 +57,7 @@ impl PyCallOptions {
             allowed: None,
             safety: None,
             principal: None,
+            rights: None,
             run: run.map(Arc::from),
             is_routed: false,
         };

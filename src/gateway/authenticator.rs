@@ -3,15 +3,20 @@
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
 use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
+use crate::canonical::canonical;
 use crate::error::{ErrorKind, HubError};
 use crate::principal::{Principal, UpstreamTokens};
 use crate::secret::Secret;
 use crate::sync::Arc;
 use crate::tool::BoxFuture;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
 
@@ -154,6 +159,7 @@ impl Authenticator {
             }
             let principal = Principal {
                 id: format!("token:{}", one.name).into(),
+                rights: rights(&key, Some(one.token.expose()), &Map::new(), &one.upstream_tokens),
                 name: one.name.as_str().into(),
                 view: one.view.clone(),
                 upstream_tokens: one.upstream_tokens.clone(),
@@ -270,7 +276,7 @@ impl Authenticator {
         let Some(function) = &self.function else { return Err(refusal) };
         let asked = function.principal(RequestCredentials { headers, token });
         match timeout(self.function_timeout, asked).await {
-            Ok(Ok(Some(principal))) => named_by_function(principal, token).ok_or(refusal),
+            Ok(Ok(Some(principal))) => self.named_by_function(principal, token).ok_or(refusal),
             Ok(Ok(None)) => Err(refusal),
             Ok(Err(_)) | Err(_) => Err(AuthenticationRefusal::Unavailable),
         }
@@ -295,6 +301,18 @@ impl Authenticator {
             },
             (None, None) => false,
         }
+    }
+
+    /// The principal of a caller that the user's function has named. Without a name it would be the anonymous one, and with the
+    /// client's own token as its upstream token that one would leave the gateway: both are refused.
+    fn named_by_function(&self, principal: Principal, token: Option<&str>) -> Option<Arc<Principal>> {
+        let leaves = principal.upstream_tokens.iter().any(|upstream| Some(upstream.expose()) == token);
+        if principal.name.is_empty() || leaves {
+            return None;
+        }
+        let id = format!("{NAMED_BY_FUNCTION}{}", principal.name).into();
+        let rights = rights(&self.key, token, &principal.claims, &principal.upstream_tokens);
+        Some(Arc::new(Principal { id, rights, subject_token: token.map(Secret::new), ..principal }))
     }
 
     /// When the credentials of a caller end by themselves.
@@ -352,15 +370,19 @@ fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> 
     Err(HubError::new(ErrorKind::InvalidArguments, text))
 }
 
-/// The principal of a caller that the user's function has named. Without a name it would be the anonymous one, and with the
-/// client's own token as its upstream token that one would leave the gateway: both are refused.
-fn named_by_function(principal: Principal, token: Option<&str>) -> Option<Arc<Principal>> {
-    let leaves = principal.upstream_tokens.iter().any(|upstream| Some(upstream.expose()) == token);
-    if principal.name.is_empty() || leaves {
-        return None;
-    }
-    let id = format!("{NAMED_BY_FUNCTION}{}", principal.name).into();
-    Some(Arc::new(Principal { id, subject_token: token.map(Secret::new), ..principal }))
+/// What a token of which only its claims here are known may grant: each token may grant something else. Signed with the key of
+/// the process, so that nobody can guess the token from it.
+fn rights(
+    key: &hmac::Key,
+    token: Option<&str>,
+    claims: &Map<String, Value>,
+    upstream: &UpstreamTokens,
+) -> Arc<str> {
+    let by_server = upstream.by_server.iter().map(|(server, token)| (server, token.expose()));
+    let common = upstream.common.as_ref().map(Secret::expose);
+    let granted = json!([token, claims, common, by_server.collect::<BTreeMap<_, _>>()]);
+    let tag = hmac::sign(key, canonical(&granted).as_bytes());
+    BASE64_URL_SAFE_NO_PAD.encode(tag).into()
 }
 
 /// Why a request has no bearer token although it has a header for it.

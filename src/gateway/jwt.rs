@@ -5,6 +5,7 @@
 //! even read.
 
 use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
+use crate::canonical::json_digest;
 use crate::error::{ErrorKind, HubError};
 use crate::principal::{Principal, UpstreamTokens};
 use crate::secret::Secret;
@@ -25,6 +26,9 @@ const LONGEST_TOKEN: usize = 16 * 1024;
 const REMEMBERED: usize = 1024;
 /// A remembered token is verified again after this time, so that a key that was taken back stops to count.
 const REMEMBERED_FOR: u64 = 60;
+
+/// Claims that are new in each token, and grant nothing (RFC 7519).
+const OF_ONE_TOKEN: [&str; 4] = ["exp", "nbf", "iat", "jti"];
 
 /// Which tokens are accepted.
 #[derive(Clone, Debug, PartialEq)]
@@ -219,8 +223,9 @@ impl JwtVerifier {
                 None => return Err(JwtRefusal::Invalid("the token names no view")),
             },
         };
-        let subject_token = Some(Secret::new(token));
-        Ok(Principal { id, name, claims, view, upstream_tokens: UpstreamTokens::default(), subject_token })
+        let (rights, subject_token) = (rights(&claims), Some(Secret::new(token)));
+        let upstream_tokens = UpstreamTokens::default();
+        Ok(Principal { id, rights, name, claims, view, upstream_tokens, subject_token })
     }
 }
 
@@ -235,6 +240,13 @@ fn mark(token: &str) -> [u8; 32] {
     let mut mark = [0; 32];
     mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     mark
+/// The claims tell what a token grants. A renewed one with the same claims grants the same.
+fn rights(claims: &Map<String, Value>) -> Arc<str> {
+    let mut lasting = claims.clone();
+    lasting.retain(|name, _| !OF_ONE_TOKEN.contains(&name.as_str()));
+    json_digest(&Value::Object(lasting)).into()
+}
+
 }
 
 #[cfg(test)]

@@ -136,12 +136,14 @@ impl View {
         }
     }
 
-    /// The options of a call in this view: only providers that the view admits, and no result of another principal.
+    /// The options of a call in this view: only providers that the view admits, and no result of another principal or of other
+    /// rights.
     pub fn call_options(&self, principal: &Principal) -> CallOptions {
         CallOptions {
             allowed: self.tools.clone(),
             safety: self.effects.most(),
             principal: Some(principal.id.clone()),
+            rights: Some(principal.rights.clone()),
             ..CallOptions::default()
         }
     }

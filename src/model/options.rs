@@ -107,6 +107,8 @@ pub struct CallOptions {
     pub safety: Option<Safety>,
     /// For whom the call is made, where that matters. Calls of different principals never share a result.
     pub principal: Option<Arc<str>>,
+    /// What the credentials of the principal grant. Calls with different rights never share a result, but are of one run.
+    pub rights: Option<Arc<str>>,
     /// The run that the call is a part of.
     pub run: Option<Arc<str>>,
     /// A model asked for the tool: the first match answers alone, the others are its fallback.

@@ -281,6 +281,7 @@ fn planned_call<'py>(
     // Calls inside a served call share results with those of its caller only.
     let principal = extras.as_ref().and_then(|extras| extras.principal.as_ref());
     request.options.principal = principal.map(|principal| principal.id.clone());
+    request.options.rights = principal.map(|principal| principal.rights.clone());
     let is_on_tape = hub.get().core().tape().is_some();
     let allowed = around.permissions.as_ref().map(|one| python_permissions(one.bind(py))).transpose()?;
     let request = CallRequest {

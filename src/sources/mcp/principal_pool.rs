@@ -1,4 +1,4 @@
-//! What a server keeps for each of its callers: bounded in number, replaced when the caller's credentials change.
+//! What a server keeps for each of its callers, and for each set of rights that a caller has: bounded in number.
 
 use super::principal_headers::HeaderNeeds;
 use parking_lot::Mutex;
@@ -6,17 +6,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The callers of one server that are known at once.
+/// The values of all callers of one server that are kept at once.
 pub(super) const MOST_CALLERS: usize = 1_000;
+/// The values of one caller from which on an idle one of its own makes room for another.
+const MANY_OF_ONE: usize = 8;
 
-struct PooledEntry<T> {
-    /// Another one is made when these change.
-    headers: Vec<(String, String)>,
-    value: Arc<T>,
-}
+/// The id of a principal, and what its credentials grant.
+type CallerKey = (Arc<str>, String);
 
-/// One value for each caller, by the id of its principal.
-pub(super) struct PrincipalPool<T>(Mutex<HashMap<Arc<str>, PooledEntry<T>>>);
+/// One value for each caller and its rights.
+pub(super) struct PrincipalPool<T>(Mutex<HashMap<CallerKey, Arc<T>>>);
 
 impl<T> Default for PrincipalPool<T> {
     fn default() -> Self {
@@ -25,28 +24,35 @@ impl<T> Default for PrincipalPool<T> {
 }
 
 impl<T> PrincipalPool<T> {
-    /// The value of a caller with these headers, made if there is none. `unused_for` says how long a value is not used; `None`
-    /// while it is. Fails when all callers are busy.
+    /// The value of a caller with these rights, made if there is none. `unused_for` says how long a value is not used; `None`
+    /// while it is. Fails when all values are in use.
     pub(super) fn get(
         &self,
         id: &Arc<str>,
-        headers: Vec<(String, String)>,
-        make: impl FnOnce(&[(String, String)]) -> Arc<T>,
+        rights: String,
+        make: impl FnOnce() -> Arc<T>,
         unused_for: impl Fn(&T) -> Option<Duration>,
     ) -> Option<Arc<T>> {
+        let key = (id.clone(), rights);
         let (value, dropped) = {
             let mut pool = self.0.lock();
-            if let Some(entry) = pool.get(id).filter(|entry| entry.headers == headers) {
-                return Some(entry.value.clone());
+            if let Some(value) = pool.get(&key) {
+                return Some(value.clone());
             }
-            let mut dropped = Vec::new();
-            if pool.len() >= MOST_CALLERS && !pool.contains_key(id) {
-                let idle = pool.iter().filter_map(|(id, entry)| Some((unused_for(&entry.value)?, id)));
-                let longest = idle.max_by_key(|(idle, _)| *idle).map(|(_, id)| id.clone())?;
-                dropped.extend(pool.remove(&longest));
-            }
-            let value = make(&headers);
-            dropped.extend(pool.insert(id.clone(), PooledEntry { headers, value: value.clone() }));
+            let is_own = |key: &CallerKey| key.0 == *id;
+            let longest_idle = |among: &dyn Fn(&CallerKey) -> bool| {
+                let idle = pool.iter().filter(|(key, _)| among(key));
+                let idle = idle.filter_map(|(key, value)| Some((unused_for(value)?, key)));
+                idle.max_by_key(|(idle, _)| *idle).map(|(_, key)| key.clone())
+            };
+            let has_many = pool.keys().filter(|key| is_own(key)).count() >= MANY_OF_ONE;
+            let goes = match has_many.then(|| longest_idle(&is_own)).flatten() {
+                None if pool.len() >= MOST_CALLERS => Some(longest_idle(&|_| true)?),
+                own => own,
+            };
+            let dropped = goes.and_then(|key| pool.remove(&key));
+            let value = make();
+            pool.insert(key, value.clone());
             (value, dropped)
         };
         // Outside of the lock: ending a connection may take a moment.
@@ -55,13 +61,12 @@ impl<T> PrincipalPool<T> {
     }
 
     fn all(&self) -> Vec<Arc<T>> {
-        self.0.lock().values().map(|entry| entry.value.clone()).collect()
+        self.0.lock().values().cloned().collect()
     }
 
     /// Takes all of them out.
     pub(super) fn take(&self) -> Vec<Arc<T>> {
-        let all = std::mem::take(&mut *self.0.lock());
-        all.into_values().map(|entry| entry.value).collect()
+        std::mem::take(&mut *self.0.lock()).into_values().collect()
     }
 }
 
@@ -111,23 +116,40 @@ impl<T> CallerServers<T> {
 mod tests {
     use super::*;
 
-    fn headers(value: &str) -> Vec<(String, String)> {
-        vec![("Authorization".to_owned(), value.to_owned())]
+    #[test]
+    fn callers_never_share_and_other_rights_make_another() {
+        let pool = PrincipalPool::<String>::default();
+        let of = |id: &str, rights: &str| {
+            pool.get(&Arc::from(id), rights.to_owned(), || Arc::new(rights.to_owned()), |_| None).unwrap()
+        };
+        let wide = of("ann", "wide");
+        assert!(Arc::ptr_eq(&wide, &of("ann", "wide")));
+        assert!(!Arc::ptr_eq(&wide, &of("bob", "wide")));
+        assert_eq!(*of("ann", "narrow"), "narrow");
+        // The narrow token did not take the connection of the wide one away.
+        assert!(Arc::ptr_eq(&wide, &of("ann", "wide")));
+        assert_eq!(pool.take().len(), 3);
+        assert_eq!(pool.take().len(), 0);
     }
 
     #[test]
-    fn callers_never_share_and_changed_credentials_make_another() {
-        let pool = PrincipalPool::<String>::default();
-        let of = |id: &str, value: &str| {
-            let make = |headers: &[(String, String)]| Arc::new(headers[0].1.clone());
-            pool.get(&Arc::from(id), headers(value), make, |_| None).unwrap()
+    fn idle_values_of_a_caller_with_many_make_room_first() {
+        let pool = PrincipalPool::<usize>::default();
+        let get = |id: &str, number: usize, is_idle: bool| {
+            let unused = move |value: &usize| is_idle.then(|| Duration::from_secs(10_000 - *value as u64));
+            pool.get(&Arc::from(id), number.to_string(), || Arc::new(number), unused).unwrap()
         };
-        let ann = of("ann", "a");
-        assert!(Arc::ptr_eq(&ann, &of("ann", "a")));
-        assert!(!Arc::ptr_eq(&ann, &of("bob", "a")));
-        assert_eq!(*of("ann", "b"), "b");
-        assert_eq!(pool.take().len(), 2);
-        assert_eq!(pool.take().len(), 0);
+        get("bob", 0, true);
+        for number in 1..100 {
+            get("ann", number, true);
+        }
+        assert_eq!(pool.all().len(), MANY_OF_ONE + 1);
+        assert!(pool.all().iter().any(|value| **value == 0));
+        // Those in use stay.
+        for number in 100..200 {
+            get("ann", number, false);
+        }
+        assert_eq!(pool.all().len(), MANY_OF_ONE + 1 + 100);
     }
 
     #[test]
@@ -135,7 +157,7 @@ mod tests {
         let pool = PrincipalPool::<u64>::default();
         let get = |number: u64, busy: bool| {
             let idle = move |value: &u64| (!busy).then(|| Duration::from_secs(10_000 - value));
-            pool.get(&Arc::from(number.to_string()), Vec::new(), |_| Arc::new(number), idle)
+            pool.get(&Arc::from(number.to_string()), String::new(), || Arc::new(number), idle)
         };
         for number in 0..MOST_CALLERS as u64 {
             assert!(get(number, true).is_some());

@@ -1,6 +1,6 @@
 """An authorization server with token exchange (RFC 8693), made of idpyoidc: `python authorization_server.py`.
 
-It prints its address. `/jwks.json` are its keys, `/token` is its token endpoint, and `/login?user=…` gives a user's token.
+It prints its address. `/jwks.json` are its keys, `/token` is its token endpoint; `/login?user=…&scope=…` gives a user a token.
 `/issued` counts the tokens of the token endpoint, `/forms` shows the requests to it. No part of toolhub is used here.
 """
 
@@ -50,7 +50,7 @@ def configuration(issuer: str) -> dict[str, Any]:
                                     "": {
                                         "function": "idpyoidc.server.oauth2.token_helper.token_exchange."
                                         "validate_token_exchange_policy",
-                                        "kwargs": {"scope": ["tools"]},
+                                        "kwargs": {"scope": ["tools", "read"]},
                                     }
                                 },
                             },
@@ -66,7 +66,7 @@ def configuration(issuer: str) -> dict[str, Any]:
                 "kwargs": {"user": "ann"},
             }
         },
-        "scopes_to_claims": {"tools": []},
+        "scopes_to_claims": {"tools": [], "read": []},
         "authz": {
             "class": "idpyoidc.server.authz.AuthzHandling",
             "kwargs": {"grant_config": {"usage_rules": {"access_token": usage}, "expires_in": 43200}},
@@ -89,7 +89,8 @@ class Endpoints(http.server.BaseHTTPRequestHandler):
         if url.path == "/jwks.json":
             self.answer(server.context.keyjar.export_jwks())
         elif url.path == "/login":
-            self.answer(login(parse_qs(url.query)["user"][0]))
+            asked = parse_qs(url.query)
+            self.answer(login(asked["user"][0], asked["scope"]))
         else:
             self.answer({"/issued": len(issued), "/forms": forms}[url.path])
 
@@ -122,13 +123,13 @@ class Endpoints(http.server.BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def login(user: str) -> str:
+def login(user: str, scopes: list[str]) -> str:
     """The token that a user gets for the gateway."""
     context = server.context
     request = AuthorizationRequest(
         client_id=CLIENT["client_id"],
         redirect_uri="https://gateway.example/back",
-        scope=["tools"],
+        scope=scopes,
         state="state",
         response_type="code",
     )
@@ -153,7 +154,7 @@ server.context.cdb["gateway"] = {
     "redirect_uris": [("https://gateway.example/back", None)],
     "client_salt": "salt",
     "response_types_supported": ["code"],
-    "allowed_scopes": ["tools"],
+    "allowed_scopes": ["tools", "read"],
     "grant_types_supported": ["urn:ietf:params:oauth:grant-type:token-exchange", "authorization_code"],
 }
 if __name__ == "__main__":

@@ -3,57 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
-import os
-import subprocess
 import threading
-import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.gateway import LegacyClient, ask, call, python_of, served
+from support.gateway import LegacyClient, ask, call, served
+from support.upstreams import (
+    AuthorizationServer,
+    Upstream,
+    authorization_server,
+    claims_of,
+    exchange,
+    upstream,
+)
 from toolhub import Principal, ToolError, ToolHub
 
 pytestmark = pytest.mark.anyio
 ERAS = ["mcp1", "mcp2"]
-
-
-class Upstream:
-    """The program in `recorder.py`."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def recorded(self) -> str:
-        """All that it was sent, as one text."""
-        with urllib.request.urlopen(self.url.removesuffix("/mcp") + "/recorded", timeout=30) as answer:
-            return answer.read().decode()
-
-    def revoke(self) -> None:
-        """Refuse the tokens that were used so far."""
-        urllib.request.urlopen(self.url.removesuffix("/mcp") + "/revoke", timeout=30).close()
-
-    def requests(self) -> list[Any]:
-        """All requests."""
-        return json.loads(self.recorded())
-
-
-@contextmanager
-def upstream(environment: str, *guard: str) -> Generator[Upstream]:
-    program = [python_of(environment), str(Path(__file__).parent / "recorder.py")]
-    variables = {**os.environ, "GUARD": ",".join(guard)}
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=variables)
-    try:
-        assert process.stdout is not None
-        yield Upstream(process.stdout.readline().strip())
-    finally:
-        process.kill()
-        process.communicate()
 
 
 TOKENS = {
@@ -372,45 +342,10 @@ async def test_cached_and_shared_results_belong_to_one_caller() -> None:
         assert seen == [f"Bearer upstream-of-{name} w 1" for name in ("ann", "bob", "ann", "bob")]
 
 
-class AuthorizationServer:
-    """The program in `authorization_server.py`, which is made of idpyoidc."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def get(self, path: str) -> Any:
-        """What it answers."""
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-            return json.loads(answer.read())
-
-    def login(self, user: str) -> tuple[str, str]:
-        """A token of a user for the gateway, and its subject."""
-        token = self.get(f"/login?user={user}")
-        return token, claims_of(token)["sub"]
-
-
-def claims_of(token: str) -> Any:
-    """The claims of a JWT, unchecked."""
-    part = token.split(".")[1]
-    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-
-
 @pytest.fixture(scope="module")
 def issuer() -> Generator[AuthorizationServer]:
-    program = [python_of("oauth"), str(Path(__file__).parent / "authorization_server.py")]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert process.stdout is not None
-        yield AuthorizationServer(process.stdout.readline().strip())
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def exchange(issuer: AuthorizationServer, **more: Any) -> dict[str, Any]:
-    client = {"client_id": "gateway", "client_secret": "secret-of-the-gateway"}
-    options = {"token_endpoint": f"{issuer.url}/token", **client, "audience": "https://up.example", **more}
-    return {"token_exchange": options}
+    with authorization_server() as server:
+        yield server
 
 
 @pytest.mark.parametrize("environment", ERAS)

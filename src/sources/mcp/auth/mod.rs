@@ -68,6 +68,11 @@ pub trait Credentials: Send + Sync {
         Ok(None)
     }
 
+    /// Whether the next token of a caller needs other credentials, though it grants the same.
+    fn are_of_one_token(&self) -> bool {
+        false
+    }
+
     /// The caller of these credentials makes another call, perhaps with a newer token.
     fn called_by(&self, _: &Arc<Principal>) {}
 }

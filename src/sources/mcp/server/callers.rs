@@ -5,6 +5,7 @@
 use super::{ListingSink, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::principal::Principal;
+use crate::secret::Secret;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::Endpoint;
 use crate::sources::mcp::connection::{Connection, ServerIdentity};
@@ -50,11 +51,15 @@ impl Server {
             Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
             _ => Vec::new(),
         };
-        let own = self.connector.credentials().map(|credentials| credentials.of_caller(principal));
-        let credentials = own.transpose()?.flatten().or_else(|| self.connector.credentials().cloned());
-        let make = |headers: &[(String, String)]| self.of_one(principal, headers.to_vec(), credentials);
+        let shared = self.connector.credentials();
+        let own = shared.map(|credentials| credentials.of_caller(principal));
+        let credentials = own.transpose()?.flatten().or_else(|| shared.cloned());
+        let token = principal.subject_token.as_ref().filter(|_| shared.is_some_and(|c| c.are_of_one_token()));
+        // Neither part has a line break in it.
+        let rights = format!("{}\n{}", principal.rights, token.map_or("", Secret::expose));
+        let make = || self.of_one(principal, headers, credentials);
         let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
-        let server = servers.get(&principal.id, headers, make, unused_for).ok_or_else(|| {
+        let server = servers.get(&principal.id, rights, make, unused_for).ok_or_else(|| {
             let text =
                 format!("Server '{}' is used by too many callers at once; try again later.", self.id());
             HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)

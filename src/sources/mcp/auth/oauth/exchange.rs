@@ -13,7 +13,6 @@ use super::web::Web;
 use crate::error::{HubError, clip};
 use crate::principal::Principal;
 use crate::tool::BoxFuture;
-use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::Arc;
@@ -58,8 +57,8 @@ pub struct TokenExchange {
     options: TokenExchangeOptions,
     endpoint: Url,
     web: Arc<Web>,
-    /// The caller's token; it may be replaced by a newer one of the same caller.
-    subject: Option<Mutex<Secret>>,
+    /// The caller's token. Another token of the same caller has credentials of its own: it may grant less.
+    subject: Option<Secret>,
     /// Locked while a token is asked for: concurrent requests wait for one exchange.
     held: tokio::sync::Mutex<Option<HeldToken>>,
 }
@@ -81,14 +80,13 @@ impl TokenExchange {
             options: self.options.clone(),
             endpoint: self.endpoint.clone(),
             web: self.web.clone(),
-            subject: Some(Mutex::new(token)),
+            subject: Some(token),
             held: tokio::sync::Mutex::default(),
         }
     }
 
     async fn ask(&self) -> Result<HeldToken, HubError> {
-        let subject = self.subject.as_ref().map(|subject| subject.lock().clone());
-        let mut fields = match &subject {
+        let mut fields = match &self.subject {
             Some(subject) => vec![
                 ("grant_type", GRANT),
                 ("subject_token", subject.expose()),
@@ -105,21 +103,16 @@ impl TokenExchange {
             fields.push(("scope", &scopes));
         }
         // A server that takes the secret in one way only has not used up the token.
-        match self.send(&fields, subject.as_ref(), true).await {
+        match self.send(&fields, true).await {
             Err((_, true)) if self.options.client_secret.is_some() => {
-                self.send(&fields, subject.as_ref(), false).await.map_err(|(error, _)| error)
+                self.send(&fields, false).await.map_err(|(error, _)| error)
             }
             sent => sent.map_err(|(error, _)| error),
         }
     }
 
     /// The error, and whether the client was refused.
-    async fn send(
-        &self,
-        fields: &[(&str, &str)],
-        subject: Option<&Secret>,
-        in_header: bool,
-    ) -> Result<HeldToken, (HubError, bool)> {
+    async fn send(&self, fields: &[(&str, &str)], in_header: bool) -> Result<HeldToken, (HubError, bool)> {
         let id = self.options.client_id.as_str();
         let secret = self.options.client_secret.as_ref();
         let mut fields = fields.to_vec();
@@ -141,7 +134,8 @@ impl TokenExchange {
             return self.accept(&body).map_err(|error| (error, false));
         }
         let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let secrets: Vec<&str> = [subject, secret].into_iter().flatten().map(Secret::expose).collect();
+        let secrets: Vec<&str> =
+            [self.subject.as_ref(), secret].into_iter().flatten().map(Secret::expose).collect();
         let mut why = format!("HTTP {}", answer.status);
         for part in [text("error"), text("error_description")].into_iter().flatten() {
             why = format!("{why}: {}", quote(part, &secrets));
@@ -163,8 +157,7 @@ impl TokenExchange {
             return Err(denied(text));
         }
         // An authorization server that hands the token back has exchanged nothing.
-        let is_same = self.subject.as_ref().is_some_and(|subject| subject.lock().expose() == issued);
-        if is_same {
+        if self.subject.as_ref().is_some_and(|subject| subject.expose() == issued) {
             let text = format!(
                 "The token endpoint '{}' answered with the caller's own token, which never goes to an upstream server.",
                 self.shown()
@@ -214,13 +207,8 @@ impl Credentials for TokenExchange {
         Ok(Some(Arc::new(self.for_subject(subject))))
     }
 
-    fn called_by(&self, principal: &Arc<Principal>) {
-        if let (Some(subject), Some(token)) = (&self.subject, &principal.subject_token) {
-            let mut subject = subject.lock();
-            if *subject != *token {
-                *subject = token.clone();
-            }
-        }
+    fn are_of_one_token(&self) -> bool {
+        true
     }
 
     /// The upstream server refused the token: another one is asked for, unless that has happened meanwhile.
