@@ -67,13 +67,15 @@ impl CredentialFactory {
                 let function = self.header_function(&config.id);
                 Ok(Some(Arc::new(AskedHeaders::new(config.id.clone(), function))))
             }
-            Auth::ClientCredentials { client_id, client_secret, scopes, token_url } => {
+            Auth::ClientCredentials { client_id, client_secret, scopes, token_url, metadata_url, issuer } => {
                 let oauth = OAuth::new(OAuthConfig {
                     grant: Grant::ClientCredentials,
                     client_id: Some(client_id.clone()),
                     client_secret: Some(secret(client_secret)),
                     scopes: scopes.clone(),
                     token_url: token_url.clone(),
+                    metadata_url: metadata_url.clone(),
+                    issuer: issuer.clone(),
                     ..oauth
                 });
                 Ok(Some(Arc::new(oauth?)))

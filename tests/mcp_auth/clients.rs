@@ -33,10 +33,11 @@ async fn a_client_of_the_user_comes_first_then_its_document_then_registration() 
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["client_id"], "https://me.example/client.json");
     (config.client_id, config.client_secret) = (Some("me".to_owned()), Some("t0p".into()));
+    config.issuer = Some(world.issuer.id());
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["client_id"], "me");
     assert_eq!(world.issuer.count("/register"), 0);
-    (config.client_id, config.client_secret) = (None, None);
+    (config.client_id, config.client_secret, config.issuer) = (None, None, None);
     config.store = Arc::new(MemoryStore::default());
     world.issuer.turn(|knobs| knobs.metadata["client_id_metadata_document_supported"] = json!(false));
     world.call(&OAuth::new(config).unwrap()).await.unwrap();
@@ -120,6 +121,7 @@ async fn a_program_gets_tokens_without_a_user() {
         let mut config = world.config();
         config.grant = Grant::ClientCredentials;
         (config.client_id, config.client_secret) = (Some("robot".to_owned()), Some("t0p".into()));
+        config.issuer = Some(world.issuer.id());
         config.store = Arc::new(MemoryStore::default());
         let oauth = OAuth::new(config.clone()).unwrap();
         assert_eq!(world.call(&oauth).await.unwrap(), 200);
@@ -147,6 +149,7 @@ async fn a_program_may_sign_instead() {
     let mut config = world.config();
     config.grant = Grant::ClientCredentials;
     (config.client_id, config.private_key) = (Some("robot".to_owned()), Some(Secret::new(pem)));
+    config.issuer = Some(world.issuer.id());
     let oauth = OAuth::new(config).unwrap();
     assert_eq!(world.call(&oauth).await.unwrap(), 200);
     let form = world.issuer.last("/token").form();

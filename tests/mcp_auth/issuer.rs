@@ -104,6 +104,11 @@ impl Issuer {
         self.state.grants.lock().clients.insert(id.to_owned(), client);
     }
 
+    /// A client without a secret.
+    pub fn register_public(&self, id: &str) {
+        self.state.grants.lock().clients.insert(id.to_owned(), (None, "none".to_owned()));
+    }
+
     pub fn revoke_access(&self) {
         self.state.grants.lock().access.clear();
     }

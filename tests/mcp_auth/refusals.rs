@@ -192,6 +192,7 @@ async fn nothing_secret_is_shown() {
     world.issuer.register("me", "t0p-s3cret");
     let mut config = world.config();
     (config.client_id, config.client_secret) = (Some("me".to_owned()), Some("wr0ng-s3cret".into()));
+    config.issuer = Some(world.issuer.id());
     let wrong = OAuth::new(config.clone()).unwrap();
     let mut shown = vec![world.fails(&wrong, &["invalid_client", "client_secret"]).await.to_string()];
     config.client_secret = Some("t0p-s3cret".into());

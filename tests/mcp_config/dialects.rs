@@ -227,6 +227,8 @@ fn our_own_options() {
             client_secret: "hush-secret".into(),
             scopes: vec!["tools:read".into(), "tools:call".into()],
             token_url: Some("https://auth.example.com/token".into()),
+            metadata_url: None,
+            issuer: None,
         }
     );
 }

@@ -208,6 +208,7 @@ fn wrong_options() {
 
 #[test]
 fn wrong_authentication() {
+    const NO_ISSUER: &str = "`auth.issuer` is missing, so this server could choose who gets the client secret; add the line \"issuer\": \"https://YOUR-AUTHORIZATION-SERVER\" (or \"metadata_url\" or \"token_url\").";
     let with = |auth: Value| json!({"url": "http://h", "auth": auth});
     for (auth, expected) in [
         (json!(1), "`auth` must be a string or an object, not a number."),
@@ -220,6 +221,9 @@ fn wrong_authentication() {
         (json!({"type": "bearer"}), "`auth.token` is missing."),
         (json!({"type": "client_credentials", "client_secret": "s"}), "`auth.client_id` is missing."),
         (json!({"type": "client_credentials", "client_id": "s"}), "`auth.client_secret` is missing."),
+        (json!({"type": "client_credentials", "client_id": "s", "client_secret": "s"}), NO_ISSUER),
+        (json!({"CLIENT_ID": "s", "CLIENT_SECRET": "s"}), NO_ISSUER),
+        (json!({"type": "oauth", "clientId": "s", "clientSecret": "s", "issuer": ""}), NO_ISSUER),
         (json!({"client_id": "c", "scopes": 1}), "`auth.scopes` must be a list of strings, not a number."),
         (
             json!({"client_id": "c", "redirect_port": 70000}),

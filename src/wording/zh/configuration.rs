@@ -53,6 +53,10 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
     ("says something else than `{}`; keep one of them.", "与 `{0}` 不一致；请只保留一个。"),
     ("is not a name that a variable can have.", "不是有效的变量名。"),
     ("is missing.", "缺失。"),
+    (
+        "is missing, so this server could choose who gets the client secret; add the line {} (or {} or {}).",
+        "缺失，因此该服务器可以决定谁得到客户端密钥；请加上一行 {0}（或 {1}、{2}）。",
+    ),
     ("is missing; it names the program.", "缺失；它指明要启动的程序。"),
     ("has no `http://` or `https://`", "没有 `http://` 或 `https://`"),
     ("is not one ({})", "不是 URL（{0}）"),

@@ -8,6 +8,9 @@
 //! | `{"type": "client_credentials", "client_id": …, "client_secret": …}` under either key | [`Auth::ClientCredentials`] |
 //! | `{"token_exchange": {"token_endpoint": …, "client_id": …, …}}`, `{"type": "token_exchange", …}` | [`Auth::TokenExchange`] |
 //!
+//! A client secret goes to the authorization server that the user names, and to no other: one of `issuer`, `metadata_url` and
+//! `token_url` stands beside it. Otherwise the MCP server would say who gets it.
+//!
 //! Keys are taken in `snake_case`, `camelCase` and (Cursor) capitals; `scopes` is a list or one text with
 //! spaces. `"type": "none"` and `"enabled": false` turn it off.
 
@@ -17,6 +20,8 @@ use super::endpoint::problem_of_url;
 use super::fields::{Fields, kind};
 use crate::error::clip;
 use crate::secret::Secret;
+
+const NO_ISSUER: &str = "is missing, so this server could choose who gets the client secret; add the line \"issuer\": \"https://YOUR-AUTHORIZATION-SERVER\" (or \"metadata_url\" or \"token_url\").";
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Auth {
@@ -33,8 +38,9 @@ pub enum Auth {
         client_id: String,
         client_secret: Secret,
         scopes: Vec<String>,
-        /// Found out when it is not given.
         token_url: Option<String>,
+        metadata_url: Option<String>,
+        issuer: Option<String>,
     },
     /// The token of each caller of a served hub is exchanged for one of this server (RFC 8693).
     TokenExchange {
@@ -154,6 +160,12 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     let client_secret = any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"]);
     let scopes = scopes(&mut fields);
     let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
+    let metadata_url = any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]);
+    let issuer = any_url(&mut fields, &["issuer"]);
+    let is_login = matches!(kind, AuthKind::ClientCredentials | AuthKind::OAuth);
+    if is_login && !off && client_secret.is_some() && [&token_url, &metadata_url, &issuer] == [&None; 3] {
+        fields.error("issuer", NO_ISSUER);
+    }
     let token = any_text(&mut fields, &["token"]);
     let auth = match kind {
         AuthKind::None | AuthKind::TokenExchange => Auth::None,
@@ -162,9 +174,14 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
             None => missing(&mut fields, "token"),
         },
         AuthKind::ClientCredentials => match (client_id, client_secret) {
-            (Some(client_id), Some(secret)) => {
-                Auth::ClientCredentials { client_id, client_secret: Secret::new(secret), scopes, token_url }
-            }
+            (Some(client_id), Some(secret)) => Auth::ClientCredentials {
+                client_id,
+                client_secret: Secret::new(secret),
+                scopes,
+                token_url,
+                metadata_url,
+                issuer,
+            },
             (None, _) => missing(&mut fields, "client_id"),
             (_, None) => missing(&mut fields, "client_secret"),
         },
@@ -176,8 +193,8 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
             redirect_uri: any_url(&mut fields, &["redirect_uri", "redirectUri"]),
             authorization_url: any_url(&mut fields, &["authorization_url", "authorizationUrl"]),
             token_url,
-            metadata_url: any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]),
-            issuer: any_url(&mut fields, &["issuer"]),
+            metadata_url,
+            issuer,
             client_metadata_url: any_url(&mut fields, &["client_metadata_url", "clientMetadataUrl"]),
         },
     };

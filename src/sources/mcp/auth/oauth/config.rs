@@ -101,14 +101,18 @@ impl OAuthConfig {
 
     /// The server's URL, when all settings go together.
     pub(super) fn check(&self) -> Result<Url, HubError> {
-        if self.client_id.is_none() && (self.client_secret.is_some() || self.private_key.is_some()) {
+        let has_secret = self.client_secret.is_some() || self.private_key.is_some();
+        if self.client_id.is_none() && has_secret {
             return Err(denied("OAuth got a client_secret or private_key without a client_id; give both."));
         }
-        if self.grant == Grant::ClientCredentials
-            && (self.client_id.is_none() || (self.client_secret.is_none() && self.private_key.is_none()))
-        {
+        if self.grant == Grant::ClientCredentials && (self.client_id.is_none() || !has_secret) {
             return Err(denied(
                 "OAuth with client credentials needs a client_id and a client_secret (or a private_key).",
+            ));
+        }
+        if has_secret && [&self.issuer, &self.metadata_url, &self.token_url] == [&None; 3] {
+            return Err(denied(
+                "OAuth got a client_secret or private_key without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
             ));
         }
         if let Some(text) = &self.client_id_metadata_url {
@@ -181,6 +185,8 @@ mod tests {
         for (change, named) in [
             ((|c| c.client_secret = Some("s".into())) as fn(&mut OAuthConfig), "client_id"),
             (|c| c.grant = Grant::ClientCredentials, "client_secret"),
+            (|c| (c.client_id, c.client_secret) = (Some("me".into()), Some("s".into())), "set issuer"),
+            (|c| (c.client_id, c.private_key) = (Some("me".into()), Some("s".into())), "set issuer"),
             (|c| c.client_id_metadata_url = Some("http://x/y".into()), "client_id_metadata_url"),
             (|c| c.server_url = "mcp.example.com".into(), "server_url"),
             (|c| c.issuer = Some("file:///x".into()), "issuer"),

@@ -121,8 +121,11 @@ pub(super) async fn discover(
             let id = choose(resource, config.issuer.as_deref(), server)?;
             search.issuer(&id).await?
         }
-        // Servers of 2025-03-26 are their own authorization server and have no resource metadata.
-        (None, None, None) => search.issuer(&server.origin().ascii_serialization()).await?,
+        // Servers of 2025-03-26 have no resource metadata, and are their own authorization server unless the user says otherwise.
+        (None, None, None) => {
+            let own = server.origin().ascii_serialization();
+            search.issuer(config.issuer.as_deref().unwrap_or(&own)).await?
+        }
     };
     if let Some(expected) = config.issuer.as_deref().filter(|expected| !same_issuer(expected, &issuer.id)) {
         return Err(denied(format!(
