@@ -13,8 +13,10 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Keys are read again when they are older than this.
+/// Keys are read again when they are older than this. Until they are, the old ones count, so that nobody waits for the issuer.
 const FRESH: Duration = Duration::from_secs(300);
+/// Nobody has tried to read the keys for this long: a key may have been taken back meanwhile, and callers wait for the reading.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
 /// An unknown key id reads the keys again. After a reading that did not find it there is none for this long: forged ids must
 /// not cause a storm. A reading that found it causes no pause, so keys may be rotated at any time.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
@@ -252,24 +254,57 @@ pub(super) struct Jwks {
     source: JwksSource,
     cached: Mutex<CachedKeys>,
     /// Held while the keys are read: concurrent requests wait for one reading.
-    reading: tokio::sync::Mutex<()>,
+    reading: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What the cached keys are good for.
+enum CacheUse {
+    Fresh(Arc<KeySet>),
+    /// They should be read again, but have the key that is wanted.
+    Stale(Arc<KeySet>),
+    /// They must be read first.
+    Missing,
 }
 
 impl Jwks {
     pub(super) fn new(source: JwksSource) -> Self {
         let cached = CachedKeys { keys: None, read_at: None, in_vain_at: None };
-        Jwks { source, cached: Mutex::new(cached), reading: tokio::sync::Mutex::new(()) }
+        Jwks { source, cached: Mutex::new(cached), reading: Arc::default() }
     }
 
-    /// The keys; `is_unknown` asks whether they lack what a token needs, in which case they are read again.
-    pub(super) async fn keys(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
-        if let Some(keys) = self.usable(&is_unknown) {
-            return Ok(keys);
+    /// The keys; `is_unknown` asks whether they lack what a token needs, in which case they are read again first.
+    pub(super) async fn keys(
+        self: &Arc<Self>,
+        is_unknown: impl Fn(&KeySet) -> bool,
+    ) -> Result<Arc<KeySet>, HubError> {
+        match self.usable(&is_unknown) {
+            CacheUse::Fresh(keys) => return Ok(keys),
+            CacheUse::Stale(keys) => {
+                self.refresh();
+                return Ok(keys);
+            }
+            CacheUse::Missing => {}
         }
         let _reading = self.reading.lock().await;
-        if let Some(keys) = self.usable(&is_unknown) {
-            return Ok(keys);
+        match self.usable(&is_unknown) {
+            CacheUse::Fresh(keys) | CacheUse::Stale(keys) => Ok(keys),
+            CacheUse::Missing => self.read(is_unknown).await,
         }
+    }
+
+    /// Reads the keys in the background, unless somebody does.
+    fn refresh(self: &Arc<Self>) {
+        let Ok(reading) = self.reading.clone().try_lock_owned() else { return };
+        let jwks = self.clone();
+        tokio::spawn(async move {
+            // The old keys count as long as there are no others.
+            let _ = jwks.read(|_| false).await;
+            drop(reading);
+        });
+    }
+
+    /// The lock `reading` is held.
+    async fn read(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
         let read = self.source.read().await;
         let mut cached = self.cached.lock();
         let is_in_vain = read.as_ref().map_or(true, &is_unknown);
@@ -286,12 +321,99 @@ impl Jwks {
         }
     }
 
-    /// The cached keys, unless they should be read again now.
-    fn usable(&self, is_unknown: &impl Fn(&KeySet) -> bool) -> Option<Arc<KeySet>> {
+    fn usable(&self, is_unknown: &impl Fn(&KeySet) -> bool) -> CacheUse {
         let cached = self.cached.lock();
-        let keys = cached.keys.clone()?;
+        let Some(keys) = cached.keys.clone() else { return CacheUse::Missing };
         let within = |moment: Option<Instant>, limit| moment.is_some_and(|moment| moment.elapsed() < limit);
-        let is_wanted = !within(cached.read_at, FRESH) || is_unknown(&keys);
-        (!is_wanted || within(cached.in_vain_at, REFRESH_PAUSE)).then_some(keys)
+        let is_unknown = is_unknown(&keys);
+        let is_fresh = within(cached.read_at, FRESH) && !is_unknown;
+        if is_fresh || within(cached.in_vain_at, REFRESH_PAUSE) {
+            return CacheUse::Fresh(keys);
+        }
+        match is_unknown || !within(cached.read_at.max(cached.in_vain_at), FORGOTTEN) {
+            true => CacheUse::Missing,
+            false => CacheUse::Stale(keys),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+
+    async fn request(listener: &TcpListener) -> TcpStream {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 4096];
+        assert!(stream.read(&mut head).await.unwrap() > 0);
+        stream
+    }
+
+    async fn answer(mut stream: TcpStream, id: &str) {
+        let set =
+            serde_json::json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "kid": id, "x": "A".repeat(43)}]});
+        let (body, kind) = (set.to_string(), "application/json");
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    }
+
+    fn lacks(id: &'static str) -> impl Fn(&KeySet) -> bool {
+        move |keys| keys.fitting(Some(id), JwtAlgorithm::EdDsa).is_none()
+    }
+
+    /// Keys that were read `age` ago, from an issuer of which the test is the server.
+    async fn read_keys(age: Duration) -> (Arc<Jwks>, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+        let jwks = Arc::new(Jwks::new(JwksSource::Url(url)));
+        let (keys, ()) = tokio::join!(jwks.keys(lacks("first")), async {
+            answer(request(&listener).await, "first").await;
+        });
+        assert!(!lacks("first")(&keys.unwrap()));
+        let moment = Instant::now().checked_sub(age).unwrap();
+        jwks.cached.lock().read_at = Some(moment);
+        (jwks, listener)
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_an_issuer_that_hangs_while_its_keys_are_known() {
+        let (jwks, listener) = read_keys(FRESH * 2).await;
+        for _ in 0..3 {
+            tokio::select! {
+                biased;
+                keys = jwks.keys(lacks("first")) => assert!(!lacks("first")(&keys.unwrap())),
+                _ = request(&listener) => panic!("the caller waits for the issuer"),
+            }
+        }
+        // One reading is under way, and what it brings is used.
+        let hanging = request(&listener).await;
+        assert!(!lacks("first")(&jwks.keys(lacks("first")).await.unwrap()));
+        answer(hanging, "second").await;
+        drop(jwks.reading.lock().await);
+        assert!(!lacks("second")(&jwks.keys(lacks("second")).await.unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_failed_reading_keeps_the_keys_and_is_followed_by_a_pause() {
+        let (jwks, listener) = read_keys(FRESH * 2).await;
+        jwks.keys(lacks("first")).await.unwrap();
+        drop(request(&listener).await);
+        drop(jwks.reading.lock().await);
+        assert!(!lacks("first")(&jwks.keys(lacks("first")).await.unwrap()));
+        // The lock is free: there is no other reading.
+        assert!(jwks.reading.try_lock().is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_unknown_key_and_forgotten_keys_are_waited_for() {
+        for (age, wanted) in [(Duration::ZERO, "second"), (FORGOTTEN * 2, "first")] {
+            let (jwks, listener) = read_keys(age).await;
+            let (keys, ()) = tokio::join!(jwks.keys(lacks(wanted)), async {
+                answer(request(&listener).await, "second").await;
+            });
+            assert!(!lacks("second")(&keys.unwrap()));
+        }
     }
 }

@@ -67,7 +67,7 @@ type VerifiedToken = (Arc<Principal>, u64);
 
 pub(super) struct JwtVerifier {
     options: JwtOptions,
-    keys: Jwks,
+    keys: Arc<Jwks>,
     /// By the digest of the token.
     remembered: Mutex<HashMap<[u8; 32], VerifiedToken>>,
 }
@@ -82,7 +82,7 @@ impl JwtVerifier {
             let text = "The list of algorithms for tokens is empty.";
             return Err(HubError::new(ErrorKind::InvalidArguments, text));
         }
-        let keys = Jwks::new(options.keys.clone());
+        let keys = Arc::new(Jwks::new(options.keys.clone()));
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })
     }
 
