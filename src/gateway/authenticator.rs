@@ -61,7 +61,7 @@ pub struct AuthenticationOptions {
     pub function: Option<Arc<dyn PrincipalFunction>>,
     /// How long the function may take.
     pub function_timeout: Duration,
-    /// Where clients find the metadata of this resource (RFC 9728).
+    /// Where clients find the metadata of this resource (RFC 9728), if the gateway is not to serve it itself.
     pub resource_metadata: Option<String>,
     /// The token of the operator for the metrics of all callers. It is the token of no caller.
     pub metrics_token: Option<Secret>,
@@ -332,8 +332,13 @@ impl Authenticator {
         found
     }
 
-    /// The header `WWW-Authenticate` of a refusal.
-    pub fn challenge(&self, refusal: &AuthenticationRefusal) -> Option<String> {
+    /// The issuer whose tokens are accepted, unless the operator has the metadata of this resource elsewhere.
+    pub fn described_issuer(&self) -> Option<&JwtOptions> {
+        self.jwt.as_ref().filter(|_| self.resource_metadata.is_none()).map(|jwt| jwt.options())
+    }
+
+    /// The header `WWW-Authenticate` of a refusal. `metadata` is where this gateway has the metadata of the resource.
+    pub fn challenge(&self, refusal: &AuthenticationRefusal, metadata: Option<&str>) -> Option<String> {
         let mut fields: Vec<(&str, &str)> = Vec::new();
         match refusal {
             AuthenticationRefusal::Missing => {}
@@ -345,7 +350,7 @@ impl Authenticator {
             }
             AuthenticationRefusal::Unavailable => return None,
         }
-        if let Some(url) = &self.resource_metadata {
+        if let Some(url) = self.resource_metadata.as_deref().or(metadata) {
             fields.push(("resource_metadata", url));
         }
         let quoted = |(name, value): &(&str, &str)| {

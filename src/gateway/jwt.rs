@@ -86,6 +86,10 @@ impl JwtVerifier {
         Ok(JwtVerifier { options, keys, remembered: Mutex::default() })
     }
 
+    pub(super) fn options(&self) -> &JwtOptions {
+        &self.options
+    }
+
     pub(super) fn has_settings_of(&self, other: &JwtVerifier) -> bool {
         self.options == other.options
     }
@@ -236,10 +240,6 @@ pub(super) fn expiry(principal: &Principal) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(since)
 }
 
-fn mark(token: &str) -> [u8; 32] {
-    let mut mark = [0; 32];
-    mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
-    mark
 /// The claims tell what a token grants. A renewed one with the same claims grants the same.
 fn rights(claims: &Map<String, Value>) -> Arc<str> {
     let mut lasting = claims.clone();
@@ -247,6 +247,10 @@ fn rights(claims: &Map<String, Value>) -> Arc<str> {
     json_digest(&Value::Object(lasting)).into()
 }
 
+fn mark(token: &str) -> [u8; 32] {
+    let mut mark = [0; 32];
+    mark.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
+    mark
 }
 
 #[cfg(test)]

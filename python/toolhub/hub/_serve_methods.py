@@ -80,7 +80,8 @@ class ServeMethods:
         `(token, headers) -> name`, sync or async, which may also return a mapping with `name`, `view`, `claims` and
         `upstream_token`; None, an exception and anything else refuse the request. It has `authenticate_timeout` seconds.
         The token of a caller is never sent to an upstream server; `upstream_token` is what `{principal.token}` in the headers
-        of a server stands for. `resource_metadata` is the address of the metadata that refused clients are sent to (RFC 9728).
+        of a server stands for. With `jwt`, refused clients are sent to the metadata of this server (RFC 9728), or to
+        `resource_metadata` if that is elsewhere.
 
         Limits: `max_connections`; `max_in_flight` requests and `max_streams` standing streams of one caller; `max_headers`
         bytes; `header_timeout`, `body_timeout` and `write_timeout` seconds for slow clients. Sessions of older clients live

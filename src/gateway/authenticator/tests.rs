@@ -68,7 +68,7 @@ async fn everything_else_is_refused() {
     ] {
         let refused = ask(&closed, &values).await.unwrap_err();
         assert_eq!(refused.status(), 401, "{values:?}");
-        let challenge = closed.challenge(&refused).unwrap();
+        let challenge = closed.challenge(&refused, None).unwrap();
         assert!(challenge.starts_with("Bearer error=\"invalid_token\"") && !challenge.contains("s3cret"));
     }
 }
@@ -78,19 +78,22 @@ fn a_challenge_is_one_well_formed_header() {
     let metadata = Some("https://gateway.example/.well-known/oauth-protected-resource".to_owned());
     let closed = authenticator(AuthenticationOptions { resource_metadata: metadata, ..Default::default() });
     assert_eq!(
-        closed.challenge(&AuthenticationRefusal::Missing).unwrap(),
+        closed.challenge(&AuthenticationRefusal::Missing, None).unwrap(),
         "Bearer resource_metadata=\"https://gateway.example/.well-known/oauth-protected-resource\""
     );
     let open = Authenticator::open().unwrap();
-    assert_eq!(open.challenge(&AuthenticationRefusal::Missing).unwrap(), "Bearer");
+    assert_eq!(open.challenge(&AuthenticationRefusal::Missing, None).unwrap(), "Bearer");
     let hostile = AuthenticationRefusal::Invalid("a\"b\\c\r\nX-Evil: 1 ü".to_owned());
     assert_eq!(
-        open.challenge(&hostile).unwrap(),
+        open.challenge(&hostile, None).unwrap(),
         "Bearer error=\"invalid_token\", error_description=\"abcX-Evil: 1 \""
     );
     let scopes = AuthenticationRefusal::Scopes("tools:call".to_owned());
     assert_eq!(scopes.status(), 403);
-    assert_eq!(open.challenge(&scopes).unwrap(), "Bearer error=\"insufficient_scope\", scope=\"tools:call\"");
+    assert_eq!(
+        open.challenge(&scopes, None).unwrap(),
+        "Bearer error=\"insufficient_scope\", scope=\"tools:call\""
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What happens to an HTTP request before its body is read: origin, credentials, view, limits.
 //!
 //! ```text
-//! Host, Origin ─► /healthz, /readyz ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
+//! Host, Origin ─► /healthz, /readyz, /.well-known ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
 //! ```
 //!
 //! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
@@ -11,8 +11,9 @@ use super::identify::RequestOrigin;
 use super::inspect::{self, InspectRoute};
 use super::origin;
 use super::reply::HttpReply;
+use super::resource_metadata;
 use super::stopping;
-use crate::gateway::authenticator::AuthenticationRefusal;
+use crate::gateway::authenticator::{AuthenticationRefusal, Authenticator};
 use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
 use crate::gateway::rpc::{RpcError, RpcRequest};
@@ -138,22 +139,31 @@ async fn admission(
     if head_size(parts) > gateway.admission.limits().max_headers {
         return Err(HttpReply::empty(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
     }
+    let authenticator = gateway.authenticator.load_full();
+    if is_get && let Some(reply) = resource_metadata::reply(&authenticator, &options.path, parts) {
+        return Err(reply);
+    }
     if let Some(route) = inspect::route(gateway, path) {
         inspect::check(gateway, route, parts)?;
         return admit_inspector(gateway, route);
     }
-    let authenticator = gateway.authenticator.load_full();
     let is_metrics = path == METRICS && is_get;
     let operator = authenticator.shows_metrics_token(&parts.headers).filter(|_| is_metrics);
     if operator == Some(true) {
         return Err(metrics(gateway.metrics.text(&gateway.gauges())));
     }
     let authenticated = authenticator.authenticate(&parts.headers, SystemTime::now()).await;
-    let principal = authenticated.map_err(|refusal| unauthenticated(gateway, &refusal))?;
+    let principal =
+        authenticated.map_err(|refusal| unauthenticated(gateway, &authenticator, parts, &refusal))?;
     *known = Some(principal.clone());
     // Metrics name all tools, so they are not for callers who see some of them only.
     if is_metrics && principal.view.is_none() {
-        return Err(metrics_for(gateway, &principal, operator));
+        return Err(match operator {
+            Some(_) if principal.is_anonymous() => {
+                unauthenticated(gateway, &authenticator, parts, &AuthenticationRefusal::Missing)
+            }
+            _ => metrics_for(gateway, &principal, operator),
+        });
     }
     let views = gateway.views.load_full();
     let below = |base: &str| views.of_path(path, base, &principal);
@@ -205,7 +215,6 @@ fn readiness(gateway: &Gateway) -> HttpReply {
 /// What others did is not for a caller: it sees all only where there is no other, and no token for metrics.
 fn metrics_for(gateway: &Gateway, principal: &Principal, operator: Option<bool>) -> HttpReply {
     match operator {
-        Some(_) if principal.is_anonymous() => unauthenticated(gateway, &AuthenticationRefusal::Missing),
         None if !gateway.authenticator.load().has_several_callers() => {
             metrics(gateway.metrics.text(&gateway.gauges()))
         }
@@ -219,10 +228,16 @@ fn metrics(text: String) -> HttpReply {
     reply.with(header::CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE))
 }
 
-fn unauthenticated(gateway: &Gateway, refusal: &AuthenticationRefusal) -> HttpReply {
+fn unauthenticated(
+    gateway: &Gateway,
+    authenticator: &Authenticator,
+    parts: &Parts,
+    refusal: &AuthenticationRefusal,
+) -> HttpReply {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::UNAUTHORIZED);
     let reply = HttpReply::refused(status, &RpcError::invalid_request(refusal.message()));
-    let challenge = gateway.authenticator.load().challenge(refusal);
+    let metadata = resource_metadata::address(authenticator, &gateway.options.path, parts);
+    let challenge = authenticator.challenge(refusal, metadata.as_deref());
     match challenge.and_then(|challenge| HeaderValue::try_from(challenge).ok()) {
         Some(challenge) => reply.with(header::WWW_AUTHENTICATE, challenge),
         None => reply,

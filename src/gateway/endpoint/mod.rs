@@ -17,6 +17,7 @@ mod origin;
 mod post;
 mod process_stdio;
 mod reply;
+mod resource_metadata;
 mod running_answer;
 mod sse_stream;
 mod standing_socket;

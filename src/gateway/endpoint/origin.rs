@@ -55,7 +55,7 @@ pub fn is_from_this_machine(parts: &Parts) -> bool {
 }
 
 /// The host that the client asked for: the authority of its target, or the header. If both are there, they agree.
-fn host_of(parts: &Parts) -> Option<&str> {
+pub fn host_of(parts: &Parts) -> Option<&str> {
     let header = one(&parts.headers, &header::HOST).ok()?;
     match (parts.uri.authority().map(|authority| authority.as_str()), header) {
         (Some(target), Some(header)) if !target.eq_ignore_ascii_case(header) => None,

@@ -65,7 +65,9 @@ async def test_tokens_of_two_libraries_are_accepted(
             await client.start()
             assert (await client.call("read_ping")).content == "pong"
         refused = await call(at.url, "read_ping")
-        assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
+        place = "https://gateway.example/.well-known/oauth-protected-resource/mcp"
+        challenge = f'Bearer resource_metadata="{place}"'
+        assert (refused.status, refused.headers["www-authenticate"]) == (401, challenge)
     assert callers_in(audit) == {"jwt:ann"}
 
 
