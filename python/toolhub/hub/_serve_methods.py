@@ -65,9 +65,9 @@ class ServeMethods:
         changes nothing and is logged. SIGHUP loads all files and folders again and opens the audit log again. `toolhub serve`
         applies tokens, views, `jwt` and limits of the section `serve` too; a warning names what needs a restart.
 
-        `name` and `instructions` describe the server to clients. A web page may use the server only if its origin is in
-        `allowed_origins` or on this machine; `allowed_hosts` are the names under which clients reach it, beside `localhost`
-        and addresses. Messages above `max_body` bytes are refused.
+        `name` and `instructions` describe the server to clients. Web pages of `allowed_origins` may use the server (CORS);
+        those of other sites are refused. `allowed_hosts` are the names under which clients reach it, beside `localhost` and
+        addresses. Messages above `max_body` bytes are refused.
 
         `token` is the bearer token that callers must have, or several, by the name of who has each. `views` are parts of the
         hub at `path/<name>`: `{"reader": {"tools": ["search_*"], "effects": "harmless", "token": …}}`; a caller with the

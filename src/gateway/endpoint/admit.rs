@@ -1,7 +1,7 @@
 //! What happens to an HTTP request before its body is read: origin, credentials, view, limits.
 //!
 //! ```text
-//! Host, Origin ─► /healthz, /readyz, /.well-known ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
+//! Host, Origin, CORS ─► /healthz, /readyz, /.well-known ─► /inspect ─► who calls (401, 403) ─► /metrics ─► view (404) ─► limits (429)
 //! ```
 //!
 //! While the gateway drains, new requests get 503. Answers to the questions of running calls, cancellations, and requests about
@@ -11,8 +11,8 @@ use super::identify::RequestOrigin;
 use super::inspect::{self, InspectRoute};
 use super::origin;
 use super::reply::HttpReply;
-use super::resource_metadata;
 use super::stopping;
+use super::{cors, resource_metadata};
 use crate::gateway::authenticator::{AuthenticationRefusal, Authenticator};
 use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
@@ -128,6 +128,9 @@ async fn admission(
     if let Err(refusal) = origin::check(parts, &options.allowed_hosts, &options.allowed_origins) {
         let error = RpcError::invalid_request(refusal.message());
         return Err(HttpReply::refused(StatusCode::FORBIDDEN, &error));
+    }
+    if let Some(reply) = cors::preflight(gateway, parts) {
+        return Err(reply);
     }
     let path = parts.uri.path();
     let is_get = parts.method == Method::GET;

@@ -2,6 +2,7 @@
 
 use super::accept::Accepted;
 use super::admit::{Admitted, RequestPlace, admit};
+use super::cors;
 use super::identify::is_modern_header;
 use super::inspect;
 use super::legacy_sse;
@@ -24,13 +25,14 @@ use std::time::SystemTime;
 
 /// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
 pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
-    match admit(gateway, parts).await {
+    let reply = match admit(gateway, parts).await {
         Ok(admitted) if body.len() > gateway.options.max_body => {
             refuse(gateway, &admitted.origin.principal, HttpReply::too_large())
         }
         Ok(admitted) => serve(gateway, admitted, parts, body).await,
         Err(reply) => reply,
-    }
+    };
+    cors::readable(gateway, parts, reply)
 }
 
 /// Answers a request that was admitted.

@@ -1,6 +1,7 @@
 //! The HTTP endpoint on sockets.
 
 use super::admit::admit;
+use super::cors;
 use super::first_bytes::FirstBytes;
 use super::hang_up::HangUpWatch;
 use super::http::serve;
@@ -191,6 +192,7 @@ async fn reply(
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     gateway.busy_poll.extend();
     let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
+    let reply = cors::readable(gateway, &parts, reply);
     gateway.busy_poll.extend();
     let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
     let is_last = is_chunked || slot.is_some();

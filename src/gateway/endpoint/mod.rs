@@ -3,6 +3,7 @@
 mod accept;
 mod admit;
 mod batch;
+mod cors;
 mod first_bytes;
 mod hang_up;
 pub mod http;

@@ -3,7 +3,7 @@
 
 use crate::net::unmapped;
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use std::net::IpAddr;
 
 /// Why a request is refused.
@@ -52,6 +52,13 @@ pub fn is_from_this_machine(parts: &Parts) -> bool {
     let is_loopback =
         |host| is_local_name(host) || address_of(host).is_some_and(|address| unmapped(address).is_loopback());
     host_of(parts).is_some_and(is_loopback) && !FORWARDED.iter().any(|name| parts.headers.contains_key(*name))
+}
+
+/// The origin of the request, if it is one of the allowed ones.
+pub fn allowed<'a>(parts: &'a Parts, origins: &[String]) -> Option<&'a HeaderValue> {
+    let origin = one(&parts.headers, &header::ORIGIN).ok()??;
+    let is_allowed = origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin));
+    parts.headers.get(header::ORIGIN).filter(|_| is_allowed)
 }
 
 /// The host that the client asked for: the authority of its target, or the header. If both are there, they agree.
