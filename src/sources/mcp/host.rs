@@ -4,10 +4,12 @@ use super::config::ServerConfig;
 use super::form_answer::{fitting_form, form_of};
 use super::inbox::{Asked, Listener};
 use super::offer_changes::OfferChanges;
+use super::question_origin::{credential_field, with_origin};
 use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
-use crate::model::OfferKind;
+use crate::error::clip;
+use crate::model::{OfferKind, Trust};
 use crate::offers::OfferSignals;
 use crate::tape;
 use crate::telemetry::Telemetry;
@@ -56,6 +58,7 @@ pub struct ServerCallbacks {
     server: Arc<str>,
     host: Host,
     roots: Vec<String>,
+    trust: Trust,
     /// Removes the server's own secrets from its texts.
     pub secrets: Arc<ServerSecrets>,
     /// Notified when the server announces that its tools have changed.
@@ -95,6 +98,7 @@ impl ServerCallbacks {
             offer_changes: OfferChanges::new(config.id.clone(), host.offers.clone()),
             host,
             roots: config.options.roots.clone(),
+            trust: config.options.trust,
             secrets: ServerSecrets::of(config),
             tools_changed: Arc::default(),
             changes: AtomicU64::new(0),
@@ -237,7 +241,7 @@ impl ServerCallbacks {
             }
             ("elicitation/create", Asked::Unclear) => Ok(json!({"action": "decline"})),
             ("elicitation/create" | "sampling/createMessage" | "roots/list", Asked::Caller(caller)) => {
-                let (key, method) = (String::new(), method.to_owned());
+                let (key, method) = (self.server.to_string(), method.to_owned());
                 let answers = self.ask_caller(&caller, vec![RoundQuestion { key, method, params }]).await;
                 answers.into_iter().next().unwrap_or_else(|| refusal("an unanswered question"))
             }
@@ -262,22 +266,47 @@ impl ServerCallbacks {
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
         };
-        let hidden = questions
-            .into_iter()
-            .map(|question| RoundQuestion { params: self.secrets.hide_json(question.params), ..question });
-        let answers = caller.ask_round(hidden.collect()).await;
-        let checks = answers.into_iter().zip(forms).map(|(answer, form)| async move {
-            match form {
-                Some(form) => checked(answer?, Some(form)).await,
-                None => answer,
+        let may_ask: Vec<bool> = questions.iter().map(|one| self.may_ask(&one.method, &one.params)).collect();
+        let permitted = questions.into_iter().zip(&may_ask).filter(|(_, may)| **may);
+        let shown = permitted.map(|(question, _)| {
+            let params = with_origin(&self.server, self.secrets.hide_json(question.params));
+            RoundQuestion { params, ..question }
+        });
+        let shown: Vec<RoundQuestion> = shown.collect();
+        let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown).await };
+        let mut answers = answers.into_iter();
+        let all = may_ask.into_iter().zip(forms).map(|(may, form)| {
+            // Only a form is withheld.
+            let answer = if may { answers.next() } else { Some(declined("elicitation/create")) };
+            let answer = answer.unwrap_or_else(|| refusal("an unanswered question"));
+            async move {
+                match form {
+                    Some(form) => checked(answer?, Some(form)).await,
+                    None => answer,
+                }
             }
         });
-        join_all(checks).await
+        join_all(all).await
+    }
+
+    /// Whether a question may be put to a person.
+    fn may_ask(&self, method: &str, params: &Value) -> bool {
+        let is_form = method == "elicitation/create" && self.trust != Trust::Full;
+        let Some(field) = is_form.then(|| credential_field(params)).flatten() else { return true };
+        let text = format!(
+            "The form of this server was declined because '{}' looks like a credential; give the server trust \"full\" if it may ask for one.",
+            clip(field)
+        );
+        self.log("warning", &text);
+        false
     }
 
     async fn elicited_from_owner(&self, params: Value) -> QuestionAnswer {
         let Ok(_asking) = self.questions.try_acquire() else { return declined("elicitation/create") };
         let Some(ask) = &self.host.elicit else { return refusal("elicitation/create") };
+        if !self.may_ask("elicitation/create", &params) {
+            return declined("elicitation/create");
+        }
         let asked_for = params.get("requestedSchema").cloned();
         let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
         checked(answer, asked_for).await

@@ -35,6 +35,7 @@ mod outage;
 mod principal_headers;
 mod principal_pool;
 pub mod protocol;
+mod question_origin;
 mod request_span;
 mod result_check;
 pub mod secrets;

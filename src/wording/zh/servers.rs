@@ -6,6 +6,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器 '{0}' 最近失败，稍后会再试：{1}",
     ),
     ("Server '{}' failed recently; it is tried again after a pause.", "服务器 '{0}' 最近失败；稍后会再试。"),
+    (
+        "The form of this server was declined because '{}' looks like a credential; give the server trust \"full\" if it may ask for one.",
+        "该服务器的表单已被拒绝，因为 '{0}' 看起来是凭据；如果允许它询问凭据，请将该服务器的 trust 设为 \"full\"。",
+    ),
     ("initialize: there is no protocolVersion", "initialize：没有 protocolVersion"),
     (
         "no common protocol version: the server speaks '{}', we speak {}",

@@ -99,7 +99,7 @@ async def test_questions_and_answers_stay_with_their_caller(
         assert len(seen[name]["results"]) == TIMES * len(tools)
         assert set(seen[name]["results"]) <= allowed
         assert seen[name]["results"][-1] == own
-        assert set(seen[name]["questions"]) <= {f"secret of {name}?"}
+        assert set(seen[name]["questions"]) <= {f"[asking] secret of {name}?"}
         assert is_unclear or seen[name]["questions"], "the client was asked"
 
 
@@ -292,4 +292,4 @@ async def test_several_calls_of_one_caller_without_sessions_are_all_asked() -> N
                     given = {"requestState": reply.result["requestState"], "inputResponses": answers}
 
             both = await asyncio.gather(asked("a"), asked("b"))
-    assert both == ["a: secret of a?", "b: secret of b?"]
+    assert both == ["a: [asking] secret of a?", "b: [asking] secret of b?"]
