@@ -6,7 +6,6 @@ wait for them, so a function that hangs would hold up both.
 
 import inspect
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -206,37 +205,3 @@ class ProgressReports:
         left = _GRACE if self._ends is None else min(_GRACE, self._ends - time.monotonic())
         if self._calls is not None and left > 0:
             await asyncio.wait({self._calls}, timeout=left)
-
-
-class BoundedCall:
-    """Calls a plain function on a thread of ours, and waits for a limited time.
-
-    While a call that was given up still runs, no other is started.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._abandoned: threading.Thread | None = None
-
-    def __call__(self, seconds: float, *args: Any) -> Any:
-        """What the function returns or raises; `TimeoutError` when it takes longer than `seconds`."""
-        if self._abandoned is not None and self._abandoned.is_alive():
-            raise TimeoutError("an earlier call still runs")
-        answer: list[Any] = []
-        errors: list[BaseException] = []
-
-        def run() -> None:
-            try:
-                answer.append(self._function(*args))
-            except BaseException as error:
-                errors.append(error)
-
-        thread = threading.Thread(target=run, name="toolhub-callback", daemon=True)
-        thread.start()
-        thread.join(seconds)
-        if thread.is_alive():
-            self._abandoned = thread
-            raise TimeoutError(f"no answer within {seconds:.3g} s")
-        if errors:
-            raise errors[0]
-        return answer[0]

@@ -1,49 +1,90 @@
 """Embeddings: vectors of tools and queries, computed by a function of the user."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any
 
 from .. import _core
-from .._user_functions import BoundedCall
 
 _log = logging.getLogger("toolhub.search")
 
 Embed = Callable[[list[str]], Sequence[Any]]
 """Returns one vector per text: a list or array of numbers, or None to leave a text out."""
 
-_BATCH = 256
-"""The number of tools passed to the embedding at once."""
+Vector = list[float] | None
+
+_BATCH = 32
+"""The texts passed to the embedding at once: what a slow model has done is kept, batch by batch."""
+
+_MOST_TOOLS = 4096
+"""The tools whose texts are held in memory at once."""
+
+_MOST_KEPT = 256
+"""The vectors of queries that came late and are kept for the next search with the same query."""
 
 _MAX_LOGGED = 100
 
-_PATIENCE = 20.0
-"""Seconds that a search waits for the embedding, for all batches together. After that it uses words only, and the next search
-continues with the tools that have no vector yet."""
+_PATIENCE = 2.0
+"""Seconds that a search waits for vectors. After that it uses words, and vectors that come later serve the next search."""
+
+
+class _Job(threading.Thread):
+    """Embeds texts, batch after batch, on a thread of its own. It does not touch the core: it may end with the interpreter."""
+
+    def __init__(self, embed: Embed, texts: list[str]) -> None:
+        super().__init__(name="toolhub-callback", daemon=True)
+        self.texts = texts
+        self.vectors: list[Vector] = []
+        self.error: BaseException | None = None
+        self.seconds = 0.0
+        self._embed = embed
+        self._began = time.monotonic()
+        self.start()
+
+    def run(self) -> None:
+        try:
+            for start in range(0, len(self.texts), _BATCH):
+                self.vectors += self._vectors(self.texts[start : start + _BATCH])
+        except BaseException as error:
+            self.error = error
+        self.seconds = time.monotonic() - self._began
+
+    def _vectors(self, texts: list[str]) -> list[Vector]:
+        made = self._embed(texts)
+        if len(made) != len(texts):
+            raise ValueError(f"embed() must return one vector per text, got {len(made)} for {len(texts)}")
+        return [None if one is None else [float(value) for value in one] for one in made]
+
+    def is_done(self, ends: float) -> bool:
+        """Wait until `ends`, but only while the job is young: a search does not wait for what another one gave up."""
+        self.join(max(0.0, min(ends, self._began + _PATIENCE) - time.monotonic()))
+        return not self.is_alive()
 
 
 class Embedding:
-    """Passes each tool to the user's function once, before the first search that needs it, and each query."""
+    """Passes each tool to the user's function once, from the first search that needs it on, and each query."""
 
     def __init__(self, embed: Embed) -> None:
         if not callable(embed) or iscoroutinefunction(embed):
             raise TypeError(f"embed must be a plain function from texts to vectors, got {embed!r}")
-        self._embed = BoundedCall(embed)
+        self._embed = embed
         self._logged: set[str] = set()
+        self._lock = threading.Lock()
+        self._tools: tuple[_Job, list[tuple[str, int]]] | None = None
+        self._late: _Job | None = None
+        self._is_slow = False
+        self._kept: dict[str, Vector] = {}
 
-    def of(self, query: str, core: "_core.Hub") -> list[float] | None:
-        """The vector of a query, after all tools have theirs; None if the embedding fails, and search uses words only."""
+    def of(self, query: str, core: "_core.Hub") -> Vector:
+        """The vector of a query, when all tools have theirs; None if search has to use words only."""
         if not query.strip():
             return None
         ends = time.monotonic() + _PATIENCE
         try:
-            while unseen := _core.unembedded(core, _BATCH):
-                vectors = self._vectors([text for _, _, text in unseen], ends)
-                for (name, state, _), vector in zip(unseen, vectors, strict=True):
-                    _core.embed(core, name, state, vector)
-            return self._vectors([query], ends)[0]
+            return self._of_query(query, ends) if self._all_tools(core, ends) else None
         except Exception as error:
             # Log each message once: a broken embedding fails in every search.
             problem = f"{type(error).__name__}: {error}"
@@ -52,8 +93,63 @@ class Embedding:
                 _log.warning("the embedding failed, so search uses words only: %s", problem)
             return None
 
-    def _vectors(self, texts: list[str], ends: float) -> list[list[float] | None]:
-        made = self._embed(max(0.0, ends - time.monotonic()), texts)
-        if len(made) != len(texts):
-            raise ValueError(f"embed() must return one vector per text, got {len(made)} for {len(texts)}")
-        return [None if one is None else [float(value) for value in one] for one in made]
+    def _all_tools(self, core: "_core.Hub", ends: float) -> bool:
+        """Whether all tools have their vectors."""
+        while (job := self._tools_job(core)) is not None:
+            if not job.is_done(ends):
+                return False
+            if (error := self._take(core, job)) is not None:
+                raise error
+        return True
+
+    def _tools_job(self, core: "_core.Hub") -> _Job | None:
+        with self._lock:
+            if self._tools is None:
+                unseen = _core.unembedded(core, _MOST_TOOLS)
+                if not unseen:
+                    return None
+                job = _Job(self._embed, [text for _, _, text in unseen])
+                self._tools = job, [(name, state) for name, state, _ in unseen]
+            return self._tools[0]
+
+    def _take(self, core: "_core.Hub", job: _Job) -> BaseException | None:
+        """Give the vectors of a job that has ended to the core. What it made before an error counts."""
+        with self._lock:
+            if self._tools is None or self._tools[0] is not job:
+                return job.error  # another search has taken them
+            for (name, state), vector in zip(self._tools[1], job.vectors, strict=False):
+                _core.embed(core, name, state, vector)
+            self._tools = None
+            return job.error
+
+    def _of_query(self, query: str, ends: float) -> Vector:
+        with self._lock:
+            self._keep_late()
+            if query in self._kept:
+                return self._kept.pop(query)
+            if self._late is not None:
+                return None  # it still runs
+            job = _Job(self._embed, [query])
+            if self._is_slow:
+                # Nobody waits for it, but it shows whether the model is faster now.
+                self._late = job
+                return None
+        if job.is_done(ends):
+            if job.error is not None:
+                raise job.error
+            return job.vectors[0]
+        with self._lock:
+            self._late = self._late or job
+        return None
+
+    def _keep_late(self) -> None:
+        """Take in the vector that came after its search had ended."""
+        job = self._late
+        if job is None or job.is_alive():
+            return
+        self._late, self._is_slow = None, job.seconds > _PATIENCE
+        if job.error is not None:
+            raise job.error
+        self._kept[job.texts[0]] = job.vectors[0]
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]

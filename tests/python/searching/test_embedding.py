@@ -1,10 +1,13 @@
 """An embedding of the user's joins the words."""
 
 import logging
+import threading
+from collections.abc import Callable
 
 import pytest
 
 from toolhub import ToolHub
+from toolhub.hub import _embedding
 
 TOPICS = {
     "rain": 0,
@@ -136,3 +139,80 @@ def test_the_weight_decides_between_words_and_meaning():
     for wrong in (-0.1, 1.1):
         with pytest.raises(ValueError, match="embed_weight must be from 0"):
             ToolHub(embed=by_topic, embed_weight=wrong)
+
+
+class SlowModel:
+    """An embedding that goes on with the next texts when it is told to."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.steps = threading.Semaphore(0)
+        self.done = threading.Semaphore(0)
+        self.threads: set[threading.Thread] = set()
+
+    def __call__(self, texts: list[str]) -> list[list[float] | None]:
+        self.threads.add(threading.current_thread())
+        self.batches.append(texts)
+        assert self.steps.acquire(timeout=60)
+        self.done.release()
+        return by_topic(texts)
+
+    def step(self, times: int = 1) -> None:
+        """Let it answer so often."""
+        for _ in range(times):
+            self.steps.release()
+            assert self.done.acquire(timeout=60)
+
+    def is_idle(self) -> bool:
+        """Whether the hub has all that it answered."""
+        return not any(thread.is_alive() for thread in list(self.threads))
+
+
+def until(is_true: Callable[[], bool]) -> None:
+    """Wait for what happens soon."""
+    pause = threading.Event()
+    for _ in range(6000):
+        if is_true():
+            return
+        pause.wait(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_a_slow_model_works_in_the_background_and_nothing_is_lost(monkeypatch):
+    monkeypatch.setattr(_embedding, "_PATIENCE", 0.05)
+    model = SlowModel()
+    hub = filled(ToolHub(embed=model))
+    for number in range(96):
+        hub.register(len, name=f"other_{number}", description="Nothing.")
+    plain, query = names(filled(ToolHub()), "umbrella"), "umbrella"
+    for _ in range(5):
+        assert names(hub, query) == plain, "words decide meanwhile"
+    # The model goes on though nobody waits for it, in small batches.
+    model.step(4)
+    until(model.is_idle)
+    assert [len(batch) for batch in model.batches] == [32, 32, 32, 4]
+    assert len({text for batch in model.batches for text in batch}) == 100
+    # The vector of the query comes late, too, and serves the next search.
+    assert names(hub, query) == plain
+    until(lambda: model.batches[-1] == [query])
+    model.step()
+    until(model.is_idle)
+    assert "getForecast" in names(hub, query)
+    assert len(model.batches) == 5, "no tool was embedded twice"
+
+
+def test_what_was_embedded_before_a_failure_counts(monkeypatch):
+    asked: list[int] = []
+
+    def fails_once(texts: list[str]) -> list[list[float] | None]:
+        asked.append(len(texts))
+        if len(asked) == 2:
+            raise RuntimeError("no model")
+        return by_topic(texts)
+
+    hub = filled(ToolHub(embed=fails_once))
+    for number in range(60):
+        hub.register(len, name=f"other_{number}", description="Nothing.")
+    hub.search("umbrella")
+    hub.search("umbrella")
+    assert asked == [32, 32, 32, 1]
