@@ -4,6 +4,7 @@ import json
 import re
 import tracemalloc
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -162,6 +163,37 @@ def _byte_ranks(path: Path) -> Path:
 
     path.write_text("\n".join(f"{base64.b64encode(bytes([b])).decode()} {b}" for b in range(256)))
     return path
+
+
+def rows(seed: int) -> dict[str, Any]:
+    """Lists whose parts have different numbers of characters in a token."""
+    random = Random(seed)
+
+    def digits(count: int) -> str:
+        return f"{random.getrandbits(4 * count):0{count}x}"
+
+    return {
+        "hashes": [{"id": digits(32), "sha": digits(64)} for _ in range(50)],
+        "numbers": [[random.random() for _ in range(8)] for _ in range(60)],
+        "keys": {digits(40): {digits(30): "x" * random.randrange(100)} for _ in range(40)},
+        "signs": [{"t": "😀🎉" * random.randrange(1, 40), "u": f"/{digits(30)}"} for _ in range(40)],
+        "chinese": [
+            {"name": "word " * random.randrange(1, 9), "text": "天气很好。" * random.randrange(1, 60)}
+            for _ in range(40)
+        ],
+    }
+
+
+@pytest.mark.parametrize("kind", ["hashes", "numbers", "keys", "signs", "chinese"])
+@pytest.mark.parametrize("indent", [None, 4])
+def test_json_that_is_cut_to_tokens_uses_its_room(kind: str, indent: int | None) -> None:
+    for seed in range(4):
+        text = json.dumps(rows(seed)[kind], ensure_ascii=False, indent=indent)
+        for limit in range(60, 600, 13):
+            cut = toolhub.truncate(text, limit, unit="tokens")
+            assert json.loads(cut.text), (seed, limit)
+            kept = cut.total - cut.cut
+            assert limit / 2 <= kept <= limit, (seed, limit, cut.text)
 
 
 def test_tokens_are_counted_with_a_file_of_the_user(tmp_path: Path) -> None:

@@ -37,24 +37,42 @@ pub(super) fn cut(job: &CutJob<'_>, hits: Option<usize>, fits: bool) -> Option<T
     Some(job.cut_to(text, kept))
 }
 
-/// The text as JSON within the limit. A limit in characters is met at once, one in tokens by trying.
+/// The text as JSON within the limit. A limit in characters is met at once, one in tokens by bisecting: how many characters a
+/// token has differs from part to part, and a text that is a little shorter may lose a whole element.
 fn within(job: &CutJob<'_>, tape: &JsonTape<'_>) -> String {
-    const TRIES: usize = 8;
+    /// Enough to bisect any window.
+    const TRIES: usize = 24;
+    /// The first tries go by the size of the one before, which comes close if all parts are alike.
+    const GUESSES: usize = 3;
     let write = |chars: usize| Writer::new(tape, job).write(chars);
     if job.noun == Noun::Characters {
         return write(job.limit);
     }
-    let mut chars = job.window[..job.counter.prefix(job.window, job.limit)].chars().count() + SLACK;
-    for _ in 0..TRIES {
+    let first = job.window[..job.counter.prefix(job.window, job.limit)].chars().count() + SLACK;
+    // What is known to fit, and what is known not to.
+    let (mut low, mut high, mut best) = (1, first + 1, None);
+    let mut chars = first;
+    for tried in 1..=TRIES {
         let text = write(chars);
         let size = job.counter.count(&text);
         if size <= job.limit {
-            return text;
+            (low, best) = (chars, Some(text));
+            if chars == first || size * 10 >= job.limit * 9 {
+                break;
+            }
+        } else {
+            high = chars;
         }
-        chars = (chars * job.limit / size).min(chars.saturating_sub(1));
+        if high - low < 2 {
+            break;
+        }
+        let guess = if tried <= GUESSES { chars * job.limit / size.max(1) } else { low + (high - low) / 2 };
+        chars = guess.clamp(low + 1, high - 1);
     }
-    let smallest = write(2);
-    if job.counter.count(&smallest) <= job.limit { smallest } else { String::new() }
+    best.unwrap_or_else(|| {
+        let smallest = write(2);
+        if job.counter.count(&smallest) <= job.limit { smallest } else { String::new() }
+    })
 }
 
 #[cfg(test)]
