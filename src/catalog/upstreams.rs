@@ -5,10 +5,10 @@ use super::first_lists::FirstLists;
 use crate::error::{ErrorKind, HubError};
 use crate::gateway::{SubscribedResource, Upstreams, View};
 use crate::hub::Hub;
-use crate::model::{Arguments, OfferChange, OfferKind};
+use crate::model::{OfferChange, OfferKind};
 use crate::offers::{OfferCallContext, OfferQuery};
 use crate::pattern::NATIVE;
-use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
+use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::sources::mcp::server::Server;
 use crate::tool::{BoxFuture, CallContextExtras};
@@ -74,17 +74,6 @@ impl CallServices for HubUpstreams {
                 servers.look_up(request.name.as_deref(), &request.options, request.patience, end).await;
             report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
         })
-    }
-
-    /// Closed by default: a gateway has no user who could be asked.
-    fn approve<'a>(
-        &'a self,
-        _: usize,
-        _: &'a ApprovalRequest,
-        _: &'a Arguments,
-    ) -> BoxFuture<'a, FunctionAnswer> {
-        let reason = "no approval can be asked for here".to_owned();
-        Box::pin(std::future::ready(FunctionAnswer::Refuse(reason)))
     }
 
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {

@@ -3,9 +3,9 @@
 use super::view::View;
 use crate::error::{ErrorKind, HubError};
 use crate::hub::Hub;
-use crate::model::{Arguments, OfferChange, OfferKind};
+use crate::model::{OfferChange, OfferKind};
 use crate::offers::OfferQuery;
-use crate::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
+use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::tool::{BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
@@ -105,21 +105,6 @@ impl CallServices for NoUpstreams {
 
     fn look_up<'a>(&'a self, _: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         Box::pin(std::future::ready(Unreachable::new()))
-    }
-
-    /// Closed by default: without a user there is no approval.
-    fn approve<'a>(
-        &'a self,
-        _: usize,
-        _: &'a ApprovalRequest,
-        _: &'a Arguments,
-    ) -> BoxFuture<'a, FunctionAnswer> {
-        let reason = "no approval can be asked for here".to_owned();
-        Box::pin(std::future::ready(FunctionAnswer::Refuse(reason)))
-    }
-
-    fn ask_model<'a>(&'a self, _: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
-        None
     }
 }
 

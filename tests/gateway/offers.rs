@@ -11,7 +11,7 @@ use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, SubscribedResource,
 use toolhub::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
 use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
-use toolhub::plan::{ApprovalRequest, CallServices, FunctionAnswer, LookUpRequest, ServerSet, Unreachable};
+use toolhub::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use toolhub::principal::Principal;
 use toolhub::tool::{BoxFuture, CallContextExtras};
 
@@ -37,19 +37,6 @@ impl CallServices for Notes {
 
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         self.none.look_up(request)
-    }
-
-    fn approve<'a>(
-        &'a self,
-        approver: usize,
-        request: &'a ApprovalRequest,
-        args: &'a Arguments,
-    ) -> BoxFuture<'a, FunctionAnswer> {
-        self.none.approve(approver, request, args)
-    }
-
-    fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
-        self.none.ask_model(prompt)
     }
 }
 
