@@ -31,14 +31,6 @@ pub fn json_digest(value: &Value) -> String {
     text_digest(&canonical(value))
 }
 
-/// The digest of the arguments of a call. None at all are an empty object.
-pub fn arguments_digest(arguments: &Value) -> String {
-    match arguments {
-        Value::Null => text_digest("{}"),
-        given => json_digest(given),
-    }
-}
-
 /// The digest of several parts as text. No part can be taken for the end of another.
 pub fn digest_of(parts: &[&str]) -> String {
     text_digest(&parts.iter().map(|part| format!("{}:{part},", part.len())).collect::<String>())
@@ -161,8 +153,6 @@ mod tests {
         assert_ne!(digest_of(&["a", ""]), digest_of(&["a"]));
         assert!(json_digest(&json!(1)).starts_with("sha256:"));
         assert_eq!(json_digest(&json!(1)), json_digest(&json!(1.0)));
-        assert_eq!(arguments_digest(&Value::Null), arguments_digest(&json!({})));
-        assert_eq!(arguments_digest(&json!({"a": null})), json_digest(&json!({"a": null})));
     }
 
     proptest! {

@@ -24,17 +24,17 @@ mod shaping;
 pub use callers::CallerRecord;
 pub use choice::ShownTools;
 pub use effects::{
-    CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_result, not_recalled,
-    run_refused,
+    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_result,
+    not_recalled, run_refused,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;
 pub use search::SearchQuery;
 pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
 
-use crate::canonical::arguments_digest;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::execute::{self, Job, JobTape, Rules, Run};
+use crate::identity::CallTarget;
 use crate::limit::Gate;
 use crate::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
 use crate::offers::NativeOffers;
@@ -361,11 +361,10 @@ impl Hub {
         // What a recording answers happens for nobody.
         let is_real = self.tape().is_none_or(|tape| !tape.is_replay());
         let caller = options.principal.as_ref().filter(|_| is_real);
-        let recorder = is_real.then(|| self.recorder(&candidates, caller)).flatten();
         Box::new(PlannedRun {
             what,
             candidates,
-            recorder,
+            recorder: None,
             strategy,
             rule,
             run,
@@ -398,7 +397,8 @@ impl Hub {
         cancel: &CancellationToken,
     ) -> Result<RunReport, HubError> {
         let now = tokio::time::Instant::now().into_std();
-        let plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
+        let mut plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
+        self.record(&mut plan, None, || AskedCall::new(CallTarget::Name(name.into()), options.clone(), None));
         Ok(self.run_planned(*plan, Arc::new(args), None, &CallContextExtras::default(), cancel).await)
     }
 
@@ -412,11 +412,6 @@ impl Hub {
         extras: &CallContextExtras,
         cancel: &CancellationToken,
     ) -> RunReport {
-        // Given as it was asked for: what a candidate makes of it follows from its definition.
-        let digest: Arc<str> = match plan.recorder {
-            Some(_) => Arc::from(arguments_digest(args.as_value())),
-            None => Arc::from(""),
-        };
         let jobs: Vec<Job> = plan
             .candidates
             .iter()
@@ -425,7 +420,7 @@ impl Hub {
                 candidate: candidate.clone(),
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
-                before: self.row_writer(&plan, slot, &digest),
+                before: self.row_writer(&plan, slot, &args, &extras.meta),
                 tape: match (&plan.missed, &plan.recorded) {
                     (Some(miss), _) => JobTape::Missed(miss.clone()),
                     (None, Some(call)) => JobTape::Record(call.clone(), self.tool_definition(candidate)),

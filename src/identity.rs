@@ -65,7 +65,15 @@ pub struct CallContent {
 #[derive(Debug)]
 pub struct CallKey {
     parts: Map<String, Value>,
-    digest: Arc<str>,
+    digests: KeyDigests,
+}
+
+/// What is kept of a call whose arguments are not.
+#[derive(Clone, Debug, Default)]
+pub struct KeyDigests {
+    pub key: Arc<str>,
+    /// Of the arguments alone, by which an effect is found where it has happened.
+    pub arguments: Arc<str>,
 }
 
 impl CallKey {
@@ -105,12 +113,18 @@ impl CallKey {
         let mut digests: Vec<_> =
             parts.iter().map(|(name, part)| [name.clone(), json_digest(part)]).collect();
         digests.sort_unstable();
-        let digests: Vec<_> = digests.iter().flatten().map(String::as_str).collect();
-        CallKey { digest: digest_of(&digests).into(), parts }
+        let arguments = digests.iter().find(|[name, _]| name == "arguments");
+        let arguments = arguments.map(|[_, digest]| digest.as_str().into()).unwrap_or_default();
+        let parts_of_key: Vec<_> = digests.iter().flatten().map(String::as_str).collect();
+        CallKey { digests: KeyDigests { key: digest_of(&parts_of_key).into(), arguments }, parts }
     }
 
     pub fn digest(&self) -> &Arc<str> {
-        &self.digest
+        &self.digests.key
+    }
+
+    pub fn digests(&self) -> &KeyDigests {
+        &self.digests
     }
 
     pub fn parts(&self) -> &Map<String, Value> {
@@ -279,7 +293,7 @@ pub struct CallIdentity {
 impl CallIdentity {
     /// One digest of both parts, for what is void with another definition.
     pub fn digest(&self) -> Arc<str> {
-        digest_of(&[&self.key.digest, &self.definition.digest()]).into()
+        digest_of(&[self.key.digest(), &self.definition.digest()]).into()
     }
 }
 
@@ -290,7 +304,7 @@ mod tests {
     fn key(target: &CallTarget, options: &CallOptions, arguments: Value, meta: Value) -> Arc<str> {
         let Value::Object(meta) = meta else { panic!("meta is an object") };
         let content = CallContent { arguments, meta, passed_on: Value::Null };
-        CallKey::new(target, options, content).digest
+        CallKey::new(target, options, content).digests.key
     }
 
     #[test]

@@ -120,7 +120,7 @@ def with_a_million_rows(folder: Path, rows: int = 1_000_000) -> None:
     one_by_one(hub, 1, "monday")
     hub.close()
     file = sqlite3.connect(folder / "many" / "required.db", isolation_level=None)
-    columns = "id, run, call, principal, tool, source, server, definition, arguments, state, owner, started_at, ended_at"
+    columns = "id, run, call, principal, tool, source, server, definition, key, arguments, state, owner, started_at, ended_at"
     before = int(time.time() * 1e6) - 3_600_000_000
 
     def row(number: int) -> tuple[Any, ...]:
@@ -128,10 +128,10 @@ def with_a_million_rows(folder: Path, rows: int = 1_000_000) -> None:
         run = f"run {number // 1_000}" if number % 2 else None
         id = f"{at:014x}{number:010x}"
         digest = f"sha256:{number:064x}"
-        return (id, run, id, "", "send", "tools", "", digest, digest, "done", "gone", at, at)
+        return (id, run, id, "", "send", "tools", "", digest, digest, digest, "done", "gone", at, at)
 
     file.execute("BEGIN")
-    file.executemany(f"INSERT INTO ledger ({columns}) VALUES ({', '.join('?' * 13)})", map(row, range(rows)))
+    file.executemany(f"INSERT INTO ledger ({columns}) VALUES ({', '.join('?' * 14)})", map(row, range(rows)))
     file.executemany(
         "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, result) "
         "VALUES ('', ?, ?, 0, 'send', '', ?, 'over', '{}')",

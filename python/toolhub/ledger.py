@@ -33,6 +33,8 @@ class LedgerRow:
     server: str | None
     definition: str
     """The hash of the tool's definition."""
+    key: str | None
+    """The digest of the key: equal for equal calls. None in a row that an older version has written."""
     arguments: str
     """The digest of the canonical arguments, which are not kept themselves."""
     state: EffectState

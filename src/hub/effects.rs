@@ -1,8 +1,9 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
 use crate::error::{ErrorKind, HubError, clip};
-use crate::identity::{CandidateDefinition, definition_change};
+use crate::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, KeyDigests, definition_change};
 use crate::kill_point::kill_point;
+use crate::model::CallOptions;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{
@@ -77,11 +78,32 @@ impl CallRecord {
     }
 }
 
+/// The call that is recorded, as its caller asked for it.
+pub struct AskedCall {
+    target: CallTarget,
+    options: CallOptions,
+    /// Known before its first row if somebody else has to recognise the call too.
+    digests: OnceLock<KeyDigests>,
+}
+
+impl AskedCall {
+    /// `options` are those that the caller gave, before a route or permissions narrow them.
+    pub fn new(target: CallTarget, options: CallOptions, key: Option<&CallKey>) -> Self {
+        let digests = key.map(|key| OnceLock::from(key.digests().clone())).unwrap_or_default();
+        AskedCall { target, options, digests }
+    }
+
+    fn digests(&self, content: impl FnOnce() -> CallContent) -> &KeyDigests {
+        let made = || CallKey::new(&self.target, &self.options, content()).digests().clone();
+        self.digests.get_or_init(made)
+    }
+}
+
 /// Writes the rows of one run of candidates. Rows that nobody has ended when it is dropped may have happened.
 pub struct EffectRecorder {
     ledger: Arc<Ledger>,
     mode: LedgerMode,
-    principal: String,
+    asked: AskedCall,
     call: String,
     run: Option<String>,
     record: Mutex<Option<CallRecord>>,
@@ -96,13 +118,13 @@ impl EffectRecorder {
     pub(super) fn new(
         ledger: Arc<Ledger>,
         mode: LedgerMode,
-        principal: String,
+        asked: AskedCall,
         record: Option<CallRecord>,
     ) -> Self {
         EffectRecorder {
             ledger,
             mode,
-            principal,
+            asked,
             call: record.as_ref().map_or_else(new_row_id, |record| record.call.clone()),
             run: record.as_ref().map(|record| record.run.clone()),
             record: Mutex::new(record),
@@ -119,26 +141,28 @@ impl EffectRecorder {
         std::mem::take(&mut *self.rows.lock())
     }
 
-    /// Writes the row of an attempt. `arguments` is the digest of what it is called with.
+    /// Writes the row of an attempt. `content` is asked for if the key of the call is not known yet.
     pub fn write(
         &self,
         (slot, candidate): (usize, &Candidate),
         definition: &str,
-        arguments: String,
+        content: impl FnOnce() -> CallContent,
         written: RowWritten,
     ) {
         let id = new_row_id();
+        let KeyDigests { key, arguments } = self.asked.digests(content);
         self.rows.lock().push((slot, id.clone()));
         let row = NewEffect {
             id,
             run: self.run.clone(),
             call: self.call.clone(),
-            principal: self.principal.clone(),
+            principal: self.asked.options.principal.as_deref().unwrap_or_default().to_owned(),
             tool: candidate.spec().name.to_string(),
             source: candidate.source.name(),
             server: candidate.server.as_deref().unwrap_or_default().to_owned(),
             definition: definition.to_owned(),
-            arguments,
+            key: key.clone(),
+            arguments: arguments.clone(),
         };
         let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
         let name = candidate.spec().name.clone();

@@ -1,16 +1,20 @@
 //! Recording effects: which attempts need a row in the ledger, what it holds, and how it ends.
 
 use super::Hub;
-use super::effects::{CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded};
+use super::effects::{
+    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, MOST_DEFINITIONS, not_recorded,
+};
 use super::planned::PlannedRun;
 use crate::error::{HubError, Outcome};
 use crate::execute::{BeforeSend, Fate};
-use crate::identity::{CallDefinition, CandidateDefinition};
+use crate::identity::{CallContent, CallDefinition, CandidateDefinition};
+use crate::model::Arguments;
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{EffectEnd, EffectState, Ledger};
 use crate::store::real_place;
 use crate::tape::recording_of;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,30 +47,29 @@ impl Hub {
         self.recording.ledger.get().is_none_or(|ledger| ledger.close(patience))
     }
 
-    /// What records the effects of these candidates; `None` if there is nothing to record.
-    pub(super) fn recorder(
-        &self,
-        candidates: &[Arc<Candidate>],
-        principal: Option<&Arc<str>>,
-    ) -> Option<Arc<EffectRecorder>> {
-        let is_wanted = self.options.ledger != LedgerMode::Off && self.recording.path.get().is_some();
-        let may_act = || candidates.iter().any(|one| !one.spec().effects.are_harmless());
-        (is_wanted && may_act()).then(|| self.new_recorder(self.own_ledger().clone(), principal, None))
+    /// Whether calls of these candidates have rows outside of a run too.
+    pub fn keeps_rows(&self, candidates: &[Arc<Candidate>]) -> bool {
+        self.options.ledger != LedgerMode::Off
+            && self.recording.path.get().is_some()
+            && candidates.iter().any(|one| !one.spec().effects.are_harmless())
+            // What a recording answers happens for nobody.
+            && self.tape().is_none_or(|tape| !tape.is_replay())
     }
 
-    fn new_recorder(
+    /// Records what these candidates may do, and in a run what the call gives.
+    pub fn record(
         &self,
-        ledger: Arc<Ledger>,
-        principal: Option<&Arc<str>>,
+        planned: &mut PlannedRun,
         record: Option<CallRecord>,
-    ) -> Arc<EffectRecorder> {
-        let principal = principal.map(|id| id.to_string()).unwrap_or_default();
-        Arc::new(EffectRecorder::new(ledger, self.options.ledger, principal, record))
-    }
-
-    /// Records a run of candidates as a call of a run.
-    pub fn record_as(&self, planned: &mut PlannedRun, principal: Option<&Arc<str>>, record: CallRecord) {
-        planned.recorder = Some(self.new_recorder(self.ledger(), principal, Some(record)));
+        asked: impl FnOnce() -> AskedCall,
+    ) {
+        let ledger = match &record {
+            Some(_) => self.ledger(),
+            None if self.keeps_rows(&planned.candidates) => self.own_ledger().clone(),
+            None => return,
+        };
+        let recorder = EffectRecorder::new(ledger, self.options.ledger, asked(), record);
+        planned.recorder = Some(Arc::new(recorder));
     }
 
     /// What these candidates are.
@@ -98,15 +101,22 @@ impl Hub {
         &self,
         plan: &PlannedRun,
         slot: usize,
-        arguments: &Arc<str>,
+        args: &Arc<Arguments>,
+        meta: &Map<String, Value>,
     ) -> Option<BeforeSend> {
         let recorder = plan.recorder.clone().filter(|_| plan.needs_row(slot))?;
         let candidate = plan.candidates[slot].clone();
-        let (definition, arguments) = (self.tool_definition(&candidate), arguments.clone());
+        let (definition, args, meta) = (self.tool_definition(&candidate), args.clone(), meta.clone());
         Some(Arc::new(move || {
+            // Given as it was asked for: what a candidate makes of it follows from its definition.
+            let content = || CallContent {
+                arguments: args.as_value().clone(),
+                meta: meta.clone(),
+                ..CallContent::default()
+            };
             let (written, is_written) = oneshot::channel();
             let notify = Box::new(move |result| drop(written.send(result)));
-            recorder.write((slot, &candidate), &definition.digest, arguments.to_string(), notify);
+            recorder.write((slot, &candidate), &definition.digest, content, notify);
             let name = candidate.spec().name.clone();
             Box::pin(
                 async move { is_written.await.unwrap_or_else(|_| Err(not_recorded(&name, "it is closed"))) },

@@ -1,8 +1,9 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
+use super::request::CallRequest;
 use super::state::{CallPlan, RecallState};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::{CallRecord, Hub, PlannedRun, held_back, not_recalled};
+use crate::hub::{AskedCall, CallRecord, Hub, PlannedRun, held_back, not_recalled};
 use crate::identity::CallIdentity;
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
@@ -95,11 +96,15 @@ impl CallPlan {
         };
     }
 
-    /// Makes the call of a run a recorded one.
+    /// Makes a call of a run, or one that may have effects, a recorded one.
     pub(super) fn record(&mut self, hub: &Hub, planned: &mut PlannedRun) {
-        if let RecallState::Record(record) = std::mem::take(&mut self.recall) {
-            hub.record_as(planned, self.options.principal.as_ref(), record);
-        }
+        let record = match std::mem::take(&mut self.recall) {
+            RecallState::Record(record) => Some(record),
+            _ => None,
+        };
+        let key = self.key.as_ref().and_then(|key| key.as_deref().ok());
+        let CallRequest { target, options, .. } = &self.request;
+        hub.record(planned, record, || AskedCall::new(target.clone(), options.clone(), key));
     }
 }
 

@@ -74,6 +74,7 @@ pub const STEPS: &[&str] = &[
      DROP INDEX ledger_open;
      DROP INDEX ledger_times;
      ALTER TABLE ledger ADD COLUMN repeatable INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE ledger ADD COLUMN key TEXT;
      CREATE INDEX ledger_states ON ledger (state) WHERE state <> 'done';
      CREATE INDEX ledger_tools ON ledger (tool);
      CREATE INDEX ledger_principals ON ledger (principal) WHERE principal <> '';

@@ -15,7 +15,7 @@ use crate::bindings::releasing::{is_large, without_gil_if};
 use crate::bindings::tool_from_python::as_json;
 use crate::bindings::unicode::as_text;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::PlannedRun;
+use crate::hub::{AskedCall, PlannedRun};
 use crate::identity::CallContent;
 use crate::plan::{
     Approver, CallPlan, CallRequest, CallTarget, Permissions, PlanView, ServerSet, SharingRequest, closed,
@@ -233,7 +233,7 @@ fn plain<'py>(
     around: &Surroundings,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let (py, this, now) = (hub.py(), hub.get(), Instant::now());
-    let planned = match planned {
+    let mut planned = match planned {
         Ok(planned) if around.llm.is_some() && planned.candidates.len() > 1 => return Ok(None),
         Ok(planned) => Ok(planned),
         // The servers may have it.
@@ -255,9 +255,14 @@ fn plain<'py>(
     };
     let (checks, extras) = (options.get().checks, around.extras(py, None)?);
     let is_served = extras.as_ref().is_some_and(|extras| extras.principal.is_some());
-    if is_served && planned.as_ref().is_ok_and(|planned| planned.recorder.is_some()) {
+    let core = this.core();
+    if is_served && planned.as_ref().is_ok_and(|planned| core.keeps_rows(&planned.candidates)) {
         // The plan notes for whom the call is made.
         return Ok(None);
+    }
+    if let Ok(planned) = &mut planned {
+        let asked = || AskedCall::new(CallTarget::Name(name.into()), options.get().options.clone(), None);
+        core.record(planned, None, asked);
     }
     let execution =
         Execution::new(hub.clone().unbind(), planned, name, args.clone().unbind(), checks, extras);

@@ -8,9 +8,9 @@ use crate::bindings::json;
 use crate::bindings::loop_bridge::Mail;
 use crate::bindings::once::intern;
 use crate::bindings::value;
-use crate::canonical::{arguments_digest, digest_of};
 use crate::error::HubError;
 use crate::hub::{EffectRecorder, EndedRows};
+use crate::identity::CallContent;
 use crate::kill_point::kill_point;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +34,17 @@ impl Execution {
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let given = this.state.lock().args.clone_ref(py);
-        let arguments = argument_digest(given.bind(py));
+        let content = || {
+            let extras = this.extras.as_ref();
+            let passed_on = extras.and_then(|extras| extras.passed_on.as_ref());
+            CallContent {
+                arguments: json::with_texts(given.bind(py)),
+                meta: extras.map(|extras| extras.meta.clone()).unwrap_or_default(),
+                passed_on: passed_on
+                    .map(|passed_on| json::with_texts(passed_on.bind(py)))
+                    .unwrap_or_default(),
+            }
+        };
         let definition = this.hub.get().core().tool_definition(&start.candidate);
         let Address { mailbox, key } = Self::address(slf, slot)?;
         {
@@ -46,16 +56,8 @@ impl Execution {
             mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
         };
         kill_point();
-        recorder.write((slot, &start.candidate), &definition.digest, arguments, Box::new(written));
+        recorder.write((slot, &start.candidate), &definition.digest, content, Box::new(written));
         Ok(())
-    }
-}
-
-/// The digest of arguments; what is no JSON is named by how it reads.
-pub fn argument_digest(given: &Bound<'_, PyAny>) -> String {
-    match json::from_python(given) {
-        Ok(value) => arguments_digest(&value),
-        Err(_) => digest_of(&["text", &value::readable(given).unwrap_or_default()]),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::store::time::now;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is known about an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -56,7 +57,10 @@ pub struct NewEffect {
     pub source: &'static str,
     pub server: String,
     pub definition: String,
-    pub arguments: String,
+    /// The digest of the key of the call.
+    pub key: Arc<str>,
+    /// The digest of its arguments.
+    pub arguments: Arc<str>,
 }
 
 /// How an attempt ended.
@@ -92,6 +96,8 @@ pub struct LedgerRow {
     pub source: String,
     pub server: Option<String>,
     pub definition: String,
+    /// `None` in a row of an older version.
+    pub key: Option<String>,
     pub arguments: String,
     pub state: EffectState,
     pub error: Option<String>,
@@ -117,8 +123,8 @@ pub struct LedgerFilter {
 pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, arguments, state, owner,
-             started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'started', ?10, ?11)",
+            "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, key, arguments, state,
+             owner, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'started', ?11, ?12)",
         )?
         .execute(params![
             new.id,
@@ -129,6 +135,7 @@ pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite
             new.source,
             new.server,
             new.definition,
+            new.key,
             new.arguments,
             owner,
             now()
@@ -196,7 +203,7 @@ fn list_query(filter: &LedgerFilter) -> (String, Vec<&str>) {
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let sql = format!(
         "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
-                l.started_at, l.ended_at, c.result, l.repeatable
+                l.started_at, l.ended_at, c.result, l.repeatable, l.key
          FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
          WHERE {conditions} ORDER BY l.id DESC LIMIT {limit}"
     );
@@ -216,6 +223,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
         source: row.get(5)?,
         server: row.get::<_, Option<String>>(6)?.filter(|server| !server.is_empty()),
         definition: row.get(7)?,
+        key: row.get(15)?,
         arguments: row.get(8)?,
         // A word that this version does not know says nothing about the effect.
         state: EffectState::parse(&state).unwrap_or(EffectState::Unknown),

@@ -382,9 +382,20 @@ class Judges:
 
         return asyncio.run(scene())
 
+    def ledger(self, one: dict[str, Any], other: dict[str, Any]) -> bool:
+        async def scene() -> bool:
+            with self.hub([], read_only=False) as hub:
+                for call, name in ((one, None), (other, None), (other, f"l{self.number}")):
+                    assert (await self.call(hub, call, run=name)).success
+                first, second, in_run = hub.ledger(limit=3)
+            assert second.key == in_run.key, "a run is not a part of the key"
+            return first.key == second.key
+
+        return asyncio.run(scene())
+
     def verdicts(self, one: dict[str, Any], other: dict[str, Any]) -> dict[str, bool]:
         self.number += 1
-        users = (self.cache, self.single_flight, self.run, self.approval, self.cassette)
+        users = (self.cache, self.single_flight, self.run, self.approval, self.cassette, self.ledger)
         return {user.__name__: user(one, other) for user in users}
 
 

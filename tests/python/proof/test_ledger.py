@@ -92,9 +92,12 @@ def test_rows_outlive_the_process_and_spellings_of_arguments_are_the_same(path: 
         hub.call("send_mail", {"to": "caf\u00e9", "copies": 1})
         hub.call("send_mail", {"copies": 1.0, "to": "caf\u00e9"})
         hub.call("send_mail", {"copies": 1, "to": "cafe\u0301"})
+        hub.call("send_mail", {"copies": 1, "to": "cafe\u0301"}, source="tools", meta={"tenant": 1})
     with opened(path, []) as hub:
-        first, second, third = hub.ledger(tool="send_mail")
-    assert first.arguments == second.arguments != third.arguments
+        first, second, third, fourth = hub.ledger(tool="send_mail")
+    assert first.key == second.key
+    assert len({first.key, third.key, fourth.key}) == 3
+    assert first.arguments == second.arguments != third.arguments == fourth.arguments
     assert first.definition == third.definition
 
 

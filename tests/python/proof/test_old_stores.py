@@ -67,6 +67,7 @@ def test_what_an_older_run_did_can_be_read_and_settled(store: Path) -> None:
             ("done", False),
             ("unknown", False),
         ]
+        assert {row.key for row in hub.ledger("monday")} == {None}, "its rows have no key"
         (unknown,) = hub.ledger("monday", state="unknown")
         hub.settle(unknown.id, "done", "it arrived")
         with pytest.raises(ToolError, match="can be settled"):
