@@ -99,6 +99,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    pub const ALL: [Outcome; 3] = [Outcome::NotSent, Outcome::Failed, Outcome::Unknown];
+
     pub fn name(self) -> &'static str {
         match self {
             Outcome::NotSent => "not_sent",

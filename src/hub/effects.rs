@@ -1,6 +1,6 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, KeyDigests, definition_change};
 use crate::kill_point::kill_point;
 use crate::model::CallOptions;
@@ -69,11 +69,11 @@ pub(super) const MOST_DEFINITIONS: usize = 10_000;
 pub struct CallRecord {
     pub run: String,
     pub call: String,
-    ticket: OccurrenceTicket,
+    ticket: Arc<OccurrenceTicket>,
 }
 
 impl CallRecord {
-    pub fn new(run: &str, call: String, ticket: OccurrenceTicket) -> Self {
+    pub fn new(run: &str, call: String, ticket: Arc<OccurrenceTicket>) -> Self {
         CallRecord { run: run.to_owned(), call, ticket }
     }
 }
@@ -197,7 +197,7 @@ impl EndedRows {
             // may have happened is asked about.
             let kept = if has_succeeded || (may_have_acted && !is_unknown) { result() } else { None };
             if kept.is_some() {
-                ticket.consume();
+                ticket.end();
             }
             (call, kept.map(|kept| without_secrets(kept).to_string()))
         });
@@ -207,7 +207,7 @@ impl EndedRows {
 }
 
 /// People read what failed in the ledger too. A value stays as it is: the run goes on with it.
-fn without_secrets(mut kept: Value) -> Value {
+pub fn without_secrets(mut kept: Value) -> Value {
     if let Some(Value::String(error)) = kept.get_mut("error") {
         *error = scrubbed_text(error).into_owned();
     }
@@ -241,7 +241,7 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
     let (tool, run) = (clip(tool), clip(run));
     let paused = |text: String| Some(HubError::new(ErrorKind::Paused, text));
     match memory {
-        RunMemory::New(_) | RunMemory::Over(_) => None,
+        RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Settled(..) => None,
         RunMemory::Unknown(row) => paused(format!(
             "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
              then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
@@ -328,6 +328,23 @@ pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
 pub fn kept_result(result: &Result<Value, HubError>) -> Value {
     match result {
         Ok(value) => json!({"success": true, "result": value}),
-        Err(error) => json!({"success": false, "error": error.message, "kind": error.kind.name()}),
+        Err(error) => kept_failure(json!(error.message), error.kind.name(), error.outcome.name()),
+    }
+}
+
+/// A failure as a run keeps it.
+pub fn kept_failure(error: Value, kind: &str, outcome: &str) -> Value {
+    json!({"success": false, "error": error, "kind": kind, "outcome": outcome})
+}
+
+/// The error of a call that a run has kept.
+pub fn kept_error(kept: &Value) -> HubError {
+    let word = |member: &str| kept.get(member).and_then(Value::as_str);
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| word("kind") == Some(kind.name()));
+    let text = word("error").unwrap_or("The call failed.").to_owned();
+    let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), text);
+    match Outcome::ALL.into_iter().find(|outcome| word("outcome") == Some(outcome.name())) {
+        Some(outcome) => error.with_outcome(outcome),
+        None => error,
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::aside;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{Hub, PlannedRun, RunReport, answer_text};
+use crate::hub::{Hub, PlannedRun, RunReport, answer_text, kept_error, kept_result};
 use crate::identity::{CallContent, is_same_tool};
 use crate::kind::ToolKind;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput};
@@ -82,8 +82,7 @@ impl CallResult {
             let value = kept.get("result").cloned().unwrap_or_default();
             return CallResult { outcome: Ok(ToolOutput::new(value)), ..CallResult::refused(closed()) };
         }
-        let text = kept.get("error").and_then(Value::as_str).unwrap_or("The call failed.").to_owned();
-        CallResult::refused(HubError::new(ErrorKind::ToolError, text))
+        CallResult::refused(kept_error(kept))
     }
 
     /// A call that is given up while its tool runs on.
@@ -148,10 +147,14 @@ pub async fn call(
         let bytes = if lead.is_cached(end) { result.bytes() } else { 0 };
         lead.land(result.clone(), bytes, end, now());
     }
-    plan.ended(Some(match &result.outcome {
-        Ok(_) => CallVerdict::Over,
-        Err(error) => CallVerdict::of_failure(error.kind, error.outcome),
-    }));
+    let (verdict, answer) = match &result.outcome {
+        Ok(_) => (CallVerdict::Over, None),
+        Err(error) => {
+            let answer = plan.is_told().then(|| kept_result(&Err(error.clone())));
+            (CallVerdict::of_failure(error.kind, error.outcome), answer)
+        }
+    };
+    plan.ended(Some(verdict), answer);
     synthesize(&plan, services, &mut result, &args).await;
     result.route = plan.route_name();
     result
@@ -184,9 +187,9 @@ async fn prepare(
             }
             PlanStep::Recall(request) => {
                 let (answer, answered) = oneshot::channel();
-                let ticket = request.ask(move |memory| drop(answer.send(memory)));
+                request.ask(move |memory| drop(answer.send(memory)));
                 let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
-                plan.recalled(memory, ticket);
+                plan.recalled(memory);
             }
             PlanStep::Replay(kept) => return Readied::Over(Box::new(CallResult::replayed(&kept))),
             PlanStep::Approve(request) => match ask(plan, services, request, args).await {

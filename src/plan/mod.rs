@@ -105,6 +105,7 @@ impl CallPlan {
         if hub.is_closed() {
             return Err(closed());
         }
+        self.take_number(hub);
         if let Some(error) = &self.request.unreadable {
             return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
         }

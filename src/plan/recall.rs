@@ -1,10 +1,11 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
 use super::request::CallRequest;
-use super::state::{CallPlan, RecallState};
+use super::state::{CallPlan, NumberedCall, RecallState};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::{AskedCall, CallRecord, Hub, PlannedRun, held_back, not_recalled};
-use crate::identity::CallIdentity;
+use crate::hub::{
+    AskedCall, CallRecord, Hub, PlannedRun, held_back, kept_result, not_recalled, without_secrets,
+};
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,10 +14,8 @@ use std::time::Instant;
 /// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
 pub struct RecallRequest {
     pub ledger: Arc<Ledger>,
-    pub run: Arc<str>,
-    principal: String,
-    tool: String,
-    identity: CallIdentity,
+    ticket: Arc<OccurrenceTicket>,
+    call: RunCall,
     /// When the deadline of the call passes.
     end: Option<Instant>,
 }
@@ -30,23 +29,41 @@ pub(super) enum RecallStep {
 
 impl RecallRequest {
     /// Asks; `done` is called on another thread.
-    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, String>) + Send + 'static) -> OccurrenceTicket {
-        let key = self.identity.key.digest();
-        let ticket = self.ledger.occurrence(&self.principal, &self.run, key);
-        let wanted = RunCall {
-            principal: self.principal.clone(),
-            run: self.run.to_string(),
-            key: key.to_string(),
-            occurrence: ticket.number,
-            tool: self.tool.clone(),
-            definition: self.identity.definition.text(),
+    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, String>) + Send + 'static) {
+        let (ticket, open) = (self.ticket.clone(), self.ticket.open_before());
+        let answered = {
+            let open = open.clone();
+            move |memory: Result<RunMemory, String>| {
+                match &memory {
+                    Ok(RunMemory::New(_)) => ticket.close(&open),
+                    Ok(RunMemory::Settled(number, _)) => ticket.close(&[*number]),
+                    _ => {}
+                }
+                done(memory);
+            }
         };
-        self.ledger.recall(wanted, self.end, Box::new(done));
-        ticket
+        self.ledger.recall(self.call.clone(), open, self.end, Box::new(answered));
     }
 }
 
 impl CallPlan {
+    /// Takes the number of a call of a run: first of all, so that it does not depend on what becomes of the call.
+    pub(super) fn take_number(&mut self, hub: &Hub) {
+        let (None, Some(run), Some(Ok(key))) = (&self.number, &self.options.run, &self.key) else { return };
+        let (ledger, key) = (hub.ledger(), key.digest());
+        let principal = self.options.principal.as_deref().unwrap_or_default().to_owned();
+        let ticket = ledger.occurrence(&principal, run, key);
+        let call = RunCall {
+            principal,
+            run: run.to_string(),
+            key: key.to_string(),
+            occurrence: ticket.number,
+            tool: self.request.target.name().to_string(),
+            definition: String::new(),
+        };
+        self.number = Some(NumberedCall { ledger, ticket: Arc::new(ticket), call });
+    }
+
     /// The question to the ledger, for a call of a run, and what it has answered.
     pub(super) fn recall(
         &self,
@@ -54,21 +71,21 @@ impl CallPlan {
         planned: &PlannedRun,
         now: Instant,
     ) -> Result<Option<RecallStep>, HubError> {
-        let Some(run) = self.options.run.clone() else { return Ok(None) };
+        let Some(run) = &self.options.run else { return Ok(None) };
         match &self.recall {
             RecallState::Open => {
                 let tool = self.request.target.name();
                 let identity = match self.identity(hub, &planned.candidates) {
                     Some(Ok(identity)) => identity,
-                    Some(Err(reason)) => return Err(not_json(tool, &run, &reason)),
-                    None => return Err(not_json(tool, &run, "they were not given")),
+                    Some(Err(reason)) => return Err(not_json(tool, run, &reason)),
+                    None => return Err(not_json(tool, run, "they were not given")),
                 };
+                // It has a number, because it has a key.
+                let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
                 Ok(Some(RecallStep::Ask(RecallRequest {
-                    ledger: hub.ledger(),
-                    run,
-                    principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
-                    tool: tool.to_string(),
-                    identity,
+                    ledger: ledger.clone(),
+                    ticket: ticket.clone(),
+                    call: RunCall { definition: identity.definition.text(), ..call.clone() },
                     end: self.end(),
                 })))
             }
@@ -80,13 +97,14 @@ impl CallPlan {
     }
 
     /// The ledger has answered.
-    pub fn recalled(&mut self, memory: Result<RunMemory, String>, ticket: OccurrenceTicket) {
+    pub fn recalled(&mut self, memory: Result<RunMemory, String>) {
         let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
+        let Some(NumberedCall { ticket, .. }) = &self.number else { return };
         self.recall = match memory {
             Err(why) => RecallState::Refused(not_recalled(&tool, &run, &why)),
-            Ok(RunMemory::New(call)) => RecallState::Record(CallRecord::new(&run, call, ticket)),
-            Ok(RunMemory::Over(result)) => {
-                ticket.consume();
+            Ok(RunMemory::New(call)) => RecallState::Record(CallRecord::new(&run, call, ticket.clone())),
+            Ok(RunMemory::Over(result) | RunMemory::Settled(_, result)) => {
+                ticket.end();
                 RecallState::Over(result)
             }
             Ok(memory) => match held_back(&tool, &run, &memory) {
@@ -105,6 +123,23 @@ impl CallPlan {
         let key = self.key.as_ref().and_then(|key| key.as_deref().ok());
         let CallRequest { target, options, .. } = &self.request;
         hub.record(planned, record, || AskedCall::new(target.clone(), options.clone(), key));
+    }
+
+    /// Whether the run keeps what the caller is told, because it has no result of the call.
+    pub fn is_told(&self) -> bool {
+        self.number.as_ref().is_some_and(|number| !number.ticket.is_over())
+    }
+
+    /// Lets the run keep what the caller was told; `None` if it was not told anything.
+    pub(super) fn tell(&mut self, answer: Option<Value>) {
+        let is_told = self.is_told();
+        let Some(NumberedCall { ledger, call, .. }) = self.number.take().filter(|_| is_told) else { return };
+        let cancelled = || {
+            let text = format!("The call of '{}' was cancelled.", clip(&call.tool));
+            kept_result(&Err(HubError::new(ErrorKind::Cancelled, text)))
+        };
+        let answer = without_secrets(answer.unwrap_or_else(cancelled));
+        ledger.tell(call, answer.to_string());
     }
 }
 

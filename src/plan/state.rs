@@ -9,6 +9,7 @@ use crate::identity::{CallIdentity, CallKey, CallTarget};
 use crate::model::CallOptions;
 use crate::registry::Candidate;
 use crate::route::RouteRule;
+use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,6 +36,8 @@ pub struct CallPlan {
     pub(super) recall: RecallState,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
+    /// `Some` for a call of a run, until it has ended.
+    pub(super) number: Option<NumberedCall>,
     pub(super) is_forbidden: bool,
 }
 
@@ -51,6 +54,13 @@ pub(super) enum ApprovalState {
     Open,
     Given,
     Refused(String),
+}
+
+/// A call of a run, and which of the equal ones it is.
+pub(super) struct NumberedCall {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) ticket: Arc<OccurrenceTicket>,
+    pub(super) call: RunCall,
 }
 
 /// Where a call of a run stands.
@@ -110,8 +120,11 @@ impl CallPlan {
         }
     }
 
-    /// The call has ended; without an `end` it was given up, and nobody knows what became of it.
-    pub fn ended(&mut self, end: Option<CallVerdict>) {
+    /// The call has ended; without an `end` it was given up, and nobody knows what became of it. `answer` is what the caller is
+    /// told, if [`CallPlan::is_told`].
+    pub fn ended(&mut self, end: Option<CallVerdict>, answer: Option<Value>) {
+        self.recall = RecallState::default();
+        self.tell(answer);
         if let Some(mut turn) = self.request.turn.take() {
             turn.end(end.unwrap_or(CallVerdict::Unknown));
         }

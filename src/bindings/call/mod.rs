@@ -74,7 +74,7 @@ impl CallDriver {
             (state.lead.take(), state.inner.take())
         };
         drop((lead, inner));
-        self.plan.lock().ended(None);
+        self.plan.lock().ended(None, None);
         self.report(py, intern!(py, "broken_off"), (error.value(py),))?;
         Err(error)
     }
@@ -96,7 +96,7 @@ impl Awaited for CallDriver {
             (state.inner.take(), state.lead.take())
         };
         drop(lead);
-        slf.get().plan.lock().ended(None);
+        slf.get().plan.lock().ended(None, None);
         inner.map_or(Ok(()), |inner| close(inner.bind(slf.py())))
     }
 }

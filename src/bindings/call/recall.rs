@@ -6,7 +6,8 @@ use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::bindings::result::{refused, succeeded};
-use crate::error::{ErrorKind, HubError};
+use crate::error::HubError;
+use crate::hub::kept_error;
 use crate::plan::RecallRequest;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -19,12 +20,12 @@ impl CallDriver {
     pub(super) fn recall<'py>(slf: &Bound<'py, Self>, request: &RecallRequest) -> PyResult<Next<'py>> {
         let (py, this) = (slf.py(), slf.get());
         let (answer, answered) = oneshot::channel();
-        let ticket = request.ask(move |memory| drop(answer.send(memory)));
+        request.ask(move |memory| drop(answer.send(memory)));
         let recalled = Arc::new(Mutex::new(None));
         let filled = recalled.clone();
         let ask = async move {
             let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
-            *filled.lock() = Some((memory, ticket));
+            *filled.lock() = Some(memory);
             Ok::<(), HubError>(())
         };
         this.state.lock().awaiting = Awaiting::Recall(recalled);
@@ -39,13 +40,13 @@ impl CallDriver {
                 let value = json::to_python(py, kept.get("result").unwrap_or(&Value::Null))?;
                 succeeded(py, &name, value.unbind())?
             }
-            _ => {
-                let text = kept.get("error").and_then(Value::as_str).unwrap_or("The call failed.").to_owned();
-                refused(py, Some(&name), &HubError::new(ErrorKind::ToolError, text))?
-            }
+            _ => refused(py, Some(&name), &kept_error(kept))?,
         };
         let meta = result.as_any().get_item(intern!(py, "_meta"))?;
         meta.set_item(intern!(py, "replayed"), true)?;
+        if let Some(id) = kept.get("paused").and_then(Value::as_str) {
+            meta.set_item(intern!(py, "paused"), id)?;
+        }
         Ok(result)
     }
 }

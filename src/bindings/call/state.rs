@@ -8,7 +8,7 @@ use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
 use crate::bindings::user_code;
 use crate::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
-use crate::store::ledger::{ApprovalAnswer, OccurrenceTicket, RunMemory};
+use crate::store::ledger::{ApprovalAnswer, RunMemory};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,8 +50,8 @@ pub(super) struct CallState {
     pub(super) route_reported: bool,
 }
 
-/// What the ledger knows of a call of a run, and its number.
-pub(super) type RecallAnswer = Arc<Mutex<Option<(Result<RunMemory, String>, OccurrenceTicket)>>>;
+/// What the ledger knows of a call of a run.
+pub(super) type RecallAnswer = Arc<Mutex<Option<Result<RunMemory, String>>>>;
 
 /// What the store knows about a question.
 pub(super) type StoredAnswer = Arc<Mutex<Option<Result<ApprovalAnswer, String>>>>;

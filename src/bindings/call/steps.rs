@@ -6,7 +6,7 @@ use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
 use crate::bindings::errors::{class_of, exception_text};
-use crate::bindings::execution::Execution;
+use crate::bindings::execution::{Execution, kept};
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::localized::localize;
@@ -170,8 +170,8 @@ impl CallDriver {
             Awaiting::Turn => ended.map(|_| Next::Plan),
             Awaiting::Recall(recalled) => {
                 ended?;
-                if let Some((memory, ticket)) = recalled.lock().take() {
-                    this.plan.lock().recalled(memory, ticket);
+                if let Some(memory) = recalled.lock().take() {
+                    this.plan.lock().recalled(memory);
                 }
                 Ok(Next::Plan)
             }
@@ -349,7 +349,8 @@ impl CallDriver {
         let end = call_end(result.as_any())?;
         let (route, forbidden) = {
             let mut plan = self.plan.lock();
-            plan.ended(Some(end));
+            let answer = plan.is_told().then(|| kept(&result, false));
+            plan.ended(Some(end), answer);
             (plan.route_name(), plan.is_forbidden())
         };
         self.state.lock().awaiting = Awaiting::Done;
@@ -401,8 +402,6 @@ fn failure(result: &Bound<'_, PyAny>) -> PyResult<Option<(Option<ErrorKind>, Opt
     let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
     let (kind, outcome) = (word("kind"), word("outcome"));
     let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
-    let outcome = [Outcome::NotSent, Outcome::Failed, Outcome::Unknown]
-        .into_iter()
-        .find(|one| outcome.as_deref() == Some(one.name()));
+    let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
     Ok(Some((kind, outcome)))
 }

@@ -26,6 +26,7 @@ mod watching;
 
 pub use arguments::prepare;
 pub use object::{Execution, Extras};
+pub use recording::kept;
 pub use state::{Attempt, FinishedExecution};
 pub use taped::replayed_time;
 pub use watch::Watch;

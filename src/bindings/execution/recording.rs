@@ -9,7 +9,7 @@ use crate::bindings::loop_bridge::Mail;
 use crate::bindings::once::intern;
 use crate::bindings::value;
 use crate::error::HubError;
-use crate::hub::{EffectRecorder, EndedRows};
+use crate::hub::{EffectRecorder, EndedRows, kept_failure};
 use crate::identity::CallContent;
 use crate::kill_point::kill_point;
 use pyo3::prelude::*;
@@ -78,15 +78,25 @@ pub(super) fn write(py: Python<'_>, rows: Option<EndedRows>, result: Option<&Bou
 }
 
 /// A result as a run keeps it. A value that is no JSON is kept as it reads.
-fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
+pub fn kept(result: &Bound<'_, PyDict>, has_succeeded: bool) -> Value {
     let py = result.py();
     let member = |key: &str| {
         let value = result.get_item(key).ok().flatten().unwrap_or_else(|| py.None().into_bound(py));
         json::from_python(&value)
             .unwrap_or_else(|_| Value::String(value::readable(&value).unwrap_or_default()))
     };
-    match has_succeeded {
-        true => json!({"success": true, "result": member("result")}),
-        false => json!({"success": false, "error": member("error")}),
+    if has_succeeded {
+        return json!({"success": true, "result": member("result")});
     }
+    let meta = result.get_item(intern!(py, "_meta")).ok().flatten();
+    let word = |path: &[&str]| {
+        let found = path.iter().try_fold(meta.clone()?, |value, key| value.get_item(key).ok());
+        found.filter(|found| !found.is_none()).and_then(|found| Some(found.str().ok()?.to_string()))
+    };
+    let [kind, outcome] = ["kind", "outcome"].map(|key| word(&["error", key]).unwrap_or_default());
+    let mut failure = kept_failure(member("error"), &kind, &outcome);
+    if let (Some(id), Some(failure)) = (word(&["paused"]), failure.as_object_mut()) {
+        failure.insert("paused".to_owned(), Value::String(id));
+    }
+    failure
 }

@@ -105,28 +105,42 @@ impl Ledger {
         let terms = TaskTerms::new(TaskKind::MayBeLate).synced(call.is_some());
         let work = move |connection: &Connection, _: &str| {
             ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
-            call.as_ref().map_or(Ok(()), |(call, result)| runs::keep(connection, call, result.as_deref()))
+            match &call {
+                Some((call, Some(result))) => runs::keep(connection, call, result),
+                _ => Ok(()),
+            }
         };
         self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
     }
 
-    /// The number of a call among equal ones of its run, taken until the ticket is dropped or consumed.
+    /// The number of a call among equal ones of its run.
     pub fn occurrence(&self, principal: &str, run: &str, key: &str) -> OccurrenceTicket {
         self.occurrences.take(principal, run, key)
     }
 
-    /// What the run knows of this call. A locked file is waited for until `end`.
-    pub fn recall(&self, wanted: RunCall, end: Option<Instant>, done: LedgerDone<RunMemory>) {
+    /// What the run knows of this call, and of the open ones before it. A locked file is waited for until `end`.
+    pub fn recall(&self, wanted: RunCall, open: Vec<u32>, end: Option<Instant>, done: LedgerDone<RunMemory>) {
         let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
         let noted = self.noting(&wanted.principal, &wanted.run);
         let recall = move |connection: &Connection, owner: &str| {
             let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::recall(connection, place, &wanted, &call, owner)
+            runs::recall(connection, place, (&wanted, &open), &call, owner)
         };
         let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Refused(_));
         let done =
             move |memory: Result<RunMemory, String>| done(memory.and_then(|memory| noted(memory, is_held)));
         self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, Box::new(done));
+    }
+
+    /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
+    pub fn tell(&self, told: RunCall, answer: String) {
+        let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
+        let work = move |connection: &Connection, owner: &str| {
+            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
+            runs::tell(connection, place, (&told, &answer), &call, owner)
+        };
+        let terms = TaskTerms::new(TaskKind::MayBeLate);
+        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
     }
 
     /// Takes a run that was begun, and counts its calls from the beginning.

@@ -1,39 +1,49 @@
-//! Equal calls of one run are told apart by their number. A call that ran keeps its number; one that was refused, paused or
-//! ended unknown gives it back, so that repeating it is the same call and not another one.
+//! Equal calls of one run are told apart by their number: how many came before since the run was begun or resumed. A call takes
+//! its number when it is planned and keeps it, whatever becomes of it. A program that is started again therefore meets the same
+//! numbers in the same order, also where a call was refused, paused or not sent the first time.
 //!
-//! A process keeps one number for each call of a run that it has made: 16 bytes of the key and the number, until the run is
+//! A call that ends without a result that the run keeps stays open. The next equal call of the program may be the same one made
+//! again, so the ledger is asked about the open ones before it: one that may have happened holds it back.
+//!
+//! A process keeps the next number for each call of a run that it has made (16 bytes of the key and the number) until the run is
 //! released. They cannot be forgotten earlier: the next equal call would be taken for the first one.
 
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Principal and run.
 type RunKey = (String, String);
 /// The beginning of the digest of a call's key.
 type CallMark = [u8; 16];
+type RunNumbers = Arc<Mutex<HashMap<CallMark, CallNumbers>>>;
 
 #[derive(Default)]
-pub struct Occurrences(Mutex<HashMap<RunKey, Arc<Mutex<RunNumbers>>>>);
+pub struct Occurrences(Mutex<HashMap<RunKey, RunNumbers>>);
 
-/// The numbers of one run since it was begun or resumed.
+/// The numbers of equal calls.
 #[derive(Default)]
-struct RunNumbers {
-    /// The first number that was never given out.
-    next: HashMap<CallMark, u32>,
-    /// Smaller numbers that were given back.
-    free: HashMap<CallMark, BTreeSet<u32>>,
+struct CallNumbers {
+    next: u32,
+    /// Those of calls that have ended without a result.
+    open: BTreeSet<u32>,
 }
 
 impl Occurrences {
-    /// The smallest number that no other call with this key has.
+    /// The next number of a call with this key.
     pub fn take(&self, principal: &str, run: &str, key: &str) -> OccurrenceTicket {
         let numbers = self.0.lock().entry((principal.to_owned(), run.to_owned())).or_default().clone();
         let mut call = CallMark::default();
         call.copy_from_slice(&digest(&SHA256, key.as_bytes()).as_ref()[..16]);
-        let number = numbers.lock().take(call);
-        OccurrenceTicket { numbers: Some(numbers), call, number }
+        let number = {
+            let mut numbers = numbers.lock();
+            let numbers = numbers.entry(call).or_default();
+            numbers.next += 1;
+            numbers.next - 1
+        };
+        OccurrenceTicket { numbers, call, number, is_over: AtomicBool::new(false) }
     }
 
     /// Counts the calls of a run from the beginning. Tickets that are out belong to the time before.
@@ -42,51 +52,44 @@ impl Occurrences {
     }
 }
 
-impl RunNumbers {
-    fn take(&mut self, call: CallMark) -> u32 {
-        if let Some(number) = self.free.get_mut(&call).and_then(BTreeSet::pop_first) {
-            return number;
-        }
-        let next = self.next.entry(call).or_default();
-        *next += 1;
-        *next - 1
-    }
-
-    fn give_back(&mut self, call: CallMark, number: u32) {
-        let free = self.free.entry(call).or_default();
-        free.insert(number);
-        let Some(next) = self.next.get_mut(&call) else { return };
-        while *next > 0 && free.remove(&(*next - 1)) {
-            *next -= 1;
-        }
-        let (is_unused, has_none) = (*next == 0, free.is_empty());
-        if is_unused {
-            self.next.remove(&call);
-        }
-        if has_none {
-            self.free.remove(&call);
-        }
-    }
-}
-
-/// The number of a call, given back unless it is consumed.
+/// The number of a call. When it is dropped, the call is open unless it is over.
 pub struct OccurrenceTicket {
-    numbers: Option<Arc<Mutex<RunNumbers>>>,
+    numbers: RunNumbers,
     call: CallMark,
     pub number: u32,
+    is_over: AtomicBool,
 }
 
 impl OccurrenceTicket {
-    /// The call is over: the next equal one is another one.
-    pub fn consume(mut self) {
-        self.numbers = None;
+    /// The run has the result of the call.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// The equal calls before this one that are open.
+    pub fn open_before(&self) -> Vec<u32> {
+        let numbers = self.numbers.lock();
+        numbers
+            .get(&self.call)
+            .map_or_else(Vec::new, |known| known.open.range(..self.number).copied().collect())
+    }
+
+    /// These calls need not be asked about again.
+    pub fn close(&self, decided: &[u32]) {
+        if let Some(known) = self.numbers.lock().get_mut(&self.call) {
+            known.open.retain(|number| !decided.contains(number));
+        }
     }
 }
 
 impl Drop for OccurrenceTicket {
     fn drop(&mut self) {
-        if let Some(numbers) = &self.numbers {
-            numbers.lock().give_back(self.call, self.number);
+        if !self.is_over() {
+            self.numbers.lock().entry(self.call).or_default().open.insert(self.number);
         }
     }
 }
@@ -97,45 +100,39 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is taken, consumed and given back: a number is the smallest that nobody has, and what was given back
-        /// leaves nothing behind.
+        /// Whatever becomes of the calls before: each takes the next number, and the open ones are those that ended without a
+        /// result.
         #[test]
-        fn a_number_is_the_smallest_free_one(steps in proptest::collection::vec((0_usize..8, 0..3), 0..200)) {
+        fn numbers_follow_the_order_of_the_calls(steps in proptest::collection::vec((0_usize..8, 0..3), 0..200)) {
             let occurrences = Occurrences::default();
-            let (mut out, mut kept) = (Vec::new(), BTreeSet::new());
+            let (mut out, mut open) = (Vec::new(), BTreeSet::new());
+            let mut taken = 0;
             for (at, step) in steps {
                 if step == 0 || out.is_empty() {
                     let ticket = occurrences.take("", "monday", "pay");
-                    let taken: BTreeSet<u32> =
-                        out.iter().map(|one: &OccurrenceTicket| one.number).chain(kept.iter().copied()).collect();
-                    prop_assert_eq!(Some(ticket.number), (0..).find(|number| !taken.contains(number)));
+                    prop_assert_eq!(ticket.number, taken);
+                    prop_assert_eq!(ticket.open_before(), open.iter().copied().collect::<Vec<_>>());
                     out.push(ticket);
+                    taken += 1;
                 } else {
-                    let ticket = out.swap_remove(at % out.len());
-                    if step == 1 {
-                        kept.insert(ticket.number);
-                        ticket.consume();
+                    let ticket: OccurrenceTicket = out.swap_remove(at % out.len());
+                    match step {
+                        1 => ticket.end(),
+                        _ => _ = open.insert(ticket.number),
                     }
                 }
-            }
-            drop(out);
-            let runs = occurrences.0.lock();
-            for numbers in runs.values() {
-                let numbers = numbers.lock();
-                prop_assert_eq!(numbers.next.is_empty(), kept.is_empty());
-                let free: usize = numbers.free.values().map(BTreeSet::len).sum();
-                prop_assert_eq!(free + kept.len(), numbers.next.values().sum::<u32>() as usize);
             }
         }
     }
 
     #[test]
-    fn a_ticket_from_before_a_restart_gives_nothing_back() {
+    fn a_ticket_from_before_a_restart_opens_nothing() {
         let occurrences = Occurrences::default();
         let before = occurrences.take("", "monday", "pay");
         occurrences.restart("", "monday");
         let first = occurrences.take("", "monday", "pay");
         drop(before);
-        assert_eq!((first.number, occurrences.take("", "monday", "pay").number), (0, 1));
+        let second = occurrences.take("", "monday", "pay");
+        assert_eq!((first.number, second.number, second.open_before()), (0, 1, vec![]));
     }
 }

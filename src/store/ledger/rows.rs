@@ -203,7 +203,7 @@ fn list_query(filter: &LedgerFilter) -> (String, Vec<&str>) {
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     let sql = format!(
         "SELECT l.id, l.run, l.call, l.principal, l.tool, l.source, l.server, l.definition, l.arguments, l.state, l.error,
-                l.started_at, l.ended_at, c.result, l.repeatable, l.key
+                l.started_at, l.ended_at, CASE WHEN c.state IN ('over', 'changed') THEN c.result END, l.repeatable, l.key
          FROM ledger l LEFT JOIN run_calls c ON c.call = l.call
          WHERE {conditions} ORDER BY l.id DESC LIMIT {limit}"
     );

@@ -1,5 +1,13 @@
 //! Runs: a sequence of calls that can be started again. A call of a run is known by its key and by how often the same key came
 //! before; what it gave is kept, and given again.
+//!
+//! | state of a call | what is kept | when the program makes it again |
+//! |---|---|---|
+//! | `started` | nothing yet | it is made, unless one of its rows may have happened |
+//! | `told` | why it was not made | made; told again if a later equal call was made, because that was the program's next try |
+//! | `unknown` | what the program was told | somebody decides; then like `told` |
+//! | `over` | its result | the result |
+//! | `changed` | its result | refused: the tool is another one now |
 
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
@@ -32,6 +40,8 @@ pub enum RunMemory {
     New(String),
     /// It is over, and gave this.
     Over(Value),
+    /// Somebody has decided about an equal call before it, by its number, which this one repeats: the result.
+    Settled(u32, Value),
     /// An earlier attempt may have happened: the id of its row.
     Unknown(String),
     /// It is over, with another definition of the tool: the row that somebody may decide about, if there is one, and both
@@ -185,11 +195,11 @@ pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -
     connection.execute(sql, [principal, run, own]).map(drop)
 }
 
-/// What is known about a call; a new one is noted under `call`.
+/// What is known about a call, and about the open ones before it; a new one is noted under `call`.
 pub fn recall(
     connection: &Connection,
     place: RunPlace<'_>,
-    wanted: &RunCall,
+    (wanted, open): (&RunCall, &[u32]),
     call: &str,
     own: &str,
 ) -> rusqlite::Result<RunMemory> {
@@ -197,49 +207,139 @@ pub fn recall(
     if let Err(refusal) = claim(connection, place, name, ClaimReason::Call, own)? {
         return Ok(RunMemory::Refused(refusal));
     }
-    let key = params![wanted.principal, wanted.run, wanted.key, wanted.occurrence];
-    let known: Option<(String, String, Option<String>)> = connection
+    let known = known_call(connection, wanted, wanted.occurrence)?;
+    if let Some(known) = &known {
+        match (&known.result, &known.open) {
+            (Some(_), open) if known.definition != SETTLED && known.definition != wanted.definition => {
+                connection
+                    .execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [&known.call])?;
+                let (row, before) = (open.clone(), known.definition.clone());
+                return Ok(RunMemory::Changed { row, before, now: wanted.definition.clone() });
+            }
+            (Some(result), _) => return Ok(RunMemory::Over(result.clone())),
+            (None, Some(row)) => return Ok(RunMemory::Unknown(row.clone())),
+            (None, None) => {}
+        }
+        if let Some(told) = &known.told
+            && was_repeated(connection, wanted)?
+        {
+            return Ok(RunMemory::Over(told.clone()));
+        }
+    }
+    for number in open {
+        let Some(before) = known_call(connection, wanted, *number)? else { continue };
+        match (before.result, before.open) {
+            (Some(result), _) => {
+                let settled = RunCall { definition: SETTLED.to_owned(), ..wanted.clone() };
+                write(connection, &settled, call, ("over", Some(&result.to_string())))?;
+                return Ok(RunMemory::Settled(*number, result));
+            }
+            (None, Some(row)) => return Ok(RunMemory::Unknown(row)),
+            (None, None) => {}
+        }
+    }
+    // It is made with the tool as it is now.
+    write(connection, wanted, call, ("started", None))?;
+    Ok(RunMemory::New(known.map_or_else(|| call.to_owned(), |known| known.call)))
+}
+
+/// A call of a run as the file knows it.
+struct KnownCall {
+    call: String,
+    definition: String,
+    /// What it gave, if it is over.
+    result: Option<Value>,
+    /// What the program was told instead.
+    told: Option<Value>,
+    /// The first of its rows that may have happened.
+    open: Option<String>,
+}
+
+fn known_call(
+    connection: &Connection,
+    wanted: &RunCall,
+    occurrence: u32,
+) -> rusqlite::Result<Option<KnownCall>> {
+    let key = params![wanted.principal, wanted.run, wanted.key, occurrence];
+    let known: Option<(String, String, String, Option<String>)> = connection
         .prepare_cached(
-            "SELECT call, definition, result FROM run_calls
+            "SELECT call, definition, state, result FROM run_calls
              WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
         )?
-        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row(key, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
-    let Some((call, definition, result)) = known else {
-        connection
-            .prepare_cached(
-                "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'started')",
-            )?
-            .execute(params![
-                wanted.principal,
-                wanted.run,
-                wanted.key,
-                wanted.occurrence,
-                wanted.tool,
-                wanted.definition,
-                call
-            ])?;
-        return Ok(RunMemory::New(call.to_owned()));
-    };
-    let attempts = attempts(connection, &call)?;
-    let open = attempts.iter().find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
-    let is_changed = definition != SETTLED && definition != wanted.definition;
-    Ok(match (result.and_then(|text| serde_json::from_str(&text).ok()), open) {
-        (Some(_), open) if is_changed => {
-            connection.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [&call])?;
-            let row = open.map(|(row, ..)| row.clone());
-            RunMemory::Changed { row, before: definition, now: wanted.definition.clone() }
+    let Some((call, definition, state, kept)) = known else { return Ok(None) };
+    let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
+    let (result, told) = if is_told(&state) { (None, kept) } else { (kept, None) };
+    let open = attempts(connection, &call)?
+        .into_iter()
+        .find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
+    Ok(Some(KnownCall { call, definition, result, told, open: open.map(|(row, ..)| row) }))
+}
+
+fn is_told(state: &str) -> bool {
+    matches!(state, "told" | "unknown")
+}
+
+/// Whether a later equal call was made, or may have been.
+fn was_repeated(connection: &Connection, call: &RunCall) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM run_calls
+             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told')",
+        )?
+        .query_row(params![call.principal, call.run, call.key, call.occurrence], |row| row.get(0))
+}
+
+/// Writes a call of a run: a new one under this id.
+fn write(
+    connection: &Connection,
+    call: &RunCall,
+    id: &str,
+    (state, kept): (&str, Option<&str>),
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, result)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (principal, run, key, occurrence)
+             DO UPDATE SET definition = ?6, state = ?8, result = ?9",
+        )?
+        .execute(params![
+            call.principal,
+            call.run,
+            call.key,
+            call.occurrence,
+            call.tool,
+            call.definition,
+            id,
+            state,
+            kept
+        ])
+        .map(drop)
+}
+
+/// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
+pub fn tell(
+    connection: &Connection,
+    place: RunPlace<'_>,
+    (told, answer): (&RunCall, &str),
+    call: &str,
+    own: &str,
+) -> rusqlite::Result<()> {
+    let name = (told.principal.as_str(), told.run.as_str());
+    if claim(connection, place, name, ClaimReason::Call, own)?.is_err() {
+        return Ok(());
+    }
+    match known_call(connection, told, told.occurrence)? {
+        Some(KnownCall { result: Some(_), .. }) => Ok(()),
+        known => {
+            let is_open = known.as_ref().is_some_and(|known| known.open.is_some());
+            let definition = known.map_or_else(String::new, |known| known.definition);
+            let state = if is_open { "unknown" } else { "told" };
+            write(connection, &RunCall { definition, ..told.clone() }, call, (state, Some(answer)))
         }
-        (Some(result), _) => RunMemory::Over(result),
-        (None, Some((row, ..))) => RunMemory::Unknown(row.clone()),
-        (None, None) => {
-            // It is made with the tool as it is now.
-            let define = "UPDATE run_calls SET definition = ?2 WHERE call = ?1";
-            connection.execute(define, [&call, &wanted.definition])?;
-            RunMemory::New(call)
-        }
-    })
+    }
 }
 
 /// The definition of a call that somebody has decided about: the decision counts with any definition.
@@ -260,12 +360,11 @@ fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAt
         .collect()
 }
 
-/// Keeps what a call gave. `None`: what it gave is not known, or nothing ran.
-pub fn keep(connection: &Connection, call: &str, result: Option<&str>) -> rusqlite::Result<()> {
-    let state = if result.is_some() { "over" } else { "started" };
+/// Keeps what a call gave.
+pub fn keep(connection: &Connection, call: &str, result: &str) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("UPDATE run_calls SET result = ?2, state = ?3 WHERE call = ?1")?
-        .execute(params![call, result, state])
+        .prepare_cached("UPDATE run_calls SET result = ?2, state = 'over' WHERE call = ?1")?
+        .execute(params![call, result])
         .map(drop)
 }
 
@@ -332,5 +431,14 @@ pub fn settle(
         return Ok(true);
     }
     connection.execute("UPDATE run_calls SET definition = ?2 WHERE call = ?1", [&call, SETTLED])?;
-    keep(connection, &call, kept.map(|result| result.to_string()).as_deref()).map(|()| true)
+    match kept {
+        Some(result) => keep(connection, &call, &result.to_string())?,
+        // What the program was told stays.
+        None => {
+            let sql =
+                "UPDATE run_calls SET state = 'started', result = NULL WHERE call = ?1 AND state = 'changed'";
+            connection.execute(sql, [&call])?;
+        }
+    }
+    Ok(true)
 }
