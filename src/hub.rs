@@ -374,6 +374,7 @@ impl Hub {
             recorded: None,
             missed: None,
             lang: self.options.lang,
+            is_bound: false,
         })
     }
 
@@ -420,6 +421,7 @@ impl Hub {
                 candidate: candidate.clone(),
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
+                is_bound: plan.is_bound,
                 before: self.row_writer(&plan, slot, &args, &extras.meta),
                 tape: match (&plan.missed, &plan.recorded) {
                     (Some(miss), _) => JobTape::Missed(miss.clone()),

@@ -62,6 +62,8 @@ pub struct CallContext {
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
     pub extras: CallContextExtras,
+    /// Somebody has approved the definition of the tool, or a run keeps it: the tool must not be another one.
+    pub is_bound: bool,
     /// Called before each retry with `tries`, `seconds` until then, and the `error` of the last one.
     pub retried: Option<OnProgress>,
     /// Whether anything of this attempt was sent. See [`Tool::marks_sent`].
@@ -79,6 +81,7 @@ impl CallContext {
             deadline,
             cancel,
             extras: CallContextExtras::default(),
+            is_bound: false,
             retried: None,
             sent: Arc::default(),
             permits: None,
@@ -118,6 +121,11 @@ pub trait Tool: Any + Send + Sync {
 
     /// Whether the definition is known. It is not for a tool of a server that has not listed it.
     fn is_defined(&self) -> bool {
+        true
+    }
+
+    /// Whether the definition is that of now: a server has listed it over the connection that it has.
+    fn is_current(&self) -> bool {
         true
     }
 

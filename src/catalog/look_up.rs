@@ -3,6 +3,7 @@
 use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::model::{CallOptions, Source};
+use crate::plan::{LookUpRequest, Unreachable};
 use crate::sources::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
 use std::sync::Arc;
@@ -62,6 +63,23 @@ impl Servers {
     pub async fn catch_up(&self, ids: &[String], patience: Duration) {
         let each = self.behind(ids).into_iter().map(|server| async move { server.look(false).await });
         let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
+    }
+
+    /// Carries out what a plan asks for; the servers that could not be asked.
+    pub async fn carry_out(&self, request: &LookUpRequest, end: Clock) -> Unreachable {
+        let report = match &request.servers[..] {
+            [] => self.look_up(request.name.as_deref(), &request.options, request.patience, end).await,
+            ids => self.list_now(ids, request.patience, end).await,
+        };
+        report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
+    }
+
+    /// Has servers list their tools over the connections that they have, or get now.
+    async fn list_now(&self, ids: &[Arc<str>], patience: Duration, end: Clock) -> ServerReport {
+        let stale = ids.iter().filter_map(|id| self.get(id)).filter(|server| !server.has_listed());
+        let each = stale
+            .map(|server| async move { (server.id().clone(), self.ask(&server, true, patience, end).await) });
+        futures_util::future::join_all(each).await
     }
 
     /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be

@@ -61,7 +61,7 @@ impl CallServices for HubUpstreams {
         Box::pin(async move {
             let Some(servers) = self.set() else { return Unreachable::new() };
             let end = Instant::now() + request.patience;
-            if request.options.server.is_none() {
+            if request.options.server.is_none() && request.servers.is_empty() {
                 self.first_lists.wait(servers, Some(request.patience), || true).await;
                 let is_found = |name: &Arc<str>| {
                     self.hub.offers(&self.hub.registry.load(), name, &request.options).is_ok()
@@ -70,9 +70,7 @@ impl CallServices for HubUpstreams {
                     return Unreachable::new();
                 }
             }
-            let report =
-                servers.look_up(request.name.as_deref(), &request.options, request.patience, end).await;
-            report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
+            servers.carry_out(request, end).await
         })
     }
 

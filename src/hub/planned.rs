@@ -37,6 +37,8 @@ pub struct PlannedRun {
     pub(super) caller: Option<Arc<CallerRecord>>,
     /// The language of the result.
     pub lang: Lang,
+    /// See [`CallContext::is_bound`](crate::tool::CallContext::is_bound).
+    pub is_bound: bool,
 }
 
 /// What a run on tokio came to.

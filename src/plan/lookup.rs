@@ -1,10 +1,10 @@
 //! A tool that no provider has: ask the servers whose list is missing or stale, once, before "not found".
 
 use super::permissions::Permissions;
-use super::state::CallPlan;
+use super::state::{CallPlan, RecallState};
 use super::view::PlanView;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::Hub;
+use crate::hub::{Hub, PlannedRun};
 use crate::identity::CallTarget;
 use crate::model::CallOptions;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub struct LookUpRequest {
     pub name: Option<Arc<str>>,
     /// Names the source and the server, if the call does.
     pub options: CallOptions,
+    /// The servers that have to list their tools over their present connection. Empty: those that may have the tool.
+    pub servers: Vec<Arc<str>>,
     pub patience: Duration,
 }
 
@@ -38,8 +40,37 @@ impl CallPlan {
         Some(LookUpRequest {
             name,
             options: self.options.clone(),
+            servers: Vec::new(),
             patience: self.patience(view.hub, view.now),
         })
+    }
+
+    /// The look-up that a call needs whose definition somebody approves or a run keeps: that of the server's present connection
+    /// counts, and not one from before. `None` when it was made already; then nothing leaves over a connection without a list.
+    pub(super) fn current_lists(
+        &mut self,
+        view: &PlanView<'_>,
+        planned: &PlannedRun,
+    ) -> Option<LookUpRequest> {
+        let is_replayed = view.hub.tape().is_some_and(|tape| tape.is_replay());
+        if is_replayed || std::mem::replace(&mut self.are_lists_current, true) {
+            return None;
+        }
+        let stale = planned.candidates.iter().filter(|one| !one.tool.is_current());
+        let servers: Vec<_> = stale.filter_map(|one| one.server.clone()).collect();
+        if servers.is_empty() {
+            return None;
+        }
+        // A run compares the definition again.
+        self.recall = RecallState::default();
+        let (options, patience) = (self.options.clone(), self.patience(view.hub, view.now));
+        Some(LookUpRequest { name: None, options, servers, patience })
+    }
+
+    /// Whether what the call does is bound to the definition of its tool.
+    pub(super) fn is_bound(&self, is_harmless: bool) -> bool {
+        let needs_approval = self.request.permissions.as_ref().is_some_and(Permissions::needs_approval);
+        self.options.run.is_some() || (needs_approval && !is_harmless)
     }
 
     /// Whether what the call does has to be bound to a definition, which a server has not given before it has listed its tools.

@@ -146,6 +146,10 @@ impl CallPlan {
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
             None => {}
         }
+        let is_bound = self.is_bound(is_harmless);
+        if is_bound && let Some(look_up) = self.current_lists(view, &planned) {
+            return Ok(PlanStep::LookUp(look_up));
+        }
         if !is_harmless && let Some(approval) = self.needed_approval(&planned)? {
             self.check_deadline(now)?;
             return Ok(PlanStep::Approve(approval));
@@ -156,6 +160,7 @@ impl CallPlan {
         }
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);
+        planned.is_bound = is_bound;
         self.record(hub, &mut planned);
         if let Some(tape) = tape {
             let identity = self.identity(hub, &planned.candidates).and_then(Result::ok);

@@ -32,12 +32,14 @@ pub struct CallPlan {
     pub(super) route: RouteState,
     /// The servers that could not be asked; `Some` once they were.
     pub(super) unreachable: Option<Unreachable>,
+    /// The servers of its candidates have been asked for their lists of now.
+    pub(super) are_lists_current: bool,
     pub(super) approval: ApprovalState,
+    /// `Some` for a call of a run, until it has ended.
+    pub(super) number: Option<NumberedCall>,
     pub(super) recall: RecallState,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
-    /// `Some` for a call of a run, until it has ended.
-    pub(super) number: Option<NumberedCall>,
     pub(super) is_forbidden: bool,
 }
 
@@ -94,6 +96,7 @@ impl CallPlan {
             begun: now,
             route,
             unreachable: None,
+            are_lists_current: false,
             approval: ApprovalState::Open,
             is_forbidden: false,
         }

@@ -119,6 +119,7 @@ async fn a_capability_finds_tools_of_any_name() {
             candidate: candidate.clone(),
             gates: hub.gates(candidate),
             approved: None,
+            is_bound: false,
             before: None,
             tape: JobTape::Off,
         })

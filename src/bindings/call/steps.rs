@@ -20,7 +20,8 @@ use crate::bindings::value;
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::kind::ToolKind;
 use crate::plan::{
-    CallVerdict, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, question, synthesis_prompt,
+    CallVerdict, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, Unreachable, question,
+    synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
@@ -91,13 +92,11 @@ impl CallDriver {
         let found = Arc::new(Mutex::new(None));
         let (servers, filled) = (this.hub.get().servers(), found.clone());
         let ask = async move {
-            let mut unreachable = Vec::new();
-            if let Some(servers) = servers {
-                let LookUpRequest { name, options, patience } = &request;
-                let end = tokio::time::Instant::now() + *patience;
-                let report = servers.look_up(name.as_deref(), options, *patience, end).await;
-                unreachable.extend(report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))));
-            }
+            let end = tokio::time::Instant::now() + request.patience;
+            let unreachable = match servers {
+                Some(servers) => servers.carry_out(&request, end).await,
+                None => Unreachable::new(),
+            };
             *filled.lock() = Some(unreachable);
             Ok::<(), HubError>(())
         };

@@ -305,9 +305,14 @@ impl Execution {
         args: Arguments,
     ) -> PyResult<()> {
         let this = slf.get();
-        let expires = this.state.lock().plan.as_ref().and_then(|plan| plan.run.expires(slot));
+        let (expires, is_bound) = {
+            let state = this.state.lock();
+            let plan = state.plan.as_ref();
+            (plan.and_then(|plan| plan.run.expires(slot)), plan.is_some_and(|plan| plan.is_bound))
+        };
         let cancel = CancellationToken::new();
         let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
+        context.is_bound = is_bound;
         context.sent = this.share_flag(slot);
         if !candidate.tool.marks_sent() && !context.sent.may_begin() {
             return Ok(());

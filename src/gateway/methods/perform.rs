@@ -129,7 +129,8 @@ pub(super) async fn find(
     if is_seen() {
         return Ok(());
     }
-    let request = LookUpRequest { name: Some(Arc::from(name)), options: CallOptions::default(), patience };
+    let (asked, options) = (Some(Arc::from(name)), CallOptions::default());
+    let request = LookUpRequest { name: asked, options, servers: Vec::new(), patience };
     let unreachable = tokio::select! {
         unreachable = gateway.upstreams.look_up(&request) => unreachable,
         () = cancel.cancelled() => Unreachable::new(),

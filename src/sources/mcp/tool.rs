@@ -139,8 +139,8 @@ impl ServerCall<'_> {
         let connect = self.server.connection_within(Some(patience));
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
-        if self.server.config().options.pin {
-            self.server.confirm(&self.tool.listed).await?;
+        if (ctx.is_bound && self.tool.is_listed) || self.server.config().options.pin {
+            self.server.confirm(&self.tool.listed, &connection).await?;
         }
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for _ in 0..ROUNDS {
@@ -352,6 +352,10 @@ impl Tool for McpTool {
 
     fn is_defined(&self) -> bool {
         self.is_listed
+    }
+
+    fn is_current(&self) -> bool {
+        !self.is_listed || self.server.has_listed()
     }
 
     fn why_waiting(&self) -> Option<String> {

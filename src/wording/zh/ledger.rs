@@ -20,6 +20,10 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "Tool '{}' was not called: in run '{}' it was called with another definition of the tool ({~}). Use another run.",
         "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（{2}）。请使用另一个运行。",
     ),
+    (
+        "Tool '{}' was not called: server '{}' has changed it since the call was prepared ({~}). Make the call again.",
+        "未调用工具 '{0}'：服务器 '{1}' 在准备这次调用之后更改了它（{2}）。请重新调用。",
+    ),
     ("then {}, now {}; it differs in {}", "当时为 {0}，现在为 {1}；不同之处：{2}"),
     ("then {}, now {}", "当时为 {0}，现在为 {1}"),
     ("The run cannot be resumed: {~}.", "无法恢复运行：{0}。"),

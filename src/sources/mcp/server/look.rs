@@ -62,9 +62,9 @@ impl Server {
         }
     }
 
-    /// What came of the latest list, if anything.
+    /// What came of the list of the present session, if anything.
     fn list_answer(&self) -> Option<Result<(), HubError>> {
         let error = self.life.lock().machine.error().cloned();
-        error.map(Err).or_else(|| self.listing().map(|_| Ok(())))
+        error.map(Err).or_else(|| self.has_listed().then_some(Ok(())))
     }
 }

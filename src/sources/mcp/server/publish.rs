@@ -3,13 +3,15 @@
 
 use super::{Link, Server, closed_meanwhile};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::sources::mcp::connection::ServerIdentity;
+use crate::sources::mcp::connection::{Connection, ServerIdentity};
 use crate::sources::mcp::listing::{self, Listed, Listing};
 use crate::sources::mcp::lists::ListRound;
 use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::sources::mcp::session::Session;
 use crate::sources::mcp::skills::{self, Skills};
 use crate::tape;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -164,31 +166,72 @@ impl Server {
         let _ = blocking(publish).await;
     }
 
-    /// For pins: has the present session list its tools, unless it has done so, and refuses a call of a tool whose
-    /// definition has changed. An older list says nothing about the server of today.
-    pub(in crate::sources::mcp) async fn confirm(self: &Arc<Self>, called: &Listed) -> Result<(), HubError> {
-        let generation = self.life.lock().machine.session().map(Session::generation);
-        let generation = generation.ok_or_else(|| {
-            HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent)
-        })?;
+    /// Whether the present session has listed its tools. A list of an earlier session, or of another process, says nothing about
+    /// the server of today.
+    pub fn has_listed(&self) -> bool {
+        let life = self.life.lock();
+        let session = life.machine.session().filter(|session| !session.is_lost());
+        session.is_some_and(|session| self.lists.is_of(session.generation()))
+    }
+
+    /// For pins, approvals and runs: has the session of this connection list its tools, unless it has done so, and refuses a call
+    /// of a tool whose definition has changed.
+    pub(in crate::sources::mcp) async fn confirm(
+        self: &Arc<Self>,
+        called: &Arc<Listed>,
+        connection: &Arc<Connection>,
+    ) -> Result<(), HubError> {
+        let generation = {
+            let life = self.life.lock();
+            let session = life.machine.session().filter(|one| Arc::ptr_eq(one.connection(), connection));
+            session.map(Session::generation)
+        };
+        let lost =
+            || HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent);
+        let generation = generation.ok_or_else(lost)?;
         if !self.lists.is_of(generation) {
             self.look(true).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
         }
         if let Some(error) = self.life.lock().machine.error().cloned() {
             return Err(error.with_outcome(Outcome::NotSent));
         }
+        if !self.lists.is_of(generation) {
+            return Err(lost());
+        }
         let listing = self.listing();
         let now = listing.iter().flat_map(|listing| &listing.tools).find(|tool| tool.name == called.name);
-        if now.is_some_and(|now| **now == *called || now.to_json() == called.to_json()) {
+        // Nearly always nothing was listed since the call was planned.
+        if now.is_some_and(|now| Arc::ptr_eq(now, called) || now == called) {
             return Ok(());
         }
-        let text = format!(
-            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
-            self.id(),
-            clip(&called.name)
-        );
+        let (before, now) = (called.to_json(), now.map(|tool| tool.to_json()));
+        if now.as_ref() == Some(&before) {
+            return Ok(());
+        }
+        let (server, tool) = (self.id(), clip(&called.name));
+        let text = match self.config().options.pin {
+            true => format!(
+                "Server '{server}' has changed its tool '{tool}' since its definition was accepted; look at it with hub.pins()."
+            ),
+            false => format!(
+                "Tool '{tool}' was not called: server '{server}' has changed it since the call was prepared ({}). Make the call \
+                 again.",
+                listed_change(&before, now.as_ref())
+            ),
+        };
         Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
     }
+}
+
+/// Two definitions of a tool for people: the descriptions, and the members that differ.
+fn listed_change(before: &Value, now: Option<&Value>) -> String {
+    let shown = |tool: &Value| format!("'{}'", clip(tool["description"].as_str().unwrap_or_default()));
+    let Some(now) = now else { return format!("then {}, now not listed", shown(before)) };
+    let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
+    let changed: BTreeSet<&str> =
+        names.map(String::as_str).filter(|name| before[*name] != now[*name]).collect();
+    let changed = changed.into_iter().collect::<Vec<_>>().join(", ");
+    format!("then {}, now {}; it differs in {changed}", shown(before), shown(now))
 }
 
 /// Runs what may block (SQLite, long lists) where it holds up no other server.
