@@ -375,6 +375,7 @@ impl Hub {
             missed: None,
             lang: self.options.lang,
             is_bound: false,
+            in_doubt: Arc::default(),
         })
     }
 

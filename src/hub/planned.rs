@@ -15,6 +15,7 @@ use crate::truncate::{Options, truncate};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// An execution about to run. Boxed by its makers, because it is moved often.
@@ -39,6 +40,8 @@ pub struct PlannedRun {
     pub lang: Lang,
     /// See [`CallContext::is_bound`](crate::tool::CallContext::is_bound).
     pub is_bound: bool,
+    /// Set at its end if one of several candidates may have run without an answer.
+    pub in_doubt: Arc<AtomicBool>,
 }
 
 /// What a run on tokio came to.

@@ -136,6 +136,15 @@ impl PlannedRun {
 
     /// How the attempts ended; `error` is that of an attempt. `None` if nothing was recorded.
     pub fn ended_rows<'a>(&mut self, error: impl Fn(usize) -> Option<&'a HubError>) -> Option<EndedRows> {
+        let may_have_run = |slot: usize| {
+            let candidate = &self.candidates[slot];
+            !candidate.spec().effects.are_harmless()
+                && self.state_of(slot, error(slot)).0 == EffectState::Unknown
+        };
+        // Of one candidate the result says so.
+        if self.candidates.len() > 1 && (0..self.candidates.len()).any(may_have_run) {
+            self.in_doubt.store(true, Ordering::Relaxed);
+        }
         let recorder = self.recorder.take()?;
         let rows = recorder.take_rows();
         let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
@@ -143,11 +152,20 @@ impl PlannedRun {
     }
 
     fn end_of(&self, slot: usize, id: String, error: Option<&HubError>) -> EffectEnd {
+        let (state, text) = self.state_of(slot, error);
+        // People read the ledger; what was sent is known by its digest.
+        let error = text.map(|text| scrubbed_text(&text).into_owned());
+        let repeatable = state == EffectState::Failed && self.run.proves_nothing_happened(slot);
+        EffectEnd { id, state, error, repeatable }
+    }
+
+    /// What became of an attempt, and why it did not succeed.
+    fn state_of(&self, slot: usize, error: Option<&HubError>) -> (EffectState, Option<String>) {
         let not_sent = |why: &str| (EffectState::NotSent, Some(why.to_owned()));
         let failed = |why: &str| (EffectState::Failed, Some(why.to_owned()));
         let unknown = |why: &str| (EffectState::Unknown, Some(why.to_owned()));
         let nothing_happened = self.run.proves_nothing_happened(slot);
-        let (state, text) = match (self.run.fate(slot), error) {
+        match (self.run.fate(slot), error) {
             (Fate::Succeeded, _) => (EffectState::Done, None),
             (_, error) if self.run.never_sent(slot) => {
                 not_sent(error.map_or("it was not started", |error| &error.message))
@@ -158,10 +176,7 @@ impl PlannedRun {
             (Fate::Failed, error) => unknown(error.map_or("it failed", |error| &error.message)),
             (Fate::TimedOut, _) => unknown("it timed out"),
             _ => unknown("it was cancelled"),
-        };
-        // People read the ledger; what was sent is known by its digest.
-        let error = text.map(|text| scrubbed_text(&text).into_owned());
-        EffectEnd { id, state, error, repeatable: state == EffectState::Failed && nothing_happened }
+        }
     }
 }
 

@@ -161,6 +161,7 @@ impl CallPlan {
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);
         planned.is_bound = is_bound;
+        self.in_doubt = planned.in_doubt.clone();
         self.record(hub, &mut planned);
         if let Some(tape) = tape {
             let identity = self.identity(hub, &planned.candidates).and_then(Result::ok);

@@ -12,6 +12,7 @@ use crate::route::RouteRule;
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The servers that could not be asked, each with the reason.
@@ -38,6 +39,8 @@ pub struct CallPlan {
     /// `Some` for a call of a run, until it has ended.
     pub(super) number: Option<NumberedCall>,
     pub(super) recall: RecallState,
+    /// One of the candidates that ran may have left an effect; see [`PlannedRun::in_doubt`](crate::hub::PlannedRun::in_doubt).
+    pub(super) in_doubt: Arc<AtomicBool>,
     pub(super) is_shareable: bool,
     /// The caller asked for something that permissions forbid.
     pub(super) is_forbidden: bool,
@@ -89,6 +92,8 @@ impl CallPlan {
         CallPlan {
             options: request.options.clone(),
             key,
+            number: None,
+            in_doubt: Arc::default(),
             recall: RecallState::default(),
             // What a run has recorded is its own.
             is_shareable: request.sharing.is_some() && request.options.run.is_none(),
@@ -129,6 +134,8 @@ impl CallPlan {
         self.recall = RecallState::default();
         self.tell(answer);
         if let Some(mut turn) = self.request.turn.take() {
+            // Of several candidates the worst end counts.
+            let end = end.filter(|end| *end != CallVerdict::Over || !self.in_doubt.load(Ordering::Relaxed));
             turn.end(end.unwrap_or(CallVerdict::Unknown));
         }
     }

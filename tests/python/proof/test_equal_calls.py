@@ -163,7 +163,9 @@ def test_a_program_that_tries_until_it_is_sent_sends_once(mailer: Mailer, lives:
 
 
 @pytest.mark.parametrize("first", OUTCOMES[:-1])
-def test_a_call_that_was_not_made_is_made_by_the_next_life(tmp_path: Path, mailer: Mailer, first: str) -> None:
+def test_a_call_that_was_not_made_is_made_by_the_next_life(
+    tmp_path: Path, mailer: Mailer, first: str
+) -> None:
     mailer.sent.clear()
     with opened(tmp_path / "hub.db", mailer) as hub:
         assert not outcome(hub, mailer, first).success

@@ -142,7 +142,9 @@ def test_a_server_that_is_replaced_while_somebody_decides_is_not_called(place: P
         assert "(then 'Version 1.', now 'Version 2.'; it differs in description)" in str(result.error)
         assert place.called() == []
         # Made again, it is shown and called as it is now.
-        assert hub.call("send_it", {"to": "ann"}, approve=lambda call: call.description == "Version 2.").success
+        assert hub.call(
+            "send_it", {"to": "ann"}, approve=lambda call: call.description == "Version 2."
+        ).success
     assert place.called() == ["2"]
 
 

@@ -218,3 +218,37 @@ def test_any_message_is_made_in_its_order(calls: list[tuple[str, str, int]], con
             if earlier in ended and (acts or calls[earlier][0] != "harmless"):
                 assert ended[earlier] < began[n]
         stopped = stopped or (acts and end == "lost")
+
+
+def test_one_unknown_candidate_of_several_stops_later_effects_of_the_message(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    async def main() -> None:
+        async with ToolHub(store=tmp_path / "hub.db") as hub:
+
+            async def hang(q: str) -> None:
+                made.append("hang")
+                await asyncio.Event().wait()
+
+            async def quick(q: str) -> int:
+                made.append("quick")
+                return 2
+
+            @hub.tool
+            async def send_mail(to: str) -> None:
+                made.append("mail")
+
+            hub.register(hang, name="blip")
+            hub.register(quick, name="blip", source="skills")
+            calls = [
+                '{"name": "blip", "arguments": {"q": "1"}}',
+                '{"name": "send_mail", "arguments": {"to": "x"}}',
+            ]
+            message = "".join(f"<tool_call>{call}</tool_call>" for call in calls)
+            merged, mail = (await hub.run(message, timeout=0.1, strategy="all")).results
+            assert merged.success
+            assert mail.kind == "not_sent"
+            assert "blip" in str(mail.error)
+
+    asyncio.run(main())
+    assert sorted(made) == ["hang", "quick"]
