@@ -67,7 +67,13 @@ _SPENT = {
     "tokens": Maybe(_COUNT),
     "uses": Maybe(Each(_COUNT)),
 }
-_RUN = {"question": _TEXT, "run": _TEXT, "spent": _SPENT, "seconds_left": Maybe(_SECONDS)}
+_RUN = {
+    "question": _TEXT,
+    "run": _TEXT,
+    "spent": _SPENT,
+    "seconds_left": Maybe(_SECONDS),
+    "waiting": Maybe([{"approval": Maybe(_TEXT)}]),
+}
 _HELD = {"message": _MESSAGE, "done": [{"place": _COUNT, "key": _TEXT, "result": _MAPPING}]}
 _TALK = dict.fromkeys(("rounds", "empty", "refused", "repeats"), Maybe(_COUNT)) | {
     "last": Maybe(_TEXT),

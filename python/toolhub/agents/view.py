@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import Candidate
@@ -62,6 +62,7 @@ class AgentView:
         self._effects: Effects = effects
         self._deadline = Deadline(deadline, None if parent is None else parent._deadline)
         self._approve: Approve | None = approve
+        self._asks_on = False
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
         self._servers: tuple[str, ...] = ()
@@ -152,9 +153,16 @@ class AgentView:
         held = [one for tool in self.hub.tools() for one in tool.candidates if self._holds(one)]
         return [f"{one.server or 'native'}/{_literal(one.name)}" for one in held]
 
+    def ask_on(self, waiting: Sequence[Mapping[str, Any]]) -> None:
+        """Go on as a run that waits for a person, if these calls do: what was denied or is still open is so for any agent."""
+        self._asks_on = any(call.get("approval") is not None for call in waiting)
+
     def approval(self) -> Approve | None:
         """`approve` of this view and of all above it; each of them has to approve."""
-        asked = EachApproves(one._approve for one in self._levels() if one._approve is not None)
+        levels = list(self._levels())
+        asked = EachApproves(one._approve for one in levels if one._approve is not None)
+        if any(one._asks_on for one in levels) and not Permissions(approve=asked).may_ask_a_person:
+            asked.append("ask")
         return asked or None
 
     async def call(self, name: str, arguments: Any) -> ToolResult:

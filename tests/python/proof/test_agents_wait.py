@@ -304,3 +304,39 @@ def test_wrong_approvers_are_refused() -> None:
             Permissions(None, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="callable"):
         Permissions(None, [3])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("answer", ["denied", "open", "approved"])
+@pytest.mark.parametrize("other", [{}, {"approve": lambda _: True}], ids=["nobody", "function"])
+def test_a_paused_state_is_bound_to_its_answer_in_any_loop(
+    tmp_path: Path, answer: str, other: dict[str, Any]
+) -> None:
+    sent: list[str] = []
+    message = '<tool_call>{"name": "send_mail", "arguments": {"to": "ann"}}</tool_call>'
+    with ToolHub(store=tmp_path / "hub.db") as hub:
+
+        @hub.tool
+        def send_mail(to: str) -> str:
+            sent.append(to)
+            return "sent"
+
+        paused = asyncio.run(ChatLoop(hub, lambda _: message, approve="ask").answer("Write to ann"))
+        (waiting,) = paused.state["waiting"]
+        if answer == "denied":
+            hub.deny(waiting["approval"], "not today")
+        if answer == "approved":
+            hub.approve(waiting["approval"])
+        told: list[str] = []
+
+        def model(prompt: str) -> str:
+            told.append(prompt)
+            return "Done."
+
+        ended = asyncio.run(ChatLoop(hub, model, **other).answer(state=paused.state))
+        if answer == "open":
+            assert ended.reason == "paused"
+            assert ended.state["waiting"] == paused.state["waiting"]
+        else:
+            assert ended.reason == "answered"
+            assert ("not today" in told[0]) is (answer == "denied")
+        assert sent == (["ann"] if answer == "approved" else [])
