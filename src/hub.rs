@@ -25,7 +25,7 @@ pub use callers::CallerRecord;
 pub use choice::ShownTools;
 pub use effects::{
     AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_error,
-    kept_failure, kept_result, not_recalled, run_refused, without_secrets,
+    kept_failure, kept_result, not_recalled, not_settled, run_refused, without_secrets,
 };
 pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, part};
 pub use prompt::PromptRequest;

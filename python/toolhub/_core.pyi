@@ -1453,7 +1453,7 @@ def server_options() -> list[str]:
     The keys of `toolhub` in the entry of a server.
     """
 
-def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "bool":
+def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "str | None":
     """
     Decides about a row: `done`, `failed` or `again`. False if there is none that can be decided about.
     """

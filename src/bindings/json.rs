@@ -6,7 +6,7 @@ use super::imported::Imported;
 use super::slices::{Entries, Slices};
 use super::{unicode, value};
 use crate::canonical::canonical;
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::Arguments;
 use crate::schema::Opaque;
 use crate::stack;
@@ -116,7 +116,8 @@ impl NotJson {
     /// The refusal of a call with such arguments.
     pub fn refusal(&self, tool: &str) -> HubError {
         let kind = if self.too_many { ErrorKind::Limit } else { ErrorKind::InvalidArguments };
-        HubError::new(kind, format!("Invalid arguments for '{}': {}", clip(tool), self.sentence))
+        let text = format!("Invalid arguments for '{}': {}", clip(tool), self.sentence);
+        HubError::new(kind, text).with_outcome(Outcome::NotSent)
     }
 }
 

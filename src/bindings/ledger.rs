@@ -3,7 +3,7 @@
 use super::call_scope;
 use super::hub::PyHub;
 use super::json;
-use crate::hub::{answer_refused, run_refused};
+use crate::hub::{answer_refused, not_settled, run_refused};
 use crate::plan::in_short;
 use crate::store::ledger::{EffectState, LedgerFilter, Settlement};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -80,15 +80,15 @@ pub fn release_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<()> {
     wait(py, |sender| core.ledger().release(principal, run, Box::new(move |done| drop(sender.send(done)))))
 }
 
-/// Decides about a row: `done`, `failed` or `again`. False if there is none that can be decided about.
+/// Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
 #[pyfunction]
-#[pyo3(signature = (hub, id: "str", decision: "str", value: "object") -> "bool")]
+#[pyo3(signature = (hub, id: "str", decision: "str", value: "object") -> "str | None")]
 pub fn settle_row(
     hub: &Bound<'_, PyHub>,
     id: String,
     decision: &str,
     value: &Bound<'_, PyAny>,
-) -> PyResult<bool> {
+) -> PyResult<Option<String>> {
     let py = hub.py();
     hub.get().check_process()?;
     let Some(settlement) = Settlement::parse(decision) else {
@@ -98,10 +98,12 @@ pub fn settle_row(
     let value = json::from_python(value)
         .map_err(|why| PyValueError::new_err(format!("the result of a settled call must be JSON: {why}")))?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
-    wait(py, |sender| {
+    let settled = id.clone();
+    let is_settled = wait(py, |sender| {
         let done = Box::new(move |settled| drop(sender.send(settled)));
-        core.ledger().settle(id, principal, (settlement, value), done);
-    })
+        core.ledger().settle(settled, principal, (settlement, value), done);
+    })?;
+    Ok((!is_settled).then(|| not_settled(&id)))
 }
 
 /// The questions that wait for an answer, oldest first.

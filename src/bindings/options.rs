@@ -2,6 +2,7 @@
 
 use super::argument_checks::Checks;
 use crate::hub::LedgerMode;
+use crate::invisible::one_line;
 use crate::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
 use crate::select::StrategyPatterns;
 use crate::text::nearest;
@@ -43,6 +44,10 @@ impl PyCallOptions {
     ) -> PyResult<Self> {
         if max_parallel == Some(0) {
             return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        if let Some(run) = run.filter(|run| one_line(run).is_empty()) {
+            let given = if run.is_empty() { "an empty text" } else { "a text without visible characters" };
+            return Err(PyValueError::new_err(format!("run must be the name of a run, got {given}")));
         }
         let options = CallOptions {
             strategy: strategy.map(parse_strategy).transpose()?,

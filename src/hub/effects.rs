@@ -317,6 +317,12 @@ pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> String {
     }
 }
 
+/// Why a row cannot be settled.
+pub fn not_settled(id: &str) -> String {
+    let id = clip(id);
+    format!("There is no row '{id}' in the ledger that can be settled; only one that is unknown can be.")
+}
+
 /// The error of a call of a run whose ledger cannot be asked.
 pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
     let (tool, run) = (clip(tool), clip(run));

@@ -60,8 +60,6 @@ def _checked_options(
     ):
         if text is not None:
             check_text(what, text)
-    if run == "":
-        raise ValueError("run must be the name of a run, got an empty text")
     return _core.CallOptions(
         strategy,
         timeout,

@@ -82,11 +82,9 @@ class LedgerMethods:
         """
         check_text("id", id)
         check_text("decision", decision)
-        if not _core.settle_row(self._core, id, decision, result):
-            raise ToolError(
-                f"There is no row '{id}' in the ledger that can be settled; only one that is unknown can be.",
-                kind="not_found",
-            )
+        why_not = _core.settle_row(self._core, id, decision, result)
+        if why_not is not None:
+            raise ToolError(why_not, kind="not_found")
 
     def pending(self, principal: str | None = None) -> list[PendingApproval]:
         """The calls that wait for an approval because of `approve="ask"`, oldest first."""

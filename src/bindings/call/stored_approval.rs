@@ -8,7 +8,7 @@ use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::error_line;
-use crate::plan::Verdict;
+use crate::plan::{NOT_APPROVED, Verdict};
 use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
 use crate::store::real_place;
 use parking_lot::Mutex;
@@ -68,9 +68,10 @@ impl CallDriver {
         let name = self.plan.lock().request().target.name().clone();
         let verdict = match answer {
             Ok(ApprovalAnswer::Approved(_)) => Verdict::Approved,
-            Ok(ApprovalAnswer::Denied(None)) => Verdict::Refused("it was not approved".to_owned()),
-            Ok(ApprovalAnswer::Denied(Some(reason))) => {
-                Verdict::Refused(format!("it was not approved: {}", error_line(&reason, LONGEST)))
+            Ok(ApprovalAnswer::Denied(reason)) => {
+                let reason = reason.map(|reason| error_line(&reason, LONGEST)).unwrap_or_default();
+                let given = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                Verdict::Refused(format!("{NOT_APPROVED}{given}"))
             }
             Ok(ApprovalAnswer::Pending(id)) => {
                 let ledger = self.hub.get().core().ledger();

@@ -366,6 +366,24 @@ def test_bad_options_are_refused(path: Path) -> None:
             hub.call("send_mail", {"to": "a"}, run=3)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="empty"):
             hub.call("send_mail", {"to": "a"}, run="")
+        for name in (" ", "\u200b", "\n\t\u2060"):
+            with pytest.raises(ValueError, match="without visible characters"):
+                hub.call("send_mail", {"to": "a"}, run=name)
+        with pytest.raises(ToolError, match=r"There is no row 'a{100}…' in the ledger") as caught:
+            hub.settle("\u200b" + "a" * 100_000, "done")
+        assert "\u200b" not in str(caught.value)
+        too_many = hub.call("send_mail", {"to": "a", "more": list(range(200_001))})
+        assert (too_many.kind, too_many.meta["error"]["outcome"]) == ("limit", "not_sent")
+
+
+@pytest.mark.parametrize("reason", ["", " ", "\u200b"])
+def test_an_empty_reason_is_no_reason(path: Path, reason: str) -> None:
+    with opened(path, []) as hub:
+        waiting = hub.call("send_mail", {"to": "a"}, approve="ask").paused
+        assert waiting is not None
+        hub.deny(waiting, reason)
+        refused = hub.call("send_mail", {"to": "a"}, approve="ask")
+        assert str(refused.error) == "Tool 'send_mail' was not called: it was not approved."
 
 
 def test_agents_take_part_in_runs(path: Path) -> None:
