@@ -20,11 +20,7 @@ class Listed:
 
     def __init__(self, listed: dict[str, Any]) -> None:
         self.name, self.description = listed["name"], listed.get("description") or ""
-        schema: Any = listed.get("parameters") or {}
-        self.parameters = {
-            "type": "object",
-            "properties": {name: {} for name in schema.get("properties") or {}},
-        }
+        self.parameters: Any = {**(listed.get("parameters") or {}), "type": "object"}
 
     def execute(self, input: Any) -> None:
         """Not called."""

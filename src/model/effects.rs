@@ -56,6 +56,8 @@ pub enum Evidence {
     ServerOption(&'static str),
     /// An annotation of the tool, as in `readOnlyHint: true`.
     Annotation(&'static str),
+    /// A hint that is neither true nor false: it may have been meant as a warning.
+    Malformed(&'static str),
     /// A verb in the name that changes something.
     ActingVerb(&'static str),
     /// A verb in the name that only reads, and no other beside it.
@@ -83,6 +85,7 @@ impl fmt::Display for Evidence {
             Evidence::Registration => f.write_str("declared at registration"),
             Evidence::ServerOption(option) => write!(f, "declared by the server option `{option}`"),
             Evidence::Annotation(hint) => write!(f, "annotated `{hint}`"),
+            Evidence::Malformed(hint) => write!(f, "its hint `{hint}` is neither true nor false"),
             Evidence::ActingVerb(verb) => write!(f, "its name contains the acting verb '{verb}'"),
             Evidence::ReadingVerb(verb) => write!(f, "its name has the reading verb '{verb}'"),
             Evidence::Capability(tag) => write!(f, "declared with the reading capability '{tag}'"),

@@ -6,6 +6,7 @@
 //! | `destructiveHint: true`, `readOnlyHint: false` | may act |
 //! | `readOnlyHint: true` of a server with `trust: full` | harmless |
 //! | an acting verb anywhere in the name | may act |
+//! | `destructiveHint` or `readOnlyHint` that is neither true nor false | unknown |
 //! | `readOnlyHint: true`, unless the server has `trust: none` | harmless |
 //! | `assume_read_only` for the server | harmless |
 //! | the server has `trust: none` | unknown |
@@ -80,9 +81,12 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
     if hint("destructiveHint") == Some(true) {
         return Effects::may_act(Evidence::Annotation("destructiveHint: true"));
     }
+    let is_malformed =
+        |key: &&str| tool.annotations.get(*key).is_some_and(|it| !it.is_boolean() && !it.is_null());
+    let malformed = ["destructiveHint", "readOnlyHint"].into_iter().find(is_malformed);
     match hint("readOnlyHint") {
         Some(false) => return Effects::may_act(Evidence::Annotation("readOnlyHint: false")),
-        Some(true) if trust == Trust::Full => return read_only,
+        Some(true) if trust == Trust::Full && malformed.is_none() => return read_only,
         _ => {}
     }
     let name = match read_name(tool.name) {
@@ -90,6 +94,9 @@ pub fn assess(tool: &EffectsInput<'_>) -> Effects {
         NameVerdict::Reads(verb) => Ok(Evidence::ReadingVerb(verb)),
         NameVerdict::Unclear(evidence) => Err(evidence),
     };
+    if let Some(key) = malformed {
+        return Effects::unknown(Evidence::Malformed(key));
+    }
     if hint("readOnlyHint") == Some(true) && trust != Trust::None {
         return read_only;
     }

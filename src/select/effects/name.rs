@@ -2,6 +2,7 @@
 
 use super::tokens::{NameToken, tokens};
 use super::verbs::{ENDINGS, GETTABLE, NOUNS, Verb};
+use crate::invisible::visible;
 use crate::model::Evidence;
 use crate::text::{NAME_BYTES, name_words};
 
@@ -18,9 +19,10 @@ pub enum NameVerdict {
 /// Reads a name of any style. A word is a noun where a verb that only reads stands beside it, and a verb in all other places
 /// where it can be one.
 pub fn read_name(name: &str) -> NameVerdict {
-    let words = name_words(name);
+    let words = name_words(&visible(name));
     let tokens = tokens(&words);
     let mut reads: Option<NameToken> = None;
+    let is_about_several = words.last().is_some_and(|last| is_plural(last));
     let mut doubt = words.last().and_then(|last| ending(last)).map(Evidence::SecondVerb);
     for (at, &token) in tokens.iter().enumerate() {
         let joined = match at.checked_sub(1).map(|before| tokens[before]) {
@@ -35,12 +37,14 @@ pub fn read_name(name: &str) -> NameVerdict {
             NameToken::Acting(verb) => return NameVerdict::Acts(verb),
             NameToken::Reading(_) | NameToken::ReadingOrNoun(_) => reads = reads.or(Some(token)),
             NameToken::ReadingWhenLeading(_) if at == 0 => reads = Some(token),
-            // `get_lock`, `list_set`: the last word may be what is done.
-            NameToken::ActingOrNoun(verb) if is_last && !may_be_noun && is_verb_at_the_end(verb) => {
+            // `get_lock`, `get_reset_password`, `list_set_value`: the word may be what is done.
+            NameToken::ActingOrNoun(verb)
+                if is_object && !is_about_several && !may_be_noun && is_verb_first(verb) =>
+            {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
             NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) | NameToken::Either(verb)
-                if is_last && may_be_noun && !NOUNS.contains(&verb) =>
+                if is_object && !is_about_several && may_be_noun && !(is_last && NOUNS.contains(&verb)) =>
             {
                 doubt = doubt.or(Some(Evidence::SecondVerb(verb)));
             }
@@ -82,7 +86,12 @@ fn is_before_reading(rest: &[NameToken]) -> bool {
         .any(|token| matches!(token, NameToken::Reading(_)))
 }
 
-fn is_verb_at_the_end(verb: Verb) -> bool {
+/// `get_push_events`, `list_pull_requests`: several things are read, and the words before them say which.
+fn is_plural(word: &str) -> bool {
+    word.ends_with('s') && !["is", "ss", "us"].iter().any(|end| word.ends_with(end))
+}
+
+fn is_verb_first(verb: Verb) -> bool {
     verb.is_ascii() && !NOUNS.contains(&verb) && !GETTABLE.contains(&verb)
 }
 

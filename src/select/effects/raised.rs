@@ -1,7 +1,7 @@
 //! What a description and the parameters say against a name that reads. They never speak for a tool: its server wrote them.
 
-use super::tokens::{NameToken, token, tokens};
-use super::verbs::{ACTING, CARRYING, Verb};
+use super::tokens::{NameToken, token};
+use super::verbs::{ACTING_OR_NOUN_WIDE, ACTING_WIDE, CARRYING, Verb};
 use crate::invisible::visible;
 use crate::model::Evidence;
 use crate::text::{is_wide, name_words, words};
@@ -13,8 +13,12 @@ const DESCRIPTION_BYTES: usize = 20_000;
 /// Verbs that a description uses of the function itself: "Returns a list", "Makes a request", "Raises:".
 const OF_FUNCTIONS: &[&str] = &["accept", "make", "raise", "reduce", "resolve", "return"];
 
-/// Words after which a clause of the same tool begins.
-const GOING_ON: &[&str] = &["also", "and", "then", "再", "并", "然后"];
+/// Words after which the next one is a verb of the tool: a subject, an auxiliary, and what joins another clause. All of them
+/// belong to closed classes of their language.
+const SUBJECTS: &[&str] = &["function", "it", "that", "this", "tool", "which"];
+const AUXILIARIES: &[&str] = &["can", "could", "may", "must", "shall", "should", "will", "would"];
+const JOINING: &[&str] = &["also", "then"];
+const WIDE: &[&str] = &["会", "再", "可以", "将", "工具", "并", "然后", "用于"];
 
 /// Why a tool with a harmless name is not harmless, if there is a reason.
 pub fn raised(description: &str, parameters: &Value) -> Option<Evidence> {
@@ -51,61 +55,107 @@ fn carrying(parameters: &Value) -> Option<Verb> {
     None
 }
 
-/// The verb by which a description says that something is changed. Verbs count where a clause begins; an imperative counts
-/// in the first sentence only, for later ones tell the model what to do.
+/// The verb by which a description says that something is changed.
 fn told(description: &str) -> Option<Verb> {
-    let sentences = description.split(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
+    let seen = visible(description);
+    told_in(&seen).or_else(|| without_markup(&seen).and_then(|text| told_in(&text)))
+}
+
+fn told_in(text: &str) -> Option<Verb> {
+    let sentences = text.split(['.', '!', '?', ';', '\n', '。', '！', '？', '；']);
     let mut sentences = sentences.map(words).filter(|words| !words.is_empty()).enumerate();
-    sentences.find_map(|(number, words)| opening(number, &words).or_else(|| joined(number, &words)))
+    sentences.find_map(|(number, words)| (0..words.len()).find_map(|at| verb_at(number == 0, &words, at)))
 }
 
-/// "Delete a file", "Deletes a file", "Books a table", "删除文件".
-fn opening(number: usize, words: &[String]) -> Option<Verb> {
-    let first = &words[0];
-    let with_article = words.get(1).is_some_and(|word| matches!(word.as_str(), "a" | "an" | "the"));
-    let noun_too = |word: &str| match token(word) {
-        NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) if with_article => of_tool(verb),
-        _ => None,
-    };
-    let imperative = || match tokens(&words[..1])[0] {
-        NameToken::Acting(verb) => of_tool(verb),
-        _ => noun_too(first).or_else(|| noun_too(first.strip_suffix('s')?)),
-    };
-    third_person(first).or_else(|| if number == 0 { imperative() } else { None })
-}
-
-/// "… and deletes them", "… then delete it", "搜索并删除".
-fn joined(number: usize, words: &[String]) -> Option<Verb> {
-    let after = words.windows(2).filter(|pair| GOING_ON.contains(&&*pair[0])).find_map(|pair| {
-        third_person(&pair[1]).or_else(|| match token(&pair[1]) {
-            NameToken::Acting(verb) if number == 0 || pair[0] == "then" => of_tool(verb),
-            _ => None,
-        })
-    });
-    after.or_else(|| words.iter().filter(|word| word.starts_with(is_wide)).find_map(joined_inside))
-}
-
-/// The same in a run of characters without spaces. Most have no such word, and are not read further.
-fn joined_inside(run: &String) -> Option<Verb> {
-    if !GOING_ON.iter().any(|word| run.contains(word)) {
-        return None;
-    }
-    tokens(std::slice::from_ref(run)).windows(2).find_map(|pair| match pair {
-        [NameToken::Joining(word), NameToken::Acting(verb) | NameToken::ActingOrNoun(verb)]
-            if GOING_ON.contains(word) =>
-        {
-            Some(*verb)
+/// The text without its tags and marks, if it has any: they may stand inside a word (`De<b>letes</b>`).
+fn without_markup(text: &str) -> Option<String> {
+    const MARKS: [char; 4] = ['<', '*', '`', '~'];
+    text.contains(MARKS).then(|| {
+        let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some((before, tag)) = rest.split_once('<') {
+            kept.push_str(before);
+            let Some((_, after)) = tag.split_once('>') else {
+                rest = tag;
+                break;
+            };
+            rest = after;
         }
-        _ => None,
+        (kept + rest).replace(MARKS, "")
     })
 }
 
-/// `deletes`, `pushes`: a verb where a clause begins.
-fn third_person(word: &str) -> Option<Verb> {
-    let is_stem = |verb: &Verb| matches!(word.strip_prefix(*verb), Some("s" | "es"));
-    ACTING.iter().copied().find(is_stem).and_then(of_tool)
+/// Where a word stands in its sentence.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Opening,
+    /// After a word that joins another clause.
+    Clause,
+    Subject,
+    Auxiliary,
+    To,
+    Elsewhere,
 }
 
-fn of_tool(verb: Verb) -> Option<Verb> {
-    (!OF_FUNCTIONS.contains(&verb)).then_some(verb)
+/// The place after these words, whatever adverbs stand between: "Permanently delete", "It also sends".
+fn place(before: &[String]) -> Place {
+    let Some(last) = before.iter().rev().find(|word| !word.ends_with("ly")) else { return Place::Opening };
+    match last.as_str() {
+        word if JOINING.contains(&word) => Place::Clause,
+        word if SUBJECTS.contains(&word) => Place::Subject,
+        word if AUXILIARIES.contains(&word) => Place::Auxiliary,
+        "to" => Place::To,
+        _ => Place::Elsewhere,
+    }
+}
+
+/// The acting verb at a place of a sentence. The first sentence tells what the tool does: there it counts anywhere. Later ones
+/// may tell the model what to do, so an imperative counts only where its sentence begins. A verb that is also a noun counts
+/// where a verb is expected.
+fn verb_at(is_first: bool, words: &[String], at: usize) -> Option<Verb> {
+    let word = &words[at];
+    if word.starts_with(is_wide) {
+        return wide_verb(word, is_first && at == 0);
+    }
+    let (token, is_third_person) = inflected(word)?;
+    let place = || place(&words[..at]);
+    let (verb, counts) = match token {
+        NameToken::Acting(verb) => {
+            let expected = || matches!(place(), Place::Opening | Place::Clause | Place::Auxiliary);
+            (verb, is_third_person || is_first || expected())
+        }
+        NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) => {
+            let counts = match place() {
+                Place::Opening => is_first,
+                Place::Clause | Place::Subject => is_third_person,
+                Place::Auxiliary | Place::To => is_first && !is_third_person,
+                Place::Elsewhere => false,
+            };
+            (verb, counts)
+        }
+        _ => return None,
+    };
+    (counts && !OF_FUNCTIONS.contains(&verb)).then_some(verb)
+}
+
+/// What `delete`, `deletes`, `pushes` and `applies` are, and whether it is the third person.
+fn inflected(word: &str) -> Option<(NameToken, bool)> {
+    let known = |stem: &str, is_third_person| match token(stem) {
+        NameToken::Other => None,
+        token => Some((token, is_third_person)),
+    };
+    known(word, false)
+        .or_else(|| known(word.strip_suffix('s')?, true))
+        .or_else(|| known(word.strip_suffix("es")?, true))
+        .or_else(|| known(&format!("{}y", word.strip_suffix("ies")?), true))
+}
+
+/// The same in a run of characters without spaces: at its start, "删除文件", or where a verb is expected, "搜索并删除".
+fn wide_verb(run: &str, is_opening: bool) -> Option<Verb> {
+    let begins = |rest: &str, verbs: &[Verb]| verbs.iter().copied().find(|verb| rest.starts_with(verb));
+    let opening = if is_opening { begins(run, ACTING_WIDE) } else { None };
+    let mut expected =
+        WIDE.iter().flat_map(|word| run.match_indices(word).map(move |(at, _)| &run[at + word.len()..]));
+    opening.or_else(|| {
+        expected.find_map(|rest| begins(rest, ACTING_WIDE).or_else(|| begins(rest, ACTING_OR_NOUN_WIDE)))
+    })
 }

@@ -39,13 +39,13 @@ const ACTING: &str = "
 
 /// Harmless by their names alone.
 const READING: &str = "
-    list_locks get_lock_status get_data_set find_and_count get_update get_user getUser get-user GET_USER list_orders
+    list_locks get_data_set find_and_count get_update get_user getUser get-user GET_USER list_orders
     list_order get_order get_order_status get_updates search_web searchWeb find_cells fetch_url read_file readFile
     describe_sheet show_table count_rows calculate translate_text look_up_word lookup lookup_dns list_open_issues
     list_commits get_commit list_pull_requests get_pull_request get_file_contents search_issues get_issue list_tags
     get_share_price get_schedule read_log get_logs list_deleted_users list_created_items get_publisher list_uploads
     find_removed_rows count_deletes get_installation get_message search_books get_post list_posts get_transfer_status
-    list_transfers get_payment_record get_shell_history search_python_docs getSQLSchema list_running_processes
+    list_transfers get_payment_record search_python_docs getSQLSchema list_running_processes
     find_nuclear_plants get_amount find_mountain get_weather list_issues fetch_html get_user_updates
     list_updated_files get_users_assigned_to_task get_messages_sent_by_user fetch_push_notifications get_push_events
     list_pushes find_out_why get_logged_in_users get_routes_at_stop get_in_progress_tasks get_out_of_stock_items
@@ -79,7 +79,8 @@ const UNKNOWN: &str = "
     time_off_request weather_control list_files_and_clean calculate_tax_and_file read_mark get_shell 天气 处理 echo ping
     generate_image screenshot navigate linear_convertIssueToSubtask parse_prd export_to_csv twist_threads_mark_read
     export_list query_list check_search_status pinterest_search_and_download tax_calculate page_translate convert
-    query compute parse export check 查询姓名和地址 文件转换 list_update search_run
+    query compute parse export check get_lock_status get_shell_history get_reset_password
+    list_set_value read_start_vm fetch_transfer_money get_merge_request_diff 查询姓名和地址 文件转换 list_update search_run
 ";
 
 /// The verbs that PowerShell approves for the names of commands and that change something: a list that others made.
@@ -203,6 +204,18 @@ fn the_users_word_decides_then_annotations_then_the_name() {
     }
     // The user's own annotations are the user's word.
     assert_eq!(of("delete_x", json!({"readOnlyHint": true}), USER).safety, Safety::Harmless);
+    // A warning that is not a boolean is not heard as the opposite, whatever else speaks for the tool.
+    for hint in
+        [json!({"destructiveHint": "true"}), json!({"readOnlyHint": "false"}), json!({"readOnlyHint": 0})]
+    {
+        for declaration in [SERVER, ASSUMED, USER, server(None, false, Trust::Full)] {
+            assert_eq!(of("get_x", hint.clone(), declaration).safety, Safety::Unknown, "{hint}");
+            assert_eq!(of("delete_x", hint.clone(), declaration).safety, Safety::MayAct, "{hint}");
+        }
+    }
+    let mixed = json!({"readOnlyHint": true, "destructiveHint": "true"});
+    assert_eq!(of("get_x", mixed, server(None, false, Trust::Full)).safety, Safety::Unknown);
+    assert!(of("get_x", json!({"readOnlyHint": null}), SERVER).are_harmless());
     // What is not a boolean, or promises only that nothing is destroyed, is not evidence.
     for hint in
         [json!({"readOnlyHint": "yes"}), json!({"destructiveHint": false}), json!({"idempotentHint": true})]
@@ -241,6 +254,24 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "删除文件。",
         "搜索并删除文件。",
         "搜索并预订酒店。",
+        "本工具会删除文件。",
+        "用于删除文件。",
+        "This tool deletes files.",
+        "Use this to delete files",
+        "Permanently delete files.",
+        "Gets x. It will also delete it.",
+        "Gets x. Also emails it to the owner.",
+        "Get a page. Create a key first.",
+        "Notifies the owner.",
+        "Transfers funds to an account.",
+        "Run code.",
+        "Tool that posts to a channel.",
+        "<b>Deletes</b> x",
+        "De<b>le</b>tes x",
+        "Gets x<br>deletes it",
+        "**Del**etes x",
+        "d\u{200b}elete x",
+        "Del\u{ad}ete x",
     ] {
         let effects = described(description, json!({}), SERVER);
         assert!(matches!(effects.evidence, Evidence::Description(_)), "{description}: {effects}");
@@ -254,8 +285,9 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "Get the orders that were deleted, updated or sent.",
         "Orders of a customer, with messages and comments.",
         "Returns a list of charts.\n\nMakes a request to the server.",
-        "A list of events (updates or deletes), with contents and comments.",
-        "Get a page. Use this before you create or delete one. Create a key first.",
+        "A list of events, with updates, contents and comments.",
+        "Get a page. Use this before you create or delete one.",
+        "Get the emails that it refers to. Orders are sorted.",
         "获取已删除的文件。",
     ] {
         assert!(described(description, json!({}), SERVER).are_harmless(), "{description}");

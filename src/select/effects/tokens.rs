@@ -5,6 +5,8 @@ use super::verbs::{
     READING_OR_NOUN, READING_WHEN_LEADING, Verb,
 };
 use crate::text::is_wide;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameToken {
@@ -57,8 +59,11 @@ pub fn tokens(words: &[String]) -> Vec<NameToken> {
 }
 
 pub fn token(word: &str) -> NameToken {
-    let found = KINDS.iter().find_map(|(list, kind)| Some(kind(list.iter().find(|verb| **verb == word)?)));
-    found.unwrap_or(NameToken::Other)
+    static KNOWN: LazyLock<HashMap<Verb, NameToken>> = LazyLock::new(|| {
+        // The last one stays, so those that are asked first come last.
+        KINDS.iter().rev().flat_map(|(list, kind)| list.iter().map(move |verb| (*verb, kind(verb)))).collect()
+    });
+    KNOWN.get(word).copied().unwrap_or(NameToken::Other)
 }
 
 /// A run of characters without spaces, at each place the longest word that is known.

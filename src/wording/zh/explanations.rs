@@ -33,6 +33,7 @@ pub(super) const EXPLANATIONS: &[(&str, &str)] = &[
     ("declared at registration", "注册时声明"),
     ("declared by the server option `{}`", "由服务器选项 `{0}` 声明"),
     ("annotated `{}`", "注解为 `{0}`"),
+    ("its hint `{}` is neither true nor false", "提示 `{0}` 既不是 true 也不是 false"),
     ("its name contains the acting verb '{}'", "名称含有动作动词 '{0}'"),
     ("its name has the reading verb '{}'", "名称含有读取动词 '{0}'"),
     ("declared with the reading capability '{}'", "声明了读取类能力 '{0}'"),

@@ -32,6 +32,11 @@ def test_acting_names_may_act_reading_names_are_harmless_and_others_are_unknown(
     assert [name for name in UNKNOWN if safety(hub, name) != "unknown"] == []
 
 
+def test_invisible_characters_do_not_hide_a_verb() -> None:
+    for name in ("get_de\u00adlete_x", "get_and_d\u200belete", "de\u2060lete_list"):
+        assert safety(ToolHub(), name) == "may_act", ascii(name)
+
+
 @pytest.mark.parametrize("strategy", ["first", "all", "auto"])
 async def test_no_strategy_runs_a_name_that_may_act_twice_at_once(strategy: str) -> None:
     async with ToolHub() as hub:

@@ -226,6 +226,75 @@ async def test_a_model_does_not_hide_what_its_tool_is_asked_to_do(lab: Lab) -> N
     assert (refused.results[0].kind, lab.asked("a", "tools/call")) == (ErrorKind.NOT_ALLOWED, 0)
 
 
+SPEAKS_OF_ACTING = [
+    "This tool deletes files.",
+    "It deletes files",
+    "The tool will delete files",
+    "Use this to delete files",
+    "Permanently delete",
+    "Tool that removes x",
+    "Note: this removes x",
+    "Notifies everyone",
+    "Transfers funds to an account",
+    "Run code",
+    "Posts to slack",
+    "This function posts to slack",
+    "Gets x. Also emails it to bob.",
+    "Gets x. It can delete it afterwards.",
+    "Gets x.\nDelete x.",
+    "<b>Deletes</b> x",
+    "De<i>let</i>es x",
+    "Gets x<br>deletes it",
+    "d\u200belete x",
+    "Del\u00adete x",
+    "ｄｅｌｅｔｅｓ x",
+    "该工具会删除文件",
+]
+SPEAKS_OF_READING = [
+    "Get the orders that were deleted, updated or sent.",
+    "Returns the posts, messages and emails of a user.",
+    "Get a page. Use this before you create or delete one.",
+    "Lists transfers. Updates are shown first.",
+    "Fetches the manual. You must call another tool first.",
+    "获取已删除的文件。",
+]
+
+
+@pytest.mark.parametrize("description", SPEAKS_OF_ACTING)
+async def test_a_description_that_speaks_of_acting_raises_the_level(description: str) -> None:
+    tool = ToolHub().register(lambda: None, name="get_x", description=description)
+    assert tool.safety == "unknown", tool.evidence
+    trusted = ToolHub().register(lambda: None, name="get_x", description=description, read_only=True)
+    assert trusted.safety == "harmless"
+
+
+@pytest.mark.parametrize("description", SPEAKS_OF_READING)
+async def test_a_description_that_speaks_of_reading_does_not(description: str) -> None:
+    tool = ToolHub().register(lambda: None, name="get_x", description=description)
+    assert tool.safety == "harmless", tool.evidence
+
+
+async def test_a_hint_that_is_not_a_boolean_is_not_heard_as_its_opposite(lab: Lab) -> None:
+    hints: dict[str, dict[str, Any]] = {
+        "get_a": {"destructiveHint": "true"},
+        "get_b": {"readOnlyHint": "false"},
+        "get_c": {"readOnlyHint": 0},
+        "get_d": {"readOnlyHint": True, "destructiveHint": "true"},
+        "get_e": {"readOnlyHint": None},
+        "delete_f": {"readOnlyHint": "true"},
+    }
+    lab.describe("a", {name: {"annotations": hint} for name, hint in hints.items()})
+    lab.add("a", *hints, trust="full")
+    await lab.hub.connect()
+    found = {tool.name: tool.safety for tool in lab.hub.tools()}
+    assert found == {
+        **dict.fromkeys(("get_a", "get_b", "get_c", "get_d"), "unknown"),
+        "get_e": "harmless",
+        "delete_f": "may_act",
+    }
+    assert "its hint `destructiveHint` is neither true nor false" in lab.hub.explain("get_a").text
+
+
 async def test_capabilities_of_a_server_are_no_evidence(lab: Lab) -> None:
     lab.hub.capability_rules.add("time", ["frobnicate"])
     lab.add("a", "frobnicate", capabilities=["search", "calculate"])
