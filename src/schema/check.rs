@@ -150,8 +150,14 @@ impl Compiled {
         };
         let lists = Lists::new(self);
         let explainer = Explainer { root: &self.schema, given, value: &coerced, opaque, part };
-        if let Some(violations) = lists.violations(&coerced) {
-            return Err(explainer.explain(violations));
+        match lists.violations(&coerced) {
+            // The last look of the coercion was more than it could pay for.
+            Some(violations) if violations.iter().all(|one| opaque::depends_on(one, opaque)) => {
+                drop(violations);
+                return Ok(self.fitting(Some(coerced.into_owned()), &lists));
+            }
+            Some(violations) => return Err(explainer.explain(violations)),
+            None => {}
         }
         // Too many for a list: those of the rules that cost less, if one of them is broken.
         let cheap = self.cheap().map(Lists::new);

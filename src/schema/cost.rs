@@ -12,6 +12,9 @@ use std::collections::{HashMap, HashSet};
 pub const DEEPEST: usize = 130;
 /// The looks that one check may take: about a tenth of a second.
 pub const LIMIT: u64 = 4_000_000;
+/// The looks that the lists of violations of one check may take. Each of them costs as much as several that only decide: the
+/// place and a copy of the value are written down.
+pub const LISTING: u64 = LIMIT / 8;
 /// The looks of a check that is over at once.
 pub const QUICK: u64 = 50_000;
 /// A schema is above the bound if so many schemas look at one value in the first levels …
@@ -173,7 +176,9 @@ impl<'a> Graph<'a> {
             (node.beside, node.parts, node.every) = (beside, parts, every);
             // Few items are compared pair by pair.
             let compared = if map.contains_key("uniqueItems") { PAIRS } else { 0 };
-            node.own = 1 + compared + (values_listed(map) / LISTED) as u64;
+            // Every pattern looks at every name.
+            let patterns = map.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+            node.own = 1 + compared + (values_listed(map) / LISTED + patterns) as u64;
             node.looks_back =
                 map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
         }

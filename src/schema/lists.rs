@@ -1,14 +1,14 @@
 //! The violations of a check as a list, within a limit.
 
 use super::compile::Compiled;
-use super::cost::LIMIT;
+use super::cost::LISTING;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Violation;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The lists of violations of one check. All together may take as long as the check itself.
+/// The lists of violations of one check. All together may take about as long as the check itself.
 pub struct Lists<'c> {
     compiled: &'c Compiled,
     left: Cell<u64>,
@@ -18,7 +18,7 @@ pub struct Lists<'c> {
 
 impl<'c> Lists<'c> {
     pub fn new(compiled: &'c Compiled) -> Self {
-        Lists { compiled, left: Cell::new(LIMIT), given_up: RefCell::new(None) }
+        Lists { compiled, left: Cell::new(LISTING), given_up: RefCell::new(None) }
     }
 
     pub fn may_give_up(&self) -> bool {

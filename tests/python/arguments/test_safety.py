@@ -427,3 +427,48 @@ def test_tools_are_chosen_for_a_prompt_without_python_lists_of_all() -> None:
     finally:
         tracemalloc.stop()
     assert peak < count * 50, "a list of names takes more"
+
+
+def test_every_pattern_counts_for_every_name(hub: ToolHub) -> None:
+    """500 patterns look at 500 long names. That is too much, so the result says what was not checked."""
+    patterns = {f"^(a|b)*{n}$": {"type": "string"} for n in range(500)}
+    schema = {
+        "type": "object",
+        "patternProperties": patterns,
+        "properties": {"n": {"type": "integer"}},
+    }
+    hub.register(lambda **given: len(given), name="named", parameters=schema)
+    names = {"ab" * 200 + str(n): 1 for n in range(500)}
+    result = hub.call("named", names)
+    assert result.success, result.error
+    (sentence,) = result.meta["unchecked"]
+    assert "may take too long for these arguments" in sentence
+    # All other rules are checked, and so are the patterns for arguments of the usual size.
+    assert hub.call("named", {**names, "n": "many"}).kind == "invalid_arguments"
+    assert hub.call("named", {"ab7": []}).kind == "invalid_arguments"
+
+
+def test_what_takes_too_long_to_coerce_is_refused_with_a_sentence(hub: ToolHub) -> None:
+    """50 branches, each of which would be tried on each of the texts."""
+    item = {"anyOf": [{"type": "integer"}, {"type": "object"}, {"type": "array"}]}
+    union = {"anyOf": [{"type": "array", "items": item}] * 50}
+    hub.register(lambda a: a[0], name="union", parameters={"type": "object", "properties": {"a": union}})
+    assert hub.call("union", {"a": ["1"] * 20}).result == 1
+    result = hub.call("union", {"a": ["1"] * 5_000})
+    assert result.kind == "invalid_arguments"
+    assert "it would take too long to say where" in str(result.error)
+
+
+@pytest.mark.parametrize(("looks", "fits"), [(3, True), (30, False)])
+def test_a_refusal_says_why_and_what_fits_in_the_end_is_not_refused(
+    hub: ToolHub, looks: int, fits: bool
+) -> None:
+    """The list of what is wrong can be paid for once with 3 looks at each item, but not twice; with 30 not at all."""
+    items = {"allOf": [{"type": "integer"}] * looks}
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": items}}}
+    hub.register(lambda a: sum(a), name="total", parameters=schema)
+    result = hub.call("total", {"a": ["1"] * 90_000})
+    if fits:
+        assert result.result == 90_000
+    else:
+        assert "it would take too long to say where" in str(result.error)
