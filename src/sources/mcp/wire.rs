@@ -9,6 +9,7 @@ use crate::invisible::{is_invisible, visible};
 use crate::model::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a server may have sent.
@@ -34,6 +35,7 @@ pub enum Incoming {
 /// All messages of one line, event or body. Bytes that are not a message are reported in one sentence.
 pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    let text = with_whole_characters(text);
     // Nearly always it is one message and nothing else: then it is read once.
     if let Ok(envelope) = serde_json::from_str(&text) {
         return vec![sorted(envelope)];
@@ -57,6 +59,43 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
             }
         }
     }
+}
+
+/// JSON in which each half of a surrogate pair that stands alone is replaced, as other bytes that are no character are: one of
+/// them in a text must not lose the whole message.
+fn with_whole_characters(text: Cow<'_, str>) -> Cow<'_, str> {
+    let has = |escape: &[u8]| memchr::memmem::find(text.as_bytes(), escape).is_some();
+    if !has(b"\\ud") && !has(b"\\uD") {
+        return text;
+    }
+    let mut whole = text.into_owned();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &whole.as_bytes()[at..]) {
+        at += found;
+        let (first, second) = (surrogate(&whole, at), surrogate(&whole, at + ESCAPE));
+        at += match (first, second) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE,
+            (Some(_), _) => {
+                whole.replace_range(at..at + ESCAPE, "\\ufffd");
+                ESCAPE
+            }
+            // Another escape, such as that of a backslash.
+            (None, _) => 2,
+        };
+        at = at.min(whole.len());
+    }
+    Cow::Owned(whole)
+}
+
+/// The length of `\uXXXX`.
+const ESCAPE: usize = 6;
+
+/// The half of a surrogate pair that is escaped here.
+fn surrogate(text: &str, at: usize) -> Option<u32> {
+    let digits = text.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
+    matches!(code, 0xD800..=0xDFFF).then_some(code)
 }
 
 /// Some servers answer with a batch although the client sent none.
@@ -194,4 +233,50 @@ pub fn clean(text: &str, limit: usize) -> String {
 fn is_message(envelope: &RpcEnvelope<'_>) -> bool {
     let has_content = envelope.method.is_some() || envelope.result.is_some() || envelope.error.is_some();
     envelope.jsonrpc.is_some() || (has_content && !envelope.has_other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn whole(text: &str) -> String {
+        with_whole_characters(Cow::Borrowed(text)).into_owned()
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_the_rest_stays() {
+        for (text, expected) in [
+            (r#"{"a":"x\ud83dy"}"#, r#"{"a":"x\ufffdy"}"#),
+            (r#"{"a":"\uDC00"}"#, r#"{"a":"\ufffd"}"#),
+            (r#"{"a":"\ude00\ud83d"}"#, r#"{"a":"\ufffd\ufffd"}"#),
+            (r#"{"a":"\ud83d\ud83d\ude00"}"#, r#"{"a":"\ufffd\ud83d\ude00"}"#),
+            (r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\ud83d\ude00"}"#),
+            (r#"{"a":"\\ud83d"}"#, r#"{"a":"\\ud83d"}"#),
+            (r#"{"a":"\\\ud83d"}"#, r#"{"a":"\\\ufffd"}"#),
+            (r#"{"a":"\ud83"}"#, r#"{"a":"\ud83"}"#),
+            (r#"{"a":"\ud+3d"}"#, r#"{"a":"\ud+3d"}"#),
+        ] {
+            assert_eq!(whole(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_escapes_can_be_read(parts in prop::collection::vec(
+            prop_oneof![Just("\\ud83d"), Just("\\uDE00"), Just("\\\\"), Just("\\n"), Just("ud83d"), Just("é"), Just("\\u0041")], 0..12,
+        )) {
+            let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", parts.concat());
+            let read = serde_json::from_str::<Value>(&whole(&text));
+            prop_assert!(read.is_ok(), "{}", text);
+            if let Ok(plain) = serde_json::from_str::<Value>(&text) {
+                prop_assert_eq!(read.unwrap(), plain, "what was whole stays");
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = decode(&[b"\\ud8".as_slice(), &bytes].concat());
+        }
+    }
 }

@@ -86,6 +86,14 @@ async def test_a_costly_output_schema_delays_no_other_server(hub: ToolHub, told:
     assert "b: expected an integer" in wrong.error
 
 
+async def test_half_a_character_costs_itself(hub: ToolHub, told: Told) -> None:
+    answer = text("before \ud83d after \U0001f600") | {"_meta": {"half": "x\udc00"}}
+    hub.add_server("s", **told.serve({"odd": [answer], "plain": [text("ok")]}))
+    result = await hub.execute("odd", server="s")
+    assert result.result == "before \ufffd after \U0001f600"
+    assert (await hub.execute("plain", server="s")).result == "ok"
+
+
 async def test_an_unknown_type_of_result_is_not_a_result(hub: ToolHub, told: Told) -> None:
     answers = {
         "later": [{"resultType": "later", **text("wait")}],
