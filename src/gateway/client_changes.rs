@@ -1,10 +1,11 @@
 //! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
 
-use super::client_tasks::ClientTask;
+use super::client_tasks::{ClientTask, ClientTasks};
 use super::list_changes::ListChanges;
-use super::state::Gateway;
 use super::subscribers::ClientSubscriptions;
+use super::upstreams::Upstreams;
 use super::view::View;
+use crate::hub::Hub;
 use crate::model::{ChangedOffer, OfferChange, OfferKind};
 use crate::principal::Principal;
 use serde_json::{Value, json};
@@ -80,28 +81,29 @@ pub struct ClientChanges {
 impl ClientChanges {
     /// From now on.
     pub fn new(
-        gateway: &Gateway,
+        hub: &Hub,
+        upstreams: &dyn Upstreams,
         view: &View,
         principal: &Principal,
         wanted: WantedLists,
         subscribed: ClientSubscriptions,
     ) -> Self {
-        let (tools, offers) = (ListChanges::new(gateway, view), Some(gateway.upstreams.offer_changes()));
+        let (tools, offers) = (ListChanges::new(hub, upstreams, view), Some(upstreams.offer_changes()));
         let caller = principal.id.clone();
         ClientChanges { caller, wanted, tools, offers, subscribed, tasks: None, due: VecDeque::new() }
     }
 
     /// Reports these tasks too.
-    pub fn with_tasks(self, gateway: &Gateway, wanted: WantedTasks) -> Self {
+    pub fn with_tasks(self, tasks: &ClientTasks, wanted: WantedTasks) -> Self {
         let tasks = match wanted {
             WantedTasks::None => None,
-            wanted => Some((wanted, gateway.tasks.changes())),
+            wanted => Some((wanted, tasks.changes())),
         };
         ClientChanges { tasks, ..self }
     }
 
     /// Returns after the next change that the client may know of. Dropping the future loses no change.
-    pub async fn next(&mut self, gateway: &Gateway, view: &View) -> ChangeNotice {
+    pub async fn next(&mut self, hub: &Hub, view: &View) -> ChangeNotice {
         loop {
             if let Some(due) = self.due.pop_front() {
                 return due;
@@ -127,7 +129,7 @@ impl ClientChanges {
                     self.due.extend(notice);
                     continue;
                 }
-                true = self.tools.next(gateway, view), if self.wanted.tools => {
+                true = self.tools.next(hub, view), if self.wanted.tools => {
                     return ("notifications/tools/list_changed", json!({}));
                 }
                 received = received => received,

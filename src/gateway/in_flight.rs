@@ -29,6 +29,13 @@ impl RequestsInFlight {
         }
     }
 
+    /// Cancels the requests of a session.
+    pub fn cancel_session(&self, session: &str) {
+        let all = self.0.lock();
+        let of_session = |key: &str| key.strip_prefix(session).is_some_and(|rest| rest.starts_with(' '));
+        all.iter().filter(|(key, _)| of_session(key)).for_each(|(_, cancel)| cancel.cancel());
+    }
+
     pub fn cancel_all(&self) {
         self.0.lock().values().for_each(CancellationToken::cancel);
     }

@@ -1,7 +1,8 @@
 //! When the tools that a caller sees have changed.
 
-use super::state::Gateway;
+use super::upstreams::Upstreams;
 use super::view::View;
+use crate::hub::Hub;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -20,13 +21,13 @@ pub struct ListChanges {
 
 impl ListChanges {
     /// From now on.
-    pub fn new(gateway: &Gateway, view: &View) -> Self {
-        let changes = gateway.upstreams.changes();
-        ListChanges { changes, seen: fingerprint(gateway, view), settled_at: None }
+    pub fn new(hub: &Hub, upstreams: &dyn Upstreams, view: &View) -> Self {
+        let changes = upstreams.changes();
+        ListChanges { changes, seen: fingerprint(hub, view), settled_at: None }
     }
 
     /// Returns after the next change; false when there will be none. Dropping the future loses no change.
-    pub async fn next(&mut self, gateway: &Gateway, view: &View) -> bool {
+    pub async fn next(&mut self, hub: &Hub, view: &View) -> bool {
         loop {
             let settled_at = match self.settled_at {
                 Some(at) => at,
@@ -36,7 +37,7 @@ impl ListChanges {
             tokio::time::sleep_until(settled_at).await;
             self.settled_at = None;
             self.changes.mark_unchanged();
-            let now = fingerprint(gateway, view);
+            let now = fingerprint(hub, view);
             if std::mem::replace(&mut self.seen, now) != now {
                 return true;
             }
@@ -45,8 +46,8 @@ impl ListChanges {
 }
 
 /// Differs when the list of tools that the view shows differs.
-fn fingerprint(gateway: &Gateway, view: &View) -> u64 {
-    let snapshot = gateway.hub.registry.snapshot();
+fn fingerprint(hub: &Hub, view: &View) -> u64 {
+    let snapshot = hub.registry.snapshot();
     let mut hasher = DefaultHasher::new();
     for tool in view.tools(&snapshot, None) {
         (tool.name, tool.changed_at()).hash(&mut hasher);

@@ -1,32 +1,59 @@
 //! The standing streams of legacy sessions. They end with the session: when its time is over, and when its client ends it on
 //! this replica.
+//!
+//! A session may have several streams, and each notification goes to one of them: the newest, because a client opens another one
+//! when it has lost the one before. They share one [`ClientChanges`], so that none is lost when another stream takes over.
 
+use super::client_changes::{ChangeNotice, ClientChanges};
+use super::view::View;
+use crate::hub::Hub;
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// A session, and how many streams it has.
-type OpenStreams = HashMap<Arc<str>, (CancellationToken, usize)>;
+struct OpenStreams {
+    ended: CancellationToken,
+    changes: Arc<tokio::sync::Mutex<ClientChanges>>,
+    /// The streams by number, oldest first. The last one reports.
+    open: watch::Sender<Vec<u64>>,
+    next: u64,
+}
 
 #[derive(Clone, Default)]
-pub struct SessionStreams(Arc<Mutex<OpenStreams>>);
+pub struct SessionStreams(Arc<Mutex<HashMap<Arc<str>, OpenStreams>>>);
 
 impl SessionStreams {
-    /// A stream of this session, which expires at `expires`, in seconds since 1970.
-    pub fn open(&self, session: &Arc<str>, expires: u64) -> SessionStream {
+    /// A stream of this session, which expires at `expires`, in seconds since 1970. `changes` are those of its first stream.
+    pub fn open(&self, session: &Arc<str>, expires: u64, changes: ClientChanges) -> SessionStream {
         let mut all = self.0.lock();
-        let (ended, count) = all.entry(session.clone()).or_default();
-        *count += 1;
-        SessionStream { streams: self.clone(), session: session.clone(), ended: ended.clone(), expires }
+        let own = all.entry(session.clone()).or_insert_with(|| OpenStreams {
+            ended: CancellationToken::new(),
+            changes: Arc::new(tokio::sync::Mutex::new(changes)),
+            open: watch::Sender::new(Vec::new()),
+            next: 0,
+        });
+        let number = own.next;
+        own.next += 1;
+        own.open.send_modify(|open| open.push(number));
+        SessionStream {
+            streams: self.clone(),
+            session: session.clone(),
+            ended: own.ended.clone(),
+            expires,
+            changes: own.changes.clone(),
+            open: own.open.subscribe(),
+            number,
+        }
     }
 
     /// Ends the streams of a session.
     pub fn end(&self, session: &str) {
         let ended = self.0.lock().remove(session);
-        if let Some((ended, _)) = ended {
-            ended.cancel();
+        if let Some(own) = ended {
+            own.ended.cancel();
         }
     }
 }
@@ -37,9 +64,30 @@ pub struct SessionStream {
     session: Arc<str>,
     ended: CancellationToken,
     expires: u64,
+    changes: Arc<tokio::sync::Mutex<ClientChanges>>,
+    open: watch::Receiver<Vec<u64>>,
+    number: u64,
 }
 
 impl SessionStream {
+    /// The next change that this stream has to report. Dropping the future loses no change.
+    pub async fn next(&self, hub: &Hub, view: &View) -> ChangeNotice {
+        let reports = |open: &Vec<u64>| open.last() == Some(&self.number);
+        let (mut turn, mut over) = (self.open.clone(), self.open.clone());
+        loop {
+            if turn.wait_for(&reports).await.is_err() {
+                return std::future::pending().await;
+            }
+            // The stream that has reported until now lets go at once.
+            let mut changes = self.changes.lock().await;
+            tokio::select! {
+                biased;
+                _ = over.wait_for(|open| !reports(open)) => {}
+                notice = changes.next(hub, view) => return notice,
+            }
+        }
+    }
+
     /// Returns when the session is over.
     pub async fn over(&self) {
         let expires = UNIX_EPOCH + Duration::from_secs(self.expires);
@@ -52,33 +100,10 @@ impl Drop for SessionStream {
     fn drop(&mut self) {
         let mut all = self.streams.0.lock();
         // After its end the id may have been used again.
-        let Some((_, count)) = all.get_mut(&self.session).filter(|_| !self.ended.is_cancelled()) else {
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
+        let Some(own) = all.get_mut(&self.session).filter(|_| !self.ended.is_cancelled()) else { return };
+        own.open.send_modify(|open| open.retain(|number| *number != self.number));
+        if own.open.borrow().is_empty() {
             all.remove(&self.session);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn streams_end_with_their_session_and_nothing_stays() {
-        let (streams, own, other) = (SessionStreams::default(), Arc::from("own"), Arc::from("other"));
-        let later = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 1_000;
-        let first = streams.open(&own, later);
-        let second = streams.open(&own, later);
-        let foreign = streams.open(&other, later);
-        drop(first);
-        streams.end("own");
-        second.over().await;
-        assert!(!foreign.ended.is_cancelled());
-        drop((second, foreign));
-        assert!(streams.0.lock().is_empty());
-        streams.open(&own, later - 2_000).over().await;
     }
 }

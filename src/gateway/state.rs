@@ -3,6 +3,7 @@
 use super::authenticator::Authenticator;
 use super::busy_poll::BusyPoll;
 use super::caller::Caller;
+use super::client_changes::{ClientChanges, WantedLists};
 use super::client_tasks::ClientTasks;
 use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
@@ -15,7 +16,7 @@ use super::rpc::RpcRequest;
 use super::session::{SessionKeys, Sessions};
 use super::session_streams::SessionStreams;
 use super::sse_clients::SseClients;
-use super::subscribers::SessionSubscriptions;
+use super::subscribers::{ClientSubscriptions, SessionSubscriptions};
 use super::upstreams::Upstreams;
 use super::view::{View, Views};
 use super::view_indexes::ViewIndexes;
@@ -212,8 +213,20 @@ impl Gateway {
         public
     }
 
-    /// A session has ended: what its client has set counts no more.
+    /// The changes that a client of this view hears of, from now on.
+    pub fn changes(
+        &self,
+        view: &View,
+        principal: &Principal,
+        wanted: WantedLists,
+        subscribed: ClientSubscriptions,
+    ) -> ClientChanges {
+        ClientChanges::new(&self.hub, &*self.upstreams, view, principal, wanted, subscribed)
+    }
+
+    /// A session has ended: its requests are cancelled, and what its client has set counts no more.
     pub fn forget_session(&self, session: &str) {
+        self.in_flight.cancel_session(session);
         self.session_streams.end(session);
         self.subscriptions.forget(session);
         if self.log_levels.forget(session)

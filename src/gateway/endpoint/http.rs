@@ -10,11 +10,13 @@ use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
 use crate::gateway::caller::Caller;
-use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
+use crate::gateway::client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
 use crate::gateway::rpc::{RpcError, notification_message};
 use crate::gateway::session_streams::SessionStream;
 use crate::gateway::standing::revoked;
 use crate::gateway::state::Gateway;
+use crate::gateway::view::View;
+use crate::hub::Hub;
 use crate::principal::Principal;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -89,42 +91,59 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
     let subscribed = caller.session.as_ref().map(|session| gateway.subscriptions.of(session));
     let subscribed = subscribed.unwrap_or_default();
-    let changes = ClientChanges::new(gateway, &caller.view, &caller.principal, WantedLists::ALL, subscribed)
-        .with_tasks(gateway, WantedTasks::of_session(caller.session.as_ref()));
-    let session = caller.session.as_ref().and_then(|session| {
+    let changes = gateway
+        .changes(&caller.view, &caller.principal, WantedLists::ALL, subscribed)
+        .with_tasks(&gateway.tasks, WantedTasks::of_session(caller.session.as_ref()));
+    let expires = caller.session.as_ref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
         let opened = gateway.sessions.open(session, principal, view, SystemTime::now()).ok()?;
-        Some(gateway.session_streams.open(session, opened.claims.expires))
+        Some((session, opened.claims.expires))
     });
-    let held = (admitted.place, session);
-    Ok(HttpReply::standing(change_events(gateway.clone(), caller, changes, held)))
+    let stream = match expires {
+        Some((session, expires)) => {
+            ChangeStream::OfSession(gateway.session_streams.open(session, expires, changes))
+        }
+        None => ChangeStream::Alone(Box::new(changes)),
+    };
+    Ok(HttpReply::standing(change_events(gateway.clone(), caller, stream, admitted.place)))
 }
 
-/// Returns when the session of a stream is over, if it has one.
-async fn over(session: Option<&SessionStream>) {
-    match session {
-        Some(session) => session.over().await,
-        None => std::future::pending().await,
+/// Where the notifications of a standing stream come from.
+enum ChangeStream {
+    OfSession(SessionStream),
+    /// The client has no session.
+    Alone(Box<ClientChanges>),
+}
+
+impl ChangeStream {
+    /// The next change; `None` when the session is over.
+    async fn next(&mut self, hub: &Hub, view: &View) -> Option<ChangeNotice> {
+        match self {
+            ChangeStream::Alone(changes) => Some(changes.next(hub, view).await),
+            ChangeStream::OfSession(stream) => tokio::select! {
+                notice = stream.next(hub, view) => Some(notice),
+                () = stream.over() => None,
+            },
+        }
     }
 }
 
 fn change_events(
     gateway: Arc<Gateway>,
     caller: Caller,
-    changes: ClientChanges,
-    held: (RequestPlace, Option<SessionStream>),
+    stream: ChangeStream,
+    place: RequestPlace,
 ) -> impl Stream<Item = Bytes> + Send {
     let (principal, view) = (caller.principal, caller.view);
-    unfold((changes, held), move |(mut changes, held)| {
+    unfold((stream, place), move |(mut stream, place)| {
         let (gateway, principal, view) = (gateway.clone(), principal.clone(), view.clone());
         async move {
             let (method, params) = tokio::select! {
-                notice = changes.next(&gateway, &view) => notice,
+                notice = stream.next(&gateway.hub, &view) => notice?,
                 () = gateway.stop.cancelled() => return None,
                 () = revoked(&gateway, &principal, &view) => return None,
-                () = over(held.1.as_ref()) => return None,
             };
-            Some((event(&notification_message(method, &params)), (changes, held)))
+            Some((event(&notification_message(method, &params)), (stream, place)))
         }
     })
 }

@@ -6,7 +6,7 @@ use super::lines::{LineReader, ReadLine};
 use super::{answer, cancelled_request, in_use, refusal_status, stopping};
 use crate::aside::heavy;
 use crate::gateway::caller::Caller;
-use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
+use crate::gateway::client_changes::{WantedLists, WantedTasks};
 use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
@@ -112,15 +112,16 @@ pub async fn serve_client(
     };
     let (gateway, mut view) = (client.gateway.clone(), client.view.clone());
     let subscribed = gateway.subscriptions.of(&client.pipe);
-    let mut changes = ClientChanges::new(&gateway, &view, &client.principal, WantedLists::ALL, subscribed)
-        .with_tasks(&gateway, WantedTasks::of_session(Some(&client.pipe)));
+    let mut changes = gateway
+        .changes(&view, &client.principal, WantedLists::ALL, subscribed)
+        .with_tasks(&gateway.tasks, WantedTasks::of_session(Some(&client.pipe)));
     loop {
         let input = tokio::select! {
             () = gateway.stop.cancelled() => break,
             // The client does not read any more.
             () = client.output.closed() => break,
             Some(_) = client.running.join_next() => continue,
-            (method, params) = changes.next(&gateway, &view), if client.takes_notifications => {
+            (method, params) = changes.next(&gateway.hub, &view), if client.takes_notifications => {
                 client.send(notification_message(method, &params)).await;
                 continue;
             }

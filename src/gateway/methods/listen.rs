@@ -30,7 +30,7 @@ pub async fn listen(
     let (view, principal) = (&exchange.caller.view, &exchange.caller.principal);
     let reports = async {
         loop {
-            let (method, mut params) = changes.next(gateway, view).await;
+            let (method, mut params) = changes.next(&gateway.hub, view).await;
             params["_meta"] = meta_of(id);
             if !exchange.outlet.send(notification_message(method, &params)).await {
                 break std::future::pending::<()>().await;
@@ -67,8 +67,8 @@ async fn begin(
     let tasks = wanted_tasks(gateway, &exchange.caller, wanted)?;
     let subscribed = ClientSubscriptions::default();
     // From before the confirmation, so that no change is lost in between.
-    let changes = ClientChanges::new(gateway, view, principal, lists, subscribed.clone())
-        .with_tasks(gateway, tasks.clone());
+    let changes =
+        gateway.changes(view, principal, lists, subscribed.clone()).with_tasks(&gateway.tasks, tasks.clone());
     let resources = subscribe(gateway, &exchange.caller, wanted, &subscribed).await;
     let honoured = honoured(lists, resources, &tasks);
     let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});
