@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -10,7 +11,10 @@ MODERN = sys.argv[1] == "modern"
 INFO = {"name": "asking", "version": "1"}
 CAPABILITIES = {"tools": {}}
 SCHEMA = {"type": "object", "properties": {"properties": {"type": "object"}}}
-TOOLS = [{"name": "ask", "description": "Ask the person.", "inputSchema": SCHEMA}]
+TOOLS = [
+    {"name": "ask", "description": "Ask the person.", "inputSchema": SCHEMA},
+    {"name": "process", "description": "The number of this process.", "inputSchema": {"type": "object"}},
+]
 calls: dict[str, Any] = {}
 
 
@@ -41,6 +45,8 @@ def answer(id: Any, method: str, params: dict[str, Any]) -> None:
                 "result": {"resultType": "complete", "tools": TOOLS, "ttlMs": 0, "cacheScope": "private"},
             }
         )
+    elif method == "tools/call" and params["name"] == "process":
+        put({"id": id, "result": {"resultType": "complete", **text(os.getpid())}})
     elif method == "tools/call" and not MODERN:
         calls["q1"] = id
         put({"id": "q1", "method": "elicitation/create", "params": question(params)})

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.gateway import call, served
+from support.gateway import ask, call, served
 from support.issuers import Issuer, jwt_options
 from support.upstreams import AuthorizationServer, authorization_server, exchange, upstream
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
+FORM_SERVER = str(Path(__file__).with_name("form_server.py"))
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +140,21 @@ async def test_results_are_shared_among_tokens_that_grant_the_same(kind: str, is
         answers = await asyncio.gather(*[asked(word, "together") for word in ("admin", "read")])
         assert "Timeout" not in " ".join(answers)
     assert runs == ["kept", "kept", "together", "together"]
+
+
+async def test_a_process_for_each_caller_serves_all_its_tokens() -> None:
+    """A server on stdio that asks has a process for each caller; it gets no credentials, so their rights do not matter."""
+    hub = ToolHub()
+    hub.add_server("asks", command=sys.executable, args=[FORM_SERVER, "legacy"])
+    async with hub, served(hub, authenticate=named_by_token) as at:
+        params: dict[str, Any] = {
+            "name": "ask",
+            "arguments": {"properties": {"city": {"type": "string"}}},
+            "_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}},
+        }
+        asked = await ask(at.url, "tools/call", params, "opaque-admin")
+        assert asked.result["resultType"] == "input_required"
+        processes = {
+            (await call(at.url, "process", f"opaque-{word}")).content for word in ("admin", "read", "write")
+        }
+    assert len(processes) == 1

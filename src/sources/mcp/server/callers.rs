@@ -55,8 +55,12 @@ impl Server {
         let own = shared.map(|credentials| credentials.of_caller(principal));
         let credentials = own.transpose()?.flatten().or_else(|| shared.cloned());
         let token = principal.subject_token.as_ref().filter(|_| shared.is_some_and(|c| c.are_of_one_token()));
-        // Neither part has a line break in it.
-        let rights = format!("{}\n{}", principal.rights, token.map_or("", Secret::expose));
+        let rights = match self.is_per_caller() {
+            // Neither part has a line break in it.
+            true => format!("{}\n{}", principal.rights, token.map_or("", Secret::expose)),
+            // A process of its own, whatever the caller may do: it gets no credentials.
+            false => String::new(),
+        };
         let make = || self.of_one(principal, headers, credentials);
         let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
         let server = servers.get(&principal.id, rights, make, unused_for).ok_or_else(|| {
