@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{broadcast, watch};
 use toolhub::error::{ErrorKind, HubError, UpstreamError};
 use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, SubscribedResource, Upstreams, View, Views};
-use toolhub::model::{Arguments, ChangedOffer, OfferChange, OfferKind};
+use toolhub::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
 use toolhub::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
