@@ -6,21 +6,29 @@ use loom::thread;
 use toolhub_loom::explore;
 use toolhub_loom::sent::SentFlag;
 
+/// Runs a sender beside the one that decides: whether nothing was sent, whether the sender has written, and the flag.
+fn race(send: fn(&SentFlag, &AtomicBool)) -> (bool, bool, Arc<SentFlag>) {
+    let (flag, written) = (Arc::new(SentFlag::default()), Arc::new(AtomicBool::new(false)));
+    let sender = {
+        let (flag, written) = (flag.clone(), written.clone());
+        thread::spawn(move || send(&flag, &written))
+    };
+    let unsent = flag.end();
+    sender.join().unwrap();
+    (unsent, written.load(Ordering::SeqCst), flag)
+}
+
+fn write_if_allowed(flag: &SentFlag, written: &AtomicBool) {
+    if flag.may_begin() {
+        written.store(true, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn the_verdict_is_what_the_sender_did() {
     explore(3, || {
-        let (flag, written) = (Arc::new(SentFlag::default()), Arc::new(AtomicBool::new(false)));
-        let sender = {
-            let (flag, written) = (flag.clone(), written.clone());
-            thread::spawn(move || {
-                if flag.may_begin() {
-                    written.store(true, Ordering::SeqCst);
-                }
-            })
-        };
-        let unsent = flag.end();
-        sender.join().unwrap();
-        assert_eq!(unsent, !written.load(Ordering::SeqCst));
+        let (unsent, written, flag) = race(write_if_allowed);
+        assert_eq!(unsent, !written);
         assert_eq!(flag.was_sent(), !unsent);
     });
 }
@@ -29,22 +37,14 @@ fn the_verdict_is_what_the_sender_did() {
 #[test]
 fn after_the_verdict_nothing_is_sent_although_it_was_taken_back() {
     explore(3, || {
-        let (flag, written) = (Arc::new(SentFlag::default()), Arc::new(AtomicBool::new(false)));
-        let sender = {
-            let (flag, written) = (flag.clone(), written.clone());
-            thread::spawn(move || {
-                if flag.may_begin() {
-                    flag.reopen();
-                }
-                if flag.may_begin() {
-                    written.store(true, Ordering::SeqCst);
-                }
-            })
-        };
-        let unsent = flag.end();
-        sender.join().unwrap();
+        let (unsent, written, flag) = race(|flag, written| {
+            if flag.may_begin() {
+                flag.reopen();
+            }
+            write_if_allowed(flag, written);
+        });
         // In doubt it was sent; never the other way round.
-        assert!(!(unsent && written.load(Ordering::SeqCst)));
+        assert!(!(unsent && written));
         assert_eq!(flag.was_sent(), !unsent, "the verdict stays");
     });
 }
