@@ -1455,7 +1455,7 @@ def server_options() -> list[str]:
 
 def settle_row(hub: Hub, id: "str", decision: "str", value: "object") -> "str | None":
     """
-    Decides about a row: `done`, `failed` or `again`. False if there is none that can be decided about.
+    Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
     """
 
 def shown_in_short(shown: str) -> str:

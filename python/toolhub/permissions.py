@@ -118,11 +118,6 @@ class Permissions:
         return [_name("ask" if number is None else self._functions[number]) for number in numbers]
 
     @property
-    def may_ask_a_person(self) -> bool:
-        """Whether a question may be kept in the store."""
-        return any(None in one for one in self.approvers)
-
-    @property
     def names_servers(self) -> bool:
         """Whether a pattern names a server."""
         return self.patterns.names_servers

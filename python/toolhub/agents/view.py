@@ -161,7 +161,8 @@ class AgentView:
         """`approve` of this view and of all above it; each of them has to approve."""
         levels = list(self._levels())
         asked = EachApproves(one._approve for one in levels if one._approve is not None)
-        if any(one._asks_on for one in levels) and not Permissions(approve=asked).may_ask_a_person:
+        asks_a_person = any(None in one for one in Permissions(approve=asked).approvers)
+        if not asks_a_person and any(one._asks_on for one in levels):
             asked.append("ask")
         return asked or None
 
