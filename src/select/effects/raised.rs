@@ -86,7 +86,7 @@ fn without_markup(text: &str) -> Option<String> {
 
 /// Where a word stands in its sentence.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WordPlace {
     Opening,
     /// After a word that joins another clause.
     Clause,
@@ -97,14 +97,16 @@ enum Place {
 }
 
 /// The place after these words, whatever adverbs stand between: "Permanently delete", "It also sends".
-fn place(before: &[String]) -> Place {
-    let Some(last) = before.iter().rev().find(|word| !word.ends_with("ly")) else { return Place::Opening };
+fn place(before: &[String]) -> WordPlace {
+    let Some(last) = before.iter().rev().find(|word| !word.ends_with("ly")) else {
+        return WordPlace::Opening;
+    };
     match last.as_str() {
-        word if JOINING.contains(&word) => Place::Clause,
-        word if SUBJECTS.contains(&word) => Place::Subject,
-        word if AUXILIARIES.contains(&word) => Place::Auxiliary,
-        "to" => Place::To,
-        _ => Place::Elsewhere,
+        word if JOINING.contains(&word) => WordPlace::Clause,
+        word if SUBJECTS.contains(&word) => WordPlace::Subject,
+        word if AUXILIARIES.contains(&word) => WordPlace::Auxiliary,
+        "to" => WordPlace::To,
+        _ => WordPlace::Elsewhere,
     }
 }
 
@@ -120,15 +122,16 @@ fn verb_at(is_first: bool, words: &[String], at: usize) -> Option<Verb> {
     let place = || place(&words[..at]);
     let (verb, counts) = match token {
         NameToken::Acting(verb) => {
-            let expected = || matches!(place(), Place::Opening | Place::Clause | Place::Auxiliary);
+            let expected =
+                || matches!(place(), WordPlace::Opening | WordPlace::Clause | WordPlace::Auxiliary);
             (verb, is_third_person || is_first || expected())
         }
         NameToken::ActingOrNoun(verb) | NameToken::ActingWhenLeading(verb) => {
             let counts = match place() {
-                Place::Opening => is_first,
-                Place::Clause | Place::Subject => is_third_person,
-                Place::Auxiliary | Place::To => is_first && !is_third_person,
-                Place::Elsewhere => false,
+                WordPlace::Opening => is_first,
+                WordPlace::Clause | WordPlace::Subject => is_third_person,
+                WordPlace::Auxiliary | WordPlace::To => is_first && !is_third_person,
+                WordPlace::Elsewhere => false,
             };
             (verb, counts)
         }

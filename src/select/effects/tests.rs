@@ -283,7 +283,7 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "",
         "Convert documents.",
         "Get the orders that were deleted, updated or sent.",
-        "Orders of a customer, with messages and comments.",
+        "The orders of a customer, with messages and comments.",
         "Returns a list of charts.\n\nMakes a request to the server.",
         "A list of events, with updates, contents and comments.",
         "Get a page. Use this before you create or delete one.",
