@@ -128,14 +128,6 @@ pub fn is_secret_name(name: &str) -> bool {
     name_strength(name).is_some()
 }
 
-/// Whether a text for people tells of a secret: `Your password for the shop`, `The API key`. In a sentence `the token` and
-/// `this key` may be anything.
-pub fn tells_of_secret(text: &str) -> bool {
-    let words = words(text);
-    words.iter().any(|word| name_strength(word) == Some(NameStrength::Strong))
-        || words.windows(2).any(|pair| ENDINGS.contains(&&*pair.concat()))
-}
-
 /// Whether this is the flag whose value is the next word of a command line: `--token`.
 pub fn is_secret_flag(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ' ']) && is_secret_name(word.trim_start_matches('-'))

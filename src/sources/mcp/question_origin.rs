@@ -1,7 +1,7 @@
 //! Questions of a server on their way to a person: each says who asks, and only a server with `trust: full` may ask for
 //! credentials. To its caller a served hub is one server, and a caller that trusts the hub does not trust all that it reaches.
 
-use crate::secret::{is_secret_name, tells_of_secret};
+use crate::secret::is_secret_name;
 use serde_json::{Value, json};
 
 /// The member of a question's `_meta` that names the server.
@@ -38,10 +38,7 @@ fn takes_text(field: &Value) -> bool {
 
 fn is_credential(name: &str, field: &Value) -> bool {
     let text = |key: &str| field.get(key).and_then(Value::as_str);
-    is_secret_name(name)
-        || text("title").is_some_and(is_secret_name)
-        || text("description").is_some_and(tells_of_secret)
-        || text("format") == Some("password")
+    is_secret_name(name) || text("title").is_some_and(is_secret_name) || text("format") == Some("password")
 }
 
 #[cfg(test)]
@@ -66,8 +63,6 @@ mod tests {
         for (name, one) in [
             ("password", json!({"type": "string"})),
             ("value", json!({"type": "string", "title": "API key"})),
-            ("value", json!({"type": "string", "description": "Your password for example.com, please."})),
-            ("value", json!({"type": "string", "description": "The API key of your account"})),
             ("value", json!({"type": "string", "format": "password"})),
             ("otp", json!({"type": "integer"})),
             ("密码", json!({"type": "string"})),
@@ -81,6 +76,11 @@ mod tests {
             (
                 "word",
                 json!({"type": "string", "title": "Word", "description": "The key of the record, or its token."}),
+            ),
+            // As a reference server asks. What a sentence says of a secret may be a warning.
+            (
+                "integer",
+                json!({"type": "integer", "description": "Your favorite integer (do not send us your pin)"}),
             ),
             ("max_tokens", json!({"type": "integer", "description": "How many tokens the answer may have."})),
         ] {

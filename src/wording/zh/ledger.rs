@@ -2,6 +2,10 @@
 
 pub(super) const LEDGER: &[(&str, &str)] = &[
     (
+        "There is no row '{}' in the ledger that can be settled; only one that is unknown can be.",
+        "账本中没有可以结清的记录 '{0}'；只有状态未知的记录才能结清。",
+    ),
+    (
         "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({~}). Make the store \
          writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
         "未调用工具 '{0}'：它可能产生影响，而存储中的账本无法写入（{1}）。请让存储可写，或用 ToolHub(ledger=\"optional\") 允许不记录的调用。",

@@ -27,7 +27,7 @@ MISSING = {"typescript2": ("task",), "fastmcp4": ("grow", "broken", "task")}
 
 
 async def elicit(context: Any, params: Any) -> Any:
-    assert params.message == "Who are you?", params
+    assert params.message.endswith("] Who are you?"), params
     return types.ElicitResult(action="accept", content=PERSON)
 
 
@@ -71,7 +71,7 @@ async def connected_fastmcp(is_listening: bool) -> AsyncIterator[Peer]:
             peer.changed.set()
 
     async def answer(message: str, response_type: Any, params: Any, context: Any) -> Any:
-        assert message == "Who are you?", message
+        assert message.endswith("] Who are you?"), message
         return ElicitResult(action="accept", content=PERSON)
 
     # FastMCP hears of changes in the older era only.

@@ -128,6 +128,8 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("pending", "--store", "nowhere.db"), 2),
     (("approve", "7", "--store", "nowhere.db"), 2),
     (("approve", "7"), 5),
+    (("settle", "7", "done", "--store", "nowhere.db"), 2),
+    (("settle", "7", "done"), 5),
     (("deny", "7", "--store", "nowhere.db"), 2),
     (("deny", "7"), 5),
     (("ledger",), 0),
@@ -244,7 +246,7 @@ def test_every_command_ends_with_the_code_of_its_end(user: User) -> None:
 def test_json_is_one_object(user: User) -> None:
     """Of each command that ends well; `serve` is in the tests of serving."""
     lines = [(words[0], "--json", *words[1:]) for words, code in TABLE if code == 0 and words[0] != "serve"]
-    assert {words[0] for words in lines} | {"serve", "approve", "deny"} == set(COMMANDS)
+    assert {words[0] for words in lines} | {"serve", "approve", "deny", "settle"} == set(COMMANDS)
     for words, one in zip(lines, run_all(user, lines), strict=True):
         assert one.code == 0, (words, one.err)
         assert isinstance(json.loads(one.out), dict), words

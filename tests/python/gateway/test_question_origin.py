@@ -19,7 +19,7 @@ CAN_ANSWER = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, 
 QUESTIONS = {
     "password": {"password": {"type": "string"}},
     "titled": {"value": {"type": "string", "title": "API key"}},
-    "described": {"value": {"type": "string", "description": "Your password, to go on."}},
+    "titled": {"value": {"type": "string", "title": "Password"}},
     "pin": {"city": {"type": "string"}, "pin": {"type": "integer"}},
 }
 
