@@ -162,8 +162,10 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
     let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
     let metadata_url = any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]);
     let issuer = any_url(&mut fields, &["issuer"]);
-    let is_login = matches!(kind, AuthKind::ClientCredentials | AuthKind::OAuth);
-    if is_login && !off && client_secret.is_some() && [&token_url, &metadata_url, &issuer] == [&None; 3] {
+    let is_login = matches!(kind, AuthKind::ClientCredentials | AuthKind::OAuth) && !off;
+    // A secret without its client is another mistake, and is sent to nobody.
+    let has_secret = client_id.is_some() && client_secret.is_some();
+    if is_login && has_secret && [&token_url, &metadata_url, &issuer] == [&None; 3] {
         fields.error("issuer", NO_ISSUER);
     }
     let token = any_text(&mut fields, &["token"]);
