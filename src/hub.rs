@@ -40,7 +40,7 @@ use crate::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
 use crate::offers::NativeOffers;
 use crate::prompt::PromptCache;
 use crate::registry::capability::CapabilityRules;
-use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot};
+use crate::registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
 use crate::route::{Directory, Labels, Route};
 use crate::search::{Search, Uses, Vectors};
 use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
@@ -121,6 +121,12 @@ impl Default for HubOptions {
     }
 }
 
+/// A strategy for candidates of a name says that they are candidates. So does `candidates` in the file.
+fn users_word(strategies: &StrategyPatterns) -> UsersWord {
+    let strategies = strategies.clone();
+    Box::new(move |candidate| candidate.spec().is_candidate || strategies.name(candidate))
+}
+
 /// How many hubs this process has made.
 static HUBS: AtomicU64 = AtomicU64::new(0);
 
@@ -161,7 +167,7 @@ impl Hub {
         Hub {
             gate: options.max_concurrency.map(gate),
             source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
-            registry: Registry::default(),
+            registry: Registry::with_word(users_word(&options.strategies)),
             number: HUBS.fetch_add(1, Ordering::Relaxed),
             own_offers: NativeOffers::default(),
             rules: RwLock::new(CapabilityRules::default()),
@@ -220,11 +226,11 @@ impl Hub {
     /// Whether a model may call this tool here, and why not.
     pub fn offers(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> Result<(), HubError> {
         let wanted = self.wanted(options);
-        match snapshot.get(name) {
+        match snapshot.find(name) {
             None => Err(self.missing(snapshot, name, wanted.filter)),
             Some(entry) if entry.is_hidden() => Err(missing::hidden(name)),
-            Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, entry)) => Ok(()),
-            Some(entry) => Err(self.no_provider(name, entry, wanted.filter)),
+            Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, &entry)) => Ok(()),
+            Some(entry) => Err(self.no_provider(name, &entry, wanted.filter)),
         }
     }
 
@@ -278,13 +284,12 @@ impl Hub {
         now: Instant,
     ) -> Option<Result<Box<PlannedRun>, HubError>> {
         let wanted = self.wanted(options);
-        let entry = snapshot.get(name)?;
-        let (candidates, healthy) = select::by_name(entry, wanted, now);
+        let entry = snapshot.find(name)?;
+        let (candidates, healthy) = select::by_name(&entry, wanted, now);
         if candidates.is_empty() {
-            return Some(Err(self.no_provider(name, entry, wanted.filter)));
+            return Some(Err(self.no_provider(name, &entry, wanted.filter)));
         }
-        let what = candidates[0].spec().name.clone();
-        Some(Ok(self.plan(what, Some(entry.clone()), (candidates, healthy), options, now)))
+        Some(Ok(self.plan(entry.name.clone(), Some(entry), (candidates, healthy), options, now)))
     }
 
     /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.

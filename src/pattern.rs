@@ -11,10 +11,14 @@
 //! scope: `files/read_*` are tools of the server `files`, `native/*` tools that belong to no server. Skills of servers are
 //! named `server/skill` already, so `docs/pdf` is the skill `pdf` of the server `docs`. A name may contain a `/` itself: a
 //! pattern that matches the whole name forbids it wherever it comes from, but allows it only with its scope in front
-//! (`native/fs/delete`). Spaces around a pattern do not count.
+//! (`native/fs/delete`). `files__read_*` is `files/read_*` in the form in which lists show namesakes; its server is written
+//! out, so that `git*` never allows what a server `github` has. Spaces around a pattern do not count.
 
 /// The scope of what belongs to no server: tools, resources and prompts of the hub itself.
 pub const NATIVE: &str = "native";
+
+/// Between a server and the name of its tool or prompt, where the name alone does not say which one is meant.
+pub const BETWEEN: &str = "__";
 
 /// One compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +69,12 @@ impl Glob {
     /// How many characters stand for themselves: the more, the more specific.
     pub fn literals(&self) -> usize {
         self.parts.iter().filter(|part| matches!(part, GlobPart::Char(_))).count()
+    }
+
+    /// Whether it begins with this text, character for character.
+    fn begins_with(&self, text: &str) -> bool {
+        let mut parts = self.parts.iter();
+        text.chars().all(|c| parts.next() == Some(&GlobPart::Char(c)))
     }
 
     /// Whether the whole name matches. Only the last `*` is tried again, so the work is at most the product of both
@@ -118,12 +128,15 @@ pub struct ScopedGlob {
     whole: Glob,
     /// The part behind the first `/`.
     in_scope: Option<Glob>,
+    /// The part behind the first `__`.
+    in_space: Option<Glob>,
 }
 
 impl ScopedGlob {
     pub fn new(pattern: &str) -> Self {
         let in_scope = pattern.split_once('/').map(|(_, rest)| Glob::new(rest));
-        ScopedGlob { whole: Glob::new(pattern), in_scope }
+        let in_space = pattern.split_once(BETWEEN).map(|(_, rest)| Glob::new(rest));
+        ScopedGlob { whole: Glob::new(pattern), in_scope, in_space }
     }
 
     /// See [`Glob::literals`]; those of the scope count.
@@ -136,11 +149,19 @@ impl ScopedGlob {
         let own = server.and_then(|server| name.strip_prefix(server)?.strip_prefix('/'));
         let named = |glob: &Glob| glob.matches(name) || own.is_some_and(|own| glob.matches(own));
         match &self.in_scope {
-            None => named(&self.whole),
+            None => named(&self.whole) || server.is_some_and(|server| self.is_address(name, server)),
             // The name of a server's skill has its scope already.
             Some(_) if own.is_some() && self.whole.matches(name) => true,
             Some(_) => self.whole.matches(&format!("{}/{name}", server.unwrap_or(NATIVE))),
         }
+    }
+
+    /// Whether it has the form `server__tool` and matches this tool of the server.
+    fn is_address(&self, name: &str, server: &str) -> bool {
+        let space = [server, BETWEEN].concat();
+        self.in_space.is_some()
+            && self.whole.begins_with(&space)
+            && self.whole.matches(&[&*space, name].concat())
     }
 
     /// Like [`ScopedGlob::matches`], but a scope that is part of the name counts for any server: what forbids fails closed.
@@ -151,10 +172,13 @@ impl ScopedGlob {
     /// Whether it matches a tool of this name on some server.
     fn may_match(&self, name: &str) -> bool {
         // A name may have a scope of its own, and the scope of the pattern may span several of its parts.
-        let glob = self.in_scope.as_ref().unwrap_or(&self.whole);
+        let glob = self.in_scope.as_ref().or(self.in_space.as_ref()).unwrap_or(&self.whole);
+        let parts = |between: &'static str| {
+            name.match_indices(between).map(move |(at, _)| &name[at + between.len()..])
+        };
         self.whole.matches(name)
             || glob.matches(name)
-            || name.match_indices('/').any(|(at, _)| glob.matches(&name[at + 1..]))
+            || parts("/").chain(parts(BETWEEN)).any(|part| glob.matches(part))
     }
 }
 
@@ -197,7 +221,10 @@ impl PatternList {
 
     /// Whether a pattern has a scope, so that the provider of a tool decides.
     pub fn names_servers(&self) -> bool {
-        self.allowed.iter().chain(&self.forbidden).any(|glob| glob.in_scope.is_some())
+        self.allowed
+            .iter()
+            .chain(&self.forbidden)
+            .any(|glob| glob.in_scope.is_some() || glob.in_space.is_some())
     }
 }
 

@@ -50,7 +50,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("schema", &["model", "error", "invisible", "secret", "stack", "text"]),
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats", "kill_point"]),
-    ("registry", &["tool", "limit", "model", "error", "stats", "schema", "text"]),
+    ("registry", &["tool", "limit", "model", "error", "pattern", "stats", "schema", "text"]),
     ("identity", &["canonical", "model", "registry"]),
     ("tape", &["canonical", "identity", "model", "error", "registry", "secret", "tool"]),
     ("inspector", &["canonical", "error", "model", "sync", "tape", "tool", "wording"]),

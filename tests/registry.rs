@@ -14,6 +14,11 @@ use toolhub::stats::{BreakerPolicy, CandidateStats};
 
 #[path = "registry/model.rs"]
 mod model;
+#[path = "registry/namesakes.rs"]
+mod namesakes;
+
+/// The same for all, so that tools of one name are one tool.
+const DESCRIPTION: &str = "Does what it does.";
 
 #[test]
 fn many_at_once_are_as_many_one_by_one() {
@@ -49,7 +54,8 @@ fn reserved_numbers_keep_the_place_of_who_comes_late() {
     let registry = Registry::default();
     let mut early = registry.reserve_ids();
     let insert = |id: u64, name: &str, server: &str| {
-        let spec = ToolSpec { capabilities: vec![Arc::from("tag")], ..ToolSpec::named(name) };
+        let mut spec = ToolSpec { capabilities: vec![Arc::from("tag")], ..ToolSpec::named(name) };
+        spec.description = Arc::from(DESCRIPTION);
         registry.insert(Candidate {
             id,
             source: Source::Mcps,
@@ -107,6 +113,7 @@ fn tagged(entry: Entry, tags: &[&str]) -> Entry {
 
 fn register(registry: &Registry, entry: Entry) -> Arc<Candidate> {
     let mut spec = ToolSpec::named(entry.name);
+    spec.description = Arc::from(DESCRIPTION);
     spec.capabilities = entry.tags.into_iter().map(Arc::from).collect();
     spec.version = Some(Arc::from(entry.version));
     let tool = FunctionTool::new(spec, |_, _| async { Ok(ToolOutput::new(1)) });

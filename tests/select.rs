@@ -21,6 +21,7 @@ const HARMLESS: Effects = Effects::harmless(Evidence::ReadingVerb("get"));
 
 fn candidate(id: u64, source: Source, change: impl FnOnce(&mut ToolSpec)) -> Candidate {
     let mut spec = ToolSpec::named("t");
+    spec.description = Arc::from("The same tool on each server.");
     change(&mut spec);
     Candidate {
         id,

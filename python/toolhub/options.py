@@ -224,6 +224,7 @@ class ServerOptions(TypedDict, total=False):
     include: Sequence[str] | None
     exclude: Sequence[str] | None
     prefix: str | None
+    candidates: Sequence[str] | None
     capabilities: Sequence[str] | None
     effects: bool | None
     assume_read_only: bool | None

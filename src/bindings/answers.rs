@@ -249,7 +249,7 @@ fn hit_lines(list: &Bound<'_, PyList>, count: usize) -> Option<(String, bool)> {
 fn is_skill(hub: &Hub, result: &Bound<'_, PyDict>, tool: &str) -> PyResult<bool> {
     let source = text_in(meta(result, intern!(result.py(), "source"))?);
     let snapshot = hub.registry.load();
-    let entry = snapshot.get(tool).filter(|_| source == "skills");
+    let entry = snapshot.family(tool).filter(|_| source == "skills");
     Ok(entry.is_some_and(|entry| entry.candidates.iter().any(|one| one.spec().location.is_some())))
 }
 

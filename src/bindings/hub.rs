@@ -285,11 +285,12 @@ impl PyHub {
                 && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
         };
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
-        let shown: Vec<_> =
-            py.detach(|| snapshot.entries().filter_map(|(_, entry)| kept(entry, keep)).collect());
+        let shown: Vec<_> = py.detach(|| {
+            snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
+        });
         let (tools, mut slices) = (PyList::empty(py), Slices::new());
-        for candidates in shown {
-            tools.append(ToolInfo::of(slf.as_any(), candidates))?;
+        for (name, candidates) in shown {
+            tools.append(ToolInfo::of(slf.as_any(), name, candidates))?;
             slices.step_by(py, VALUES_OF_A_TOOL);
         }
         Ok(tools)
@@ -339,7 +340,10 @@ impl PyHub {
     fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<ToolInfo>> {
         let name = as_text("name", name)?.to_string_lossy();
         let snapshot = slf.get().core.registry.load();
-        Ok(snapshot.get(&name).and_then(|entry| ToolInfo::new(slf.as_any(), entry, |_| true)))
+        Ok(snapshot.find(&name).and_then(|entry| {
+            let meant = entry.meant(&entry.candidates);
+            ToolInfo::new(slf.as_any(), &entry, |one| meant.is_none_or(|tool| tool.admits(one)))
+        }))
     }
 
     #[pyo3(signature = (capability) -> "list[Candidate]")]
@@ -385,7 +389,7 @@ impl PyHub {
     }
 
     fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(self.core.registry.load().get(&as_text("name", name)?.to_string_lossy()).is_some())
+        Ok(self.core.registry.load().find(&as_text("name", name)?.to_string_lossy()).is_some())
     }
 
     /// `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
@@ -456,7 +460,7 @@ impl PyHub {
     /// Tools may refer back to their hub, so the garbage collector has to see them. Only the registry's own reference to a
     /// tool is shown: an execution that runs it keeps the hub itself alive.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for (_, entry) in self.core.registry.snapshot().entries() {
+        for (_, entry) in self.core.registry.snapshot().families() {
             for candidate in &entry.candidates {
                 if let Some(tool) = python_tool(candidate) {
                     tool.traverse(&visit)?;

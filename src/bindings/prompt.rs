@@ -11,22 +11,12 @@ use super::unicode::string;
 use crate::hub::PromptRequest;
 use crate::prompt::vendor::{self, Vendor, VendorNames};
 use crate::prompt::{Count, PromptStyle};
-use crate::registry::{Candidate, Snapshot};
 use crate::truncate::TokenCounter;
 use crate::truncate::tokens::Estimate;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
-use std::sync::Arc;
-
-/// The candidate that describes each name, as in `ToolInfo`. Names that were removed meanwhile are skipped.
-fn speakers<'a>(
-    snapshot: &Snapshot,
-    names: impl IntoIterator<Item = &'a str>,
-) -> impl Iterator<Item = Arc<Candidate>> {
-    names.into_iter().filter_map(|name| snapshot.get(name)?.primary().cloned())
-}
 
 /// The prompt with up to `limit` of the chosen tools behind the first ones; without a choice `core` first, then all others.
 #[pyfunction]
@@ -99,9 +89,9 @@ pub fn vendor_tools(
         // As in a prompt.
         names.extend(core.read_more_tool().filter(|name| !names.contains(name)));
         let all = VendorNames::of(snapshot.entries().map(|(name, _)| &**name));
-        let declare =
-            |one: Arc<Candidate>| (one.spec().name.to_string(), vendor::declare(one.spec(), vendor, &all));
-        speakers(&snapshot, names).map(declare).collect()
+        // Names that were removed meanwhile are skipped.
+        let specs = names.into_iter().filter_map(|name| snapshot.get(name)?.spec());
+        specs.map(|spec| (spec.name.to_string(), vendor::declare(spec, vendor, &all))).collect()
     });
     let (mut skipped, mut slices) = (Vec::new(), Slices::new());
     for (name, made) in made {
@@ -128,7 +118,7 @@ pub fn tool_with_vendor_name(hub: &PyHub, vendor_name: &Bound<'_, PyString>) -> 
     // No tool has a name with a lone surrogate.
     let vendor_name = vendor_name.to_str().ok()?;
     let snapshot = hub.core().registry.load();
-    if snapshot.get(vendor_name).is_some() {
+    if snapshot.find(vendor_name).is_some() {
         return Some(vendor_name.to_owned());
     }
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
@@ -155,7 +145,7 @@ pub fn from_form_of<'py>(
     hub.get().check_process()?;
     // A string with a lone surrogate is not the name of a tool.
     let Ok(given) = name.to_str() else { return Ok((name.clone(), arguments)) };
-    let known = hub.get().core().registry.load().get(given).is_some();
+    let known = hub.get().core().registry.load().find(given).is_some();
     let original = if known { None } else { tool_with_vendor_name(hub.get(), name) };
     let tool = original.as_deref().unwrap_or(given);
     let restored = match (hub.get().vendor_forms().of(tool, api), arguments.cast_exact::<PyDict>()) {
@@ -173,15 +163,15 @@ fn restored<'py>(
     arguments: &Bound<'py, PyDict>,
     vendor: Vendor,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let speaker = speakers(&hub.get().core().registry.load(), [name]).next();
+    let entry = hub.get().core().registry.load().find(name);
+    let spec = entry.as_ref().and_then(|entry| entry.spec());
     // Arguments that are not JSON are reported by validation.
-    let (Some(speaker), Ok(Value::Object(mut given))) = (speaker, json::from_python(arguments.as_any()))
-    else {
+    let (Some(spec), Ok(Value::Object(mut given))) = (spec, json::from_python(arguments.as_any())) else {
         return Ok(None);
     };
     let is_large = given.len() > MANY || given.values().any(is_large);
     let restored = without_gil_if(hub.py(), is_large, || {
-        vendor::restore(&speaker.spec().parameters, &mut given, vendor);
+        vendor::restore(&spec.parameters, &mut given, vendor);
         given
     });
     json::to_python(hub.py(), &LargeJson::from(Value::Object(restored))).map(Some)

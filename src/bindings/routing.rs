@@ -92,8 +92,12 @@ pub fn explain(
     let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
     let check =
         |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, &mut CheckPass::new(given.checks)).err());
-    let shadows = snapshot.get(&name).map(|entry| {
-        entry.candidates.iter().filter(|candidate| is_shadow(candidate, entry)).cloned().collect()
+    let entry = snapshot.find(&name);
+    let shadows = entry.iter().flat_map(|entry| entry.candidates.iter().filter(|one| is_shadow(one, entry)));
+    let namesakes = entry.as_ref().and_then(|entry| {
+        let meant = entry.meant(&candidates)?;
+        let others = entry.tools.iter().filter(|tool| tool.is_apart() && tool.name != meant.name);
+        Some((meant.name.clone(), others.map(|tool| tool.name.clone()).collect()))
     });
     let state = |id: &str| servers.as_ref()?.get(id).map(|server| server.info().state);
     let facts = Facts {
@@ -103,7 +107,8 @@ pub fn explain(
         approvers,
         configured: configured(&candidates, &core.options.strategies, false),
         refusals: candidates.iter().filter_map(check).collect(),
-        shadows: shadows.unwrap_or_default(),
+        shadows: shadows.cloned().collect(),
+        namesakes,
         shadow: core.options.shadow,
         state: &state,
         never_listed,

@@ -518,6 +518,14 @@ fn described(servers: &Servers, server: &Server) -> Value {
     let mut info = server.info();
     let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
     info.notices.extend(servers.shadows(server).into_iter().map(shadow));
+    let namesake = |(name, listed_as): (Arc<str>, Arc<str>)| {
+        format!(
+            "its tool '{}' is listed as '{}', because other servers use the name for other tools",
+            clip(&name),
+            clip(&listed_as)
+        )
+    };
+    info.notices.extend(servers.namesakes(server).into_iter().map(namesake));
     info.notices.extend(servers.refused(server));
     json!({
         "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,

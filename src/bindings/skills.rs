@@ -151,19 +151,19 @@ impl SkillFolder {
 /// The skill of this name that belongs to no server.
 fn local(core: &Hub, name: &str) -> Option<Arc<Candidate>> {
     let snapshot = core.registry.load();
-    let entry = snapshot.get(name)?;
+    let entry = snapshot.family(name)?;
     entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
 }
 
 /// Whether a tool of another source has the name. Both are then candidates of it.
 fn shares(core: &Hub, name: &str) -> bool {
     let snapshot = core.registry.load();
-    snapshot.get(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
+    snapshot.family(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
 }
 
 fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
     let snapshot = core.registry.load();
-    let entry = snapshot.get(&candidate.spec().name);
+    let entry = snapshot.family(&candidate.spec().name);
     entry.is_some_and(|entry| entry.candidates.iter().any(|now| Arc::ptr_eq(&now.tool, &candidate.tool)))
 }
 

@@ -4,7 +4,7 @@ use super::call_scope;
 use super::slices::Slices;
 use crate::error::ErrorKind;
 use crate::hub::{CallerRecord, Hub};
-use crate::registry::{Candidate, Snapshot};
+use crate::registry::{Candidate, NameEntry, Snapshot};
 use crate::stats::{CandidateStats, StatsView};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -63,6 +63,16 @@ pub fn row_of<'py>(
     row(candidate, &view, failures.as_any())
 }
 
+/// The names whose statistics are asked for, in the order of the list. A candidate counts once, by the name that it gave.
+fn asked(snapshot: &Snapshot, name: Option<&str>) -> Vec<Arc<NameEntry>> {
+    if let Some(name) = name {
+        return snapshot.find(name).into_iter().collect();
+    }
+    let mut all: Vec<_> = snapshot.families().map(|(_, entry)| entry.clone()).collect();
+    all.sort_by_key(|entry| entry.position());
+    all
+}
+
 /// The rows of each tool name, or of one.
 pub fn by_tool<'py>(
     py: Python<'py>,
@@ -71,16 +81,14 @@ pub fn by_tool<'py>(
     counted: &CountedCalls,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (grouped, now, mut slices) = (PyDict::new(py), Instant::now(), Slices::new());
-    for (tool, entry) in snapshot.entries() {
+    for entry in asked(snapshot, name) {
         slices.step(py);
-        if name.is_none_or(|name| **tool == *name) {
-            let rows = PyList::empty(py);
-            for candidate in &entry.candidates {
-                rows.append(row_of(py, candidate, counted, now)?)?;
-                slices.step_by(py, VALUES_OF_A_ROW);
-            }
-            grouped.set_item(&**tool, rows)?;
+        let rows = PyList::empty(py);
+        for candidate in &entry.candidates {
+            rows.append(row_of(py, candidate, counted, now)?)?;
+            slices.step_by(py, VALUES_OF_A_ROW);
         }
+        grouped.set_item(&*entry.name, rows)?;
     }
     Ok(grouped)
 }
@@ -94,10 +102,10 @@ pub fn flat<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let now = Instant::now();
     let (views, columns) = py.detach(|| {
-        let entries = snapshot.entries().filter(|(tool, _)| name.is_none_or(|name| ***tool == *name));
-        let candidates = entries.flat_map(|(_, entry)| &entry.candidates);
-        let views: Vec<(&Arc<Candidate>, StatsView)> =
-            candidates.map(|candidate| (candidate, counted.view(candidate, now))).collect();
+        let entries = asked(snapshot, name);
+        let candidates = entries.iter().flat_map(|entry| &entry.candidates);
+        let views: Vec<(Arc<Candidate>, StatsView)> =
+            candidates.map(|candidate| (candidate.clone(), counted.view(candidate, now))).collect();
         let kinds = views.iter().flat_map(|(_, view)| &view.failures).map(|(kind, _)| *kind);
         let columns: BTreeMap<&str, ErrorKind> = kinds.map(|kind| (kind.name(), kind)).collect();
         let columns = columns.into_iter().map(|(name, kind)| (format!("failures.{name}"), kind));

@@ -150,6 +150,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
         max_concurrency: option("max_concurrency")?.map(|value| max_concurrency(&value)).transpose()?,
         strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
+        is_candidate: false,
         bare_argument: None,
         location: None,
         is_hidden: false,

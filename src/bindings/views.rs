@@ -226,6 +226,7 @@ impl PyCandidate {
 /// One tool name and its candidates. What it shows of itself is what its first candidate says.
 #[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
 pub struct ToolInfo {
+    name: Arc<str>,
     candidates: Vec<Arc<Candidate>>,
     owner: Py<PyAny>,
 }
@@ -243,12 +244,12 @@ impl ToolInfo {
         entry: &NameEntry,
         keep: impl Fn(&Candidate) -> bool,
     ) -> Option<Self> {
-        kept(entry, keep).map(|candidates| ToolInfo::of(owner, candidates))
+        kept(entry, keep).map(|candidates| ToolInfo::of(owner, entry.name.clone(), candidates))
     }
 
     /// `candidates` are those that [`kept`] returned.
-    pub fn of(owner: &Bound<'_, PyAny>, candidates: Vec<Arc<Candidate>>) -> Self {
-        ToolInfo { candidates, owner: owner.clone().unbind() }
+    pub fn of(owner: &Bound<'_, PyAny>, name: Arc<str>, candidates: Vec<Arc<Candidate>>) -> Self {
+        ToolInfo { name, candidates, owner: owner.clone().unbind() }
     }
 
     fn first(&self, py: Python<'_>) -> PyCandidate {
@@ -261,7 +262,7 @@ impl ToolInfo {
     /// The name that it is called by.
     #[getter]
     fn name(&self) -> &str {
-        &self.candidates[0].spec().name
+        &self.name
     }
 
     /// What its first candidate says of itself.

@@ -207,12 +207,24 @@ impl Servers {
         let snapshot = self.hub.registry.snapshot();
         let prefix = server.config().options.prefix.as_deref().unwrap_or_default();
         let shadow = |name: &str| {
-            let entry = snapshot.get(&format!("{prefix}{name}"))?;
+            let entry = snapshot.family(&format!("{prefix}{name}"))?;
             let mut of_server =
                 entry.candidates.iter().filter(|one| one.server.as_ref() == Some(server.id()));
             of_server.find(|one| is_shadow(one, entry)).map(|one| one.spec().name.clone())
         };
         listing.tools.iter().filter_map(|listed| shadow(&listed.name)).collect()
+    }
+
+    /// The tools of this server that are listed as `server__name`, because other servers use the name for other tools.
+    pub fn namesakes(&self, server: &Server) -> Vec<(Arc<str>, Arc<str>)> {
+        let snapshot = self.hub.registry.snapshot();
+        let apart = snapshot.entries().filter(|(_, entry)| entry.is_apart());
+        let own = |one: &&Arc<Candidate>| one.server.as_ref() == Some(server.id());
+        apart
+            .filter_map(|(listed_as, entry)| {
+                Some((entry.candidates.iter().find(own)?.spec().name.clone(), listed_as.clone()))
+            })
+            .collect()
     }
 
     /// The servers of these ids, or all that are not disabled.

@@ -4,10 +4,10 @@
 //! one's space would be asked in its place.
 
 use crate::model::OfferKind;
+use crate::pattern::BETWEEN;
 use std::sync::Arc;
 
 const SCHEME: &str = "toolhub://";
-const BETWEEN: &str = "__";
 
 /// The ids of all servers of a hub, also of those that a caller does not see.
 pub struct NameSpaces(pub Vec<Arc<str>>);

@@ -5,10 +5,12 @@
 
 use super::cache;
 use super::pins::Pins;
+use crate::error::clip;
 use crate::hub::Hub;
 use crate::limit::Gate;
 use crate::model::{Source, ToolSpec, Trust};
-use crate::registry::{Candidate, Filter};
+use crate::pattern::BETWEEN;
+use crate::registry::{Candidate, Filter, Snapshot};
 use crate::select::effects::{self, Declaration, EffectsInput};
 use crate::sources::mcp::connection::ServerIdentity;
 use crate::sources::mcp::listing::{Listed, Listing};
@@ -100,6 +102,12 @@ impl ToolPublisher {
         }
     }
 
+    /// The other server in whose name space a name is: `server__…` means a tool of that server, whoever lists it.
+    fn owner_of(&self, name: &str, server: &Arc<str>) -> Option<Arc<str>> {
+        let others = |at: usize| self.servers.lock().get_key_value(&name[..at]).map(|(id, _)| id.clone());
+        name.match_indices(BETWEEN).filter_map(|(at, _)| others(at)).find(|id| id != server)
+    }
+
     /// Runs `publish` if this server may publish; meanwhile no other list of this id is published.
     fn publish(&self, server: &Arc<Server>, publish: impl FnOnce(&Hub, &mut Publication)) {
         let Some(hub) = self.hub.upgrade() else { return };
@@ -118,7 +126,7 @@ fn withdraw(hub: &Hub, id: &Arc<str>, publication: &mut Publication) {
     let filter = Filter { source: None, server: Some(id) };
     let snapshot = hub.registry.snapshot();
     let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
-    for (name, _) in snapshot.entries().filter(|(_, entry)| of_server(&entry.candidates)) {
+    for (name, _) in snapshot.families().filter(|(_, entry)| of_server(&entry.candidates)) {
         hub.registry.remove(name, filter);
     }
 }
@@ -136,12 +144,18 @@ impl ListingSink for ToolPublisher {
         let options = &server.config().options;
         let prefix = options.prefix.as_deref().unwrap_or_default();
         self.publish(server, |hub, publication| {
+            let before = hub.registry.snapshot();
             let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
+            let mut names: HashSet<Arc<str>> = publication.tools.keys().cloned().collect();
             for listed in &listing.tools {
                 let name: Arc<str> = match prefix {
                     "" => listed.name.clone(),
                     prefix => Arc::from(format!("{prefix}{}", listed.name)),
                 };
+                if let Some(owner) = self.owner_of(&name, server.id()) {
+                    refused.insert(name.clone(), in_space_of(&name, server.id(), &owner));
+                    continue;
+                }
                 if let Some(why) = options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten() {
                     refused.insert(name, why);
                     continue;
@@ -156,8 +170,10 @@ impl ListingSink for ToolPublisher {
                 publication.tools.insert(name, listed.clone());
             }
             self.pins.secure();
+            names.extend(new.iter().map(|one: &Candidate| one.spec().name.clone()));
             hub.registry.insert_all(new);
             remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
+            log_namesakes(server, &names, &before, &hub.registry.snapshot());
             hub.refuse(server.id(), refused);
         });
     }
@@ -178,6 +194,34 @@ impl ListingSink for ToolPublisher {
             }
             remove_missing(hub, server, Source::Skills, &mut publication.skills, &now);
         });
+    }
+}
+
+fn in_space_of(tool: &str, server: &str, owner: &str) -> String {
+    let (tool, server, owner) = (clip(tool), clip(server), clip(owner));
+    format!(
+        "Tool '{tool}' of server '{server}' has a name that belongs to server '{owner}', and is refused. Give server \
+         '{server}' the option `prefix`."
+    )
+}
+
+/// Logs for which names the list has changed whether the tools of servers are one tool.
+fn log_namesakes(server: &Server, names: &HashSet<Arc<str>>, before: &Snapshot, now: &Snapshot) {
+    let tools = |snapshot: &Snapshot, name: &str| -> Vec<Arc<str>> {
+        let family = snapshot.family(name);
+        family.iter().flat_map(|family| &family.tools).map(|tool| tool.name.clone()).collect()
+    };
+    for name in names {
+        let (before, now) = (tools(before, name), tools(now, name));
+        match now.as_slice() {
+            now if now == before => {}
+            [] => server.log("info", &format!("tools named '{}' are one tool now", clip(name))),
+            now => {
+                let listed = now.iter().map(|name| clip(name)).collect::<Vec<_>>().join(", ");
+                server
+                    .log("info", &format!("different tools are named '{}', listed as: {listed}", clip(name)));
+            }
+        }
     }
 }
 
@@ -232,6 +276,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         capabilities: capabilities.into_iter().map(Arc::from).collect(),
         annotations,
         timeout: options.timeout,
+        is_candidate: options.is_candidate(&listed.name),
         ..ToolSpec::named(name)
     }
 }

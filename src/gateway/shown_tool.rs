@@ -12,6 +12,8 @@ pub struct ShownTool<'a> {
     pub name: &'a str,
     view: &'a View,
     entry: &'a NameEntry,
+    /// The only server whose providers are meant, if the name says so.
+    server: Option<&'a str>,
     /// The provider whose definition stands for the tool.
     provider: &'a Candidate,
 }
@@ -19,7 +21,10 @@ pub struct ShownTool<'a> {
 impl View {
     /// The tool of this name. One that the view hides does not exist.
     pub fn tool<'a>(&'a self, snapshot: &'a Snapshot, name: &'a str) -> Option<ShownTool<'a>> {
-        self.shown(name, snapshot.get(name)?)
+        match snapshot.get(name) {
+            Some(entry) => self.shown(name, entry),
+            None => snapshot.address(name).and_then(|(server, entry)| self.on(Some(server), name, entry)),
+        }
     }
 
     /// All tools, in the order of the registry, from behind a position.
@@ -33,10 +38,29 @@ impl View {
 
     /// `None` for a tool that is not for models, or none of whose providers the view admits.
     pub fn shown<'a>(&'a self, name: &'a str, entry: &'a NameEntry) -> Option<ShownTool<'a>> {
-        let admitted = entry.candidates.iter().filter(|one| !entry.is_hidden() && self.admits(one));
-        let provider = admitted.min_by_key(|one| (one.priority, one.id))?;
-        Some(ShownTool { name, view: self, entry, provider })
+        self.on(None, name, entry)
     }
+
+    fn on<'a>(
+        &'a self,
+        server: Option<&'a str>,
+        name: &'a str,
+        entry: &'a NameEntry,
+    ) -> Option<ShownTool<'a>> {
+        let admitted = admitted(self, entry, server).filter(|_| !entry.is_hidden());
+        let provider = admitted.min_by_key(|one| (one.priority, one.id))?;
+        Some(ShownTool { name, view: self, entry, server, provider })
+    }
+}
+
+/// The providers of a name, or those of one server, that a view admits.
+fn admitted<'a>(
+    view: &'a View,
+    entry: &'a NameEntry,
+    server: Option<&'a str>,
+) -> impl Iterator<Item = &'a Candidate> {
+    let is_meant = move |one: &&Candidate| server.is_none() || one.server.as_deref() == server;
+    entry.candidates.iter().map(|one| &**one).filter(is_meant).filter(|one| view.admits(one))
 }
 
 impl<'a> ShownTool<'a> {
@@ -70,8 +94,7 @@ impl<'a> ShownTool<'a> {
     }
 
     fn admitted(&self) -> impl Iterator<Item = &'a Candidate> {
-        let view = self.view;
-        self.entry.candidates.iter().map(|one| &**one).filter(|one| view.admits(one))
+        admitted(self.view, self.entry, self.server)
     }
 
     /// The annotations with what the hub knows of the effects, so that a client is as careful as the hub itself: what the user

@@ -30,6 +30,8 @@ pub struct Facts<'a> {
     /// Candidates of servers that have the name of a native one.
     pub shadows: Vec<Arc<Candidate>>,
     pub shadow: Shadow,
+    /// Which of several tools the name means, and what the others are listed as.
+    pub namesakes: Option<(Arc<str>, Vec<Arc<str>>)>,
     /// What a server does right now, for servers that are configured.
     pub state: &'a dyn Fn(&str) -> Option<&'static str>,
     /// Servers that would be asked for their tools before the call is given up.
@@ -64,6 +66,12 @@ impl Facts<'_> {
                 });
             }
             Err(error) => lines.push(error.message.to_string()),
+        }
+        if let Some((meant, others)) = &self.namesakes {
+            lines.push(format!(
+                "Different tools have this name. It means {meant}; also: {}.",
+                others.join(", ")
+            ));
         }
         self.tell_shadows(&mut lines);
         if !self.to_ask.is_empty() {

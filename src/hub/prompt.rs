@@ -74,6 +74,6 @@ impl Hub {
 }
 
 fn listed(entry: &NameEntry) -> Option<PromptTool<'_>> {
-    let spec = entry.primary()?.spec();
+    let spec = entry.spec()?;
     Some(PromptTool { spec, version: EntryVersion { name: &spec.name, changed_at: entry.changed_at } })
 }

@@ -63,8 +63,8 @@ impl Hub {
     /// The limit for results of a tool; `given` is the one that the caller asked for.
     pub fn result_limit(&self, tool: &str, budget: ResultBudget, given: Option<usize>) -> ResultLimit {
         let snapshot = self.registry.load();
-        let entry = snapshot.get(tool);
-        if entry.is_some_and(|entry| is_read_more(entry)) {
+        let entry = snapshot.find(tool);
+        if entry.as_deref().is_some_and(is_read_more) {
             // A page was cut to what the model asked for.
             return ResultLimit { chars: usize::MAX, hits: None };
         }
@@ -73,7 +73,8 @@ impl Hub {
                 ResultLimit { chars: given.unwrap_or(self.options.result_limit), hits: None }
             }
             ResultBudget::Kind => {
-                let tags = entry.and_then(|entry| entry.primary()).map(|one| &one.spec().capabilities);
+                let tags =
+                    entry.as_ref().and_then(|entry| entry.primary()).map(|one| &one.spec().capabilities);
                 let tags: Vec<String> = tags.into_iter().flatten().map(|tag| tag.to_string()).collect();
                 let (limits, kind) = (&self.options.result_limits, ToolKind::of(&tags, tool));
                 ResultLimit { chars: given.unwrap_or_else(|| limits.of(kind)), hits: limits.hits_of(kind) }

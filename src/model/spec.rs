@@ -25,6 +25,8 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     /// How the candidates of this name are used, unless a call says otherwise.
     pub strategy: Option<Strategy>,
+    /// The user says that it is a candidate of every tool of its name.
+    pub is_candidate: bool,
     pub max_concurrency: Option<usize>,
     /// The argument that a bare value is for, when the schema does not show it.
     pub bare_argument: Option<Arc<str>>,
@@ -52,6 +54,7 @@ impl ToolSpec {
             version: None,
             timeout: None,
             strategy: None,
+            is_candidate: false,
             max_concurrency: None,
             bare_argument: None,
             location: None,

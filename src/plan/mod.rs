@@ -249,8 +249,8 @@ pub fn select_by_name(
         return planned;
     }
     if let Some(unknown) = unknown_to(snapshot, *servers, server) {
-        return Err(match snapshot.get(name) {
-            Some(entry) => offered_elsewhere(unknown, name, entry),
+        return Err(match snapshot.find(name) {
+            Some(entry) => offered_elsewhere(unknown, name, &entry),
             None => unknown,
         });
     }

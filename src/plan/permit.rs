@@ -7,23 +7,23 @@ use crate::error::HubError;
 use crate::hub::Hub;
 use crate::identity::CallTarget;
 use crate::model::{CallOptions, Source};
-use crate::pattern::PatternList;
+use crate::pattern::{BETWEEN, PatternList};
 use crate::registry::Snapshot;
 use crate::route::RouteRule;
 use crate::select::Candidates;
 use std::sync::Arc;
 
-/// One provider of a name: its source, and its server if it has one.
-type Provider = (Source, Option<Arc<str>>);
+/// One provider of a tool: what it calls the tool, its source, and its server if it has one.
+type Provider = (Arc<str>, Source, Option<Arc<str>>);
 
 impl CallPlan {
     /// Whether permissions depend on the provider of a tool that no known provider has: then servers are asked first.
     pub(super) fn must_know_providers(&self, view: &PlanView<'_>) -> bool {
         let name = self.request.target.name();
         self.request.permissions.as_ref().is_some_and(|permissions| {
-            permissions.allowed.names_servers()
-                && permissions.allowed.may_allow(name)
-                && providers(&view.snapshot, name, &self.options).is_empty()
+            let depends = permissions.allowed.names_servers() && permissions.allowed.may_allow(name);
+            // `server__tool` is allowed if the tool is allowed on that server.
+            (depends || name.contains(BETWEEN)) && providers(&view.snapshot, name, &self.options).is_empty()
         })
     }
 
@@ -60,10 +60,10 @@ impl CallPlan {
         }
         if known.is_empty() {
             // A tool that no provider has is judged by its name, and by the server that was named.
-            known.push((Source::Mcps, self.options.server.clone()));
+            known.push((name.clone(), Source::Mcps, self.options.server.clone()));
         }
         let total = known.len();
-        known.retain(|(_, server)| allowed.allows(name, server.as_deref()));
+        known.retain(|(own, _, server)| allowed.allows(own, server.as_deref()));
         let Some(first) = known.first().cloned() else {
             return Err(not_approved(name, "it is not among the tools that are allowed here"));
         };
@@ -74,7 +74,7 @@ impl CallPlan {
     }
 
     /// A route can be restricted to one server or to one source.
-    fn restrict(&mut self, (source, server): Provider) {
+    fn restrict(&mut self, (_, source, server): Provider) {
         if matches!(self.request.target, CallTarget::Routed { .. }) {
             let rule = if server.is_some() { RouteRule::Server } else { RouteRule::Source };
             self.route = RouteState::Found(rule);
@@ -85,7 +85,7 @@ impl CallPlan {
 }
 
 /// What a provider is called by: its server, or else its source.
-fn place((source, server): &Provider) -> (Option<Source>, Option<&Arc<str>>) {
+fn place((_, source, server): &Provider) -> (Option<Source>, Option<&Arc<str>>) {
     (Some(*source).filter(|_| server.is_none()), server.as_ref())
 }
 
@@ -96,12 +96,12 @@ pub(super) fn are_harmless(candidates: &Candidates) -> bool {
 
 /// The known providers of a name that a call may reach.
 fn providers(snapshot: &Snapshot, name: &str, options: &CallOptions) -> Vec<Provider> {
-    let candidates = snapshot.get(name).map(|entry| entry.candidates.as_slice()).unwrap_or_default();
+    let entry = snapshot.find(name);
+    let candidates = entry.iter().flat_map(|entry| &entry.candidates);
     candidates
-        .iter()
         .filter(|one| options.source.is_none_or(|source| source == one.source))
         .filter(|one| options.server.is_none() || options.server == one.server)
         .filter(|one| options.safety.is_none_or(|most| one.spec().effects.safety <= most))
-        .map(|one| (one.source, one.server.clone()))
+        .map(|one| (one.spec().name.clone(), one.source, one.server.clone()))
         .collect()
 }

@@ -91,7 +91,7 @@ fn harmless_candidates(
         Some(time)
     };
     if !by_capability {
-        let entry = snapshot.get(what)?;
+        let entry = snapshot.find(what)?;
         return Some((entry.changed_at, time(&mut entry.candidates.iter())?));
     }
     let tag = what.to_lowercase();

@@ -7,13 +7,17 @@ mod candidate;
 pub mod capability;
 mod filter;
 mod journal;
+mod name_entry;
+mod namesakes;
 mod near;
 mod snapshot;
 
 pub use candidate::{Candidate, ReplaceRule};
 pub use filter::Filter;
+pub use name_entry::NameEntry;
+pub use namesakes::UsersWord;
 pub use near::nearest;
-pub use snapshot::{NameEntry, Snapshot};
+pub use snapshot::Snapshot;
 
 use crate::stats::StatsSink;
 use arc_swap::ArcSwap;
@@ -37,9 +41,16 @@ pub struct Registry {
     changes: watch::Sender<u64>,
     /// Loads and saves the statistics of candidates, when the hub has a store.
     stats_sink: OnceLock<Arc<StatsSink>>,
+    /// What the user says of tools of one name.
+    users_word: Option<UsersWord>,
 }
 
 impl Registry {
+    /// A registry in which tools of servers are candidates of one name where the user says so.
+    pub fn with_word(users_word: UsersWord) -> Self {
+        Registry { users_word: Some(users_word), ..Registry::default() }
+    }
+
     /// Saves the statistics of all candidates registered from now on. Only the first sink is used.
     pub fn persist_stats(&self, sink: Arc<StatsSink>) {
         let _ = self.stats_sink.set(sink);
@@ -126,12 +137,13 @@ impl Registry {
         candidate: Candidate,
         replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
-        let (candidate, replaced) = next.insert(candidate, replacement);
+        let (candidate, replaced, others) = next.insert(candidate, replacement, self.users_word.as_ref());
         if let Some(sink) = self.stats_sink.get() {
             sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
         }
         journal.note(next.version(), candidate.spec().name.clone());
+        others.into_iter().for_each(|name| journal.note(next.version(), name));
         (candidate, replaced)
     }
 
@@ -143,13 +155,14 @@ impl Registry {
     /// Removes the candidates of a name that match and returns their number.
     pub fn remove_where(&self, name: &str, matches: impl Fn(&Candidate) -> bool) -> usize {
         let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| matches(one));
-        if !self.load().get(name).is_some_and(has_match) {
+        if !self.load().family(name).is_some_and(has_match) {
             return 0;
         }
         self.change(|next, journal| {
-            let removed = next.remove(name, &matches);
+            let (removed, others) = next.remove(name, &matches, self.users_word.as_ref());
             if removed > 0 {
                 journal.note(next.version(), Arc::from(name));
+                others.into_iter().for_each(|name| journal.note(next.version(), name));
             }
             removed
         })

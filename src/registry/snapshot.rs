@@ -2,61 +2,17 @@
 
 use super::candidate::{Candidate, ReplaceRule};
 use super::capability::answering;
+use super::name_entry::NameEntry;
+use super::namesakes::{UsersWord, is_of_server, tell_apart};
+use crate::pattern::BETWEEN;
 use crate::text::LetterSet;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
-
-/// Stands for "no candidate has succeeded yet".
-const NO_CANDIDATE: u64 = u64::MAX;
-
-/// All candidates of one name, in registration order.
-#[derive(Clone)]
-pub struct NameEntry {
-    pub candidates: Vec<Arc<Candidate>>,
-    /// The position of the name in the list of names: the lowest id of its candidates so far.
-    pub(super) position: u64,
-    /// The version of the registry at which this name last changed.
-    pub changed_at: u64,
-    /// Shared by all snapshots, so that a success seen by an old one counts in a new one.
-    pub(super) last_success: Arc<AtomicU64>,
-}
-
-impl NameEntry {
-    /// The candidate whose description and schema represent the name.
-    pub fn primary(&self) -> Option<&Arc<Candidate>> {
-        self.candidates.iter().min_by_key(|candidate| (candidate.priority, candidate.id))
-    }
-
-    /// Where the name stands in the list of all names. Later names have higher positions.
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
-    /// True when the tool is hidden from models.
-    pub fn is_hidden(&self) -> bool {
-        self.candidates.iter().all(|candidate| candidate.spec().is_hidden)
-    }
-
-    pub fn last_success(&self) -> Option<u64> {
-        Some(self.last_success.load(Ordering::Relaxed)).filter(|id| *id != NO_CANDIDATE)
-    }
-
-    /// Records the last success; returns true when that changes the preferred candidate.
-    pub fn note_success(&self, id: u64) -> bool {
-        // Storing unconditionally would bounce the cache line between cores on every call of a hot tool.
-        let changed = self.last_success.load(Ordering::Relaxed) != id;
-        if changed {
-            self.last_success.store(id, Ordering::Relaxed);
-        }
-        changed
-    }
-}
 
 /// A name in the list of all names.
 #[derive(Clone)]
@@ -74,8 +30,11 @@ impl OrderedName {
 
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    pub(super) names: Map<Arc<NameEntry>>,
-    /// Names in the order of their first registration, so that lists are stable.
+    /// By the name that providers give: all candidates of it.
+    names: Map<Arc<NameEntry>>,
+    /// The tools of names that several tools share, by what they are listed as.
+    apart: Map<Arc<NameEntry>>,
+    /// The listed names in the order of their first registration, so that lists are stable.
     order: OrdMap<u64, OrderedName>,
     /// Tag → candidates, ordered by priority, then registration.
     pub(super) tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
@@ -104,9 +63,9 @@ impl Snapshot {
         self.version
     }
 
-    /// The number of names.
+    /// The number of listed names.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.order.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -117,20 +76,62 @@ impl Snapshot {
         self.candidates
     }
 
+    /// What is listed under a name. A name that several tools share is not listed; it stands for all of them.
     pub fn get(&self, name: &str) -> Option<&Arc<NameEntry>> {
+        self.told_apart(name).or_else(|| self.names.get(name))
+    }
+
+    /// The same, without names that several tools share.
+    pub fn listed(&self, name: &str) -> Option<&Arc<NameEntry>> {
+        self.get(name).filter(|entry| entry.tools.is_empty())
+    }
+
+    /// All candidates that gave this name themselves.
+    pub fn family(&self, name: &str) -> Option<&Arc<NameEntry>> {
         self.names.get(name)
     }
 
-    /// Names in the order of their first registration.
+    /// Each candidate once, by the name that it gave, in no order.
+    pub fn families(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
+        self.names.iter()
+    }
+
+    /// What a call of this name may use. `server__tool` is understood whether it is listed or not, so that a name that was
+    /// listed once, or stands in a view, goes on to mean the same tool.
+    pub fn find(&self, name: &str) -> Option<Arc<NameEntry>> {
+        let apart = self.told_apart(name).filter(|tool| tool.is_apart());
+        apart.or_else(|| self.names.get(name)).cloned().or_else(|| self.addressed(name))
+    }
+
+    fn told_apart(&self, name: &str) -> Option<&Arc<NameEntry>> {
+        if self.apart.is_empty() { None } else { self.apart.get(name) }
+    }
+
+    fn addressed(&self, address: &str) -> Option<Arc<NameEntry>> {
+        let (server, family) = self.address(address)?;
+        let providers = family.candidates.iter().filter(|one| is_on(one, server)).cloned().collect();
+        Some(Arc::new(family.part(address.into(), providers, family.changed_at)))
+    }
+
+    /// The server that `server__tool` names, and all candidates of the name that the server has given to its tool.
+    pub fn address<'a>(&self, address: &'a str) -> Option<(&'a str, &Arc<NameEntry>)> {
+        address.match_indices(BETWEEN).find_map(|(at, _)| {
+            let (server, name) = (&address[..at], &address[at + BETWEEN.len()..]);
+            let family = self.names.get(name)?;
+            family.candidates.iter().any(|one| is_on(one, server)).then_some((server, family))
+        })
+    }
+
+    /// The listed names in the order of their first registration.
     pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
-        self.order.values().filter_map(|one| self.names.get(&one.name).map(|entry| (&one.name, entry)))
+        self.entries_after(None)
     }
 
     /// The entries whose position is above this one; all of them for `None`.
     pub fn entries_after(&self, position: Option<u64>) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
         let start = position.map_or(Bound::Unbounded, Bound::Excluded);
         let names = self.order.range((start, Bound::Unbounded));
-        names.filter_map(|(_, one)| self.names.get(&one.name).map(|entry| (&one.name, entry)))
+        names.filter_map(|(_, one)| self.get(&one.name).map(|entry| (&one.name, entry)))
     }
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {
@@ -171,24 +172,18 @@ impl Snapshot {
         self.sorted.0.get_or_init(make).clone()
     }
 
-    /// Adds a candidate; returns it and those that it replaces.
+    /// Adds a candidate; returns it, those that it replaces, and the other names that changed.
     pub(super) fn insert(
         &mut self,
         mut candidate: Candidate,
         replacement: ReplaceRule,
-    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
+        users_word: Option<&UsersWord>,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>, Vec<Arc<str>>) {
         let name = candidate.spec().name.clone();
-        let mut entry = match self.names.get(&name) {
+        let before = self.names.get(&name).cloned();
+        let mut entry = match &before {
             Some(entry) => NameEntry::clone(entry),
-            None => {
-                self.order.insert(candidate.id, OrderedName::new(&name));
-                NameEntry {
-                    candidates: Vec::new(),
-                    position: candidate.id,
-                    changed_at: 0,
-                    last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),
-                }
-            }
+            None => NameEntry::new(name, candidate.id),
         };
         let all = std::mem::take(&mut entry.candidates);
         let (replaced, kept): (Vec<_>, Vec<_>) =
@@ -206,11 +201,7 @@ impl Snapshot {
             }
             None => candidate.variant = free_variant(&entry.candidates, &candidate),
         }
-        if candidate.id < entry.position {
-            self.order.remove(&entry.position);
-            self.order.insert(candidate.id, OrderedName::new(&name));
-            entry.position = candidate.id;
-        }
+        entry.first_id = entry.first_id.min(candidate.id);
         let candidate = Arc::new(candidate);
         for tag in &candidate.spec().capabilities {
             self.tags
@@ -220,48 +211,146 @@ impl Snapshot {
         }
         let at = entry.candidates.partition_point(|other| other.id < candidate.id);
         entry.candidates.insert(at, candidate.clone());
-        self.version += 1;
-        entry.changed_at = self.version;
-        self.names.insert(name, Arc::new(entry));
         self.candidates += 1;
-        (candidate, replaced)
+        let others = self.publish(before.as_deref(), entry, users_word);
+        (candidate, replaced, others)
     }
 
     /// Restores the preference of an earlier process: the candidate that was preferred last comes first again.
     pub(super) fn recall(&self, candidate: &Candidate) {
-        let (Some(entry), Some(since)) =
-            (self.names.get(&candidate.spec().name), candidate.stats.preferred_since())
-        else {
-            return;
-        };
-        let last = entry.last_success();
-        let leader = entry.candidates.iter().find(|one| Some(one.id) == last);
-        if leader.is_none_or(|leader| leader.stats.preferred_since() < Some(since)) {
-            entry.note_success(candidate.id);
+        if let Some(family) = self.names.get(&candidate.spec().name) {
+            family.recall(candidate);
+            family.tools.iter().for_each(|tool| tool.recall(candidate));
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str, matches: &impl Fn(&Candidate) -> bool) -> usize {
-        let Some(entry) = self.names.get(name).cloned() else { return 0 };
+    /// Removes the candidates of a name that match; returns their number, and the other names that changed.
+    pub(super) fn remove(
+        &mut self,
+        name: &str,
+        matches: &impl Fn(&Candidate) -> bool,
+        users_word: Option<&UsersWord>,
+    ) -> (usize, Vec<Arc<str>>) {
+        let Some(before) = self.names.get(name).cloned() else { return (0, Vec::new()) };
+        let mut entry = NameEntry::clone(&before);
         let (gone, kept): (Vec<_>, Vec<_>) =
-            entry.candidates.iter().cloned().partition(|candidate| matches(candidate));
+            std::mem::take(&mut entry.candidates).into_iter().partition(|candidate| matches(candidate));
         if gone.is_empty() {
-            return 0;
+            return (0, Vec::new());
         }
         for candidate in &gone {
             self.untag(candidate);
         }
         self.candidates -= gone.len();
-        if kept.is_empty() {
-            self.names.remove(name);
-            self.order.remove(&entry.position);
-        } else {
-            let changed_at = self.version + 1;
-            let entry = NameEntry { candidates: kept, changed_at, ..NameEntry::clone(&entry) };
-            self.names.insert(Arc::from(name), Arc::new(entry));
-        }
+        entry.candidates = kept;
+        (gone.len(), self.publish(Some(&before), entry, users_word))
+    }
+
+    /// Puts the present candidates of a name in the place of the former ones, and lists what they are. Returns the other names
+    /// that changed.
+    fn publish(
+        &mut self,
+        before: Option<&NameEntry>,
+        mut entry: NameEntry,
+        users_word: Option<&UsersWord>,
+    ) -> Vec<Arc<str>> {
         self.version += 1;
-        gone.len()
+        entry.changed_at = self.version;
+        entry.verdict = tell_apart(&entry.candidates, &entry.verdict, users_word);
+        let name = entry.name.clone();
+        let namesake = self.told_apart(&name).filter(|tool| tool.is_apart()).cloned();
+        let was_at = before.filter(|before| namesake.is_none() && before.tools.is_empty());
+        let was_at = was_at.map(NameEntry::position);
+        let is_listed = namesake.is_none() && entry.verdict.tools.is_empty() && !entry.candidates.is_empty();
+        let now_at = is_listed.then(|| entry.position());
+        if let Some(at) = was_at.filter(|_| was_at != now_at) {
+            self.order.remove(&at);
+        }
+        let mut others = Vec::new();
+        if !entry.tools.is_empty() || !entry.verdict.tools.is_empty() {
+            others = self.list_apart(&mut entry);
+        }
+        if let Some(at) = now_at.filter(|_| was_at != now_at) {
+            self.order.insert(at, OrderedName::new(&name));
+        }
+        // Of another server, it would be refused the name.
+        let displaced = namesake.filter(|tool| {
+            let server = tool.candidates.first().and_then(|one| one.server.as_deref());
+            entry.candidates.iter().any(|one| takes_name(one, server))
+        });
+        match entry.candidates.is_empty() {
+            true => drop(self.names.remove(&name)),
+            false => drop(self.names.insert(name, Arc::new(entry))),
+        }
+        others.iter().for_each(|other| self.list_again(other));
+        if let Some(tool) = displaced
+            && let Some(family) =
+                tool.candidates.first().and_then(|one| self.names.get(&one.spec().name)).cloned()
+        {
+            others.push(family.name.clone());
+            others.extend(self.publish(Some(&family), NameEntry::clone(&family), users_word));
+        }
+        others
+    }
+
+    /// Lists each tool of a name in the place of those that were listed before. Returns the names of all of them.
+    fn list_apart(&mut self, entry: &mut NameEntry) -> Vec<Arc<str>> {
+        let before = std::mem::take(&mut entry.tools);
+        for tool in &before {
+            self.apart.remove(&tool.name);
+            self.order.remove(&tool.position());
+        }
+        let told = &entry.verdict.tools;
+        let mut tools: Vec<NameEntry> = Vec::new();
+        let native: Vec<_> = entry.candidates.iter().filter(|one| !is_of_server(one)).cloned().collect();
+        if let Some(first) = told.first().filter(|_| !native.is_empty()) {
+            let mut beside: Vec<_> = native.into_iter().chain(first.iter().cloned()).collect();
+            beside.sort_by_key(|one| one.id);
+            tools.push(entry.part(entry.name.clone(), beside, self.version));
+        }
+        for providers in told {
+            let server = providers[0].server.as_deref().unwrap_or_default();
+            let listed_as = self.free_name(server, &entry.name);
+            tools.push(entry.part(listed_as, providers.clone(), self.version));
+        }
+        let same = |one: &NameEntry, other: &NameEntry| {
+            one.name == other.name
+                && one.candidates.len() == other.candidates.len()
+                && one.candidates.iter().zip(&other.candidates).all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        for tool in tools {
+            // What stays as it was keeps its last success, and need not be read again.
+            let known = before.iter().find(|known| same(known, &tool)).cloned();
+            let tool = known.unwrap_or_else(|| Arc::new(tool));
+            self.order.insert(tool.position(), OrderedName::new(&tool.name));
+            self.apart.insert(tool.name.clone(), tool.clone());
+            entry.tools.push(tool);
+        }
+        let all = before.iter().chain(&entry.tools).map(|tool| &tool.name);
+        all.filter(|name| **name != entry.name).cloned().collect()
+    }
+
+    /// What a tool of a server is listed as: a name that no tool of the user and no other tool of the server has. One that another
+    /// server has given to a tool is free: the name space of a server is its own, and that tool is not listed meanwhile.
+    fn free_name(&self, server: &str, name: &str) -> Arc<str> {
+        let mut free = [server, BETWEEN, name].concat();
+        let takes = |one: &Arc<Candidate>| takes_name(one, Some(server));
+        let is_taken =
+            |name: &str| self.names.get(name).is_some_and(|entry| entry.candidates.iter().any(takes));
+        while is_taken(&free) || self.apart.contains_key(free.as_str()) {
+            free.push('_');
+        }
+        free.into()
+    }
+
+    /// Lists a name that a provider has given, unless a tool that was told apart is listed under it.
+    fn list_again(&mut self, name: &Arc<str>) {
+        let Some(entry) = self.names.get(name).filter(|entry| entry.tools.is_empty()) else { return };
+        let at = entry.position();
+        match self.apart.contains_key(name) {
+            true => drop(self.order.remove(&at)),
+            false => drop(self.order.insert(at, OrderedName::new(name))),
+        }
     }
 
     pub(super) fn emptied(&self) -> Snapshot {
@@ -279,6 +368,16 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// Whether a server of this id lists the candidate.
+fn is_on(candidate: &Candidate, server: &str) -> bool {
+    is_of_server(candidate) && candidate.server.as_deref() == Some(server)
+}
+
+/// Whether a candidate that gave a name `server__…` itself keeps it: it is the user's, or the server's own.
+fn takes_name(candidate: &Candidate, server: Option<&str>) -> bool {
+    !is_of_server(candidate) || candidate.server.as_deref() == server
 }
 
 /// The lowest number that no candidate of this source and server has.

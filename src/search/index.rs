@@ -122,7 +122,7 @@ impl Index {
     pub fn follow(&mut self, registry: &Registry, part: Option<&dyn ToolPart>) -> Arc<Snapshot> {
         let (snapshot, changed) = registry.changes_since(self.version);
         match changed {
-            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.get(name), part)),
+            Some(names) => names.iter().for_each(|name| self.refresh(name, snapshot.listed(name), part)),
             None => self.compare(&snapshot, part),
         }
         self.version = snapshot.version();
@@ -137,7 +137,7 @@ impl Index {
 
     fn compare(&mut self, snapshot: &Snapshot, part: Option<&dyn ToolPart>) {
         let names = self.documents.iter().flatten().map(|document| &document.name);
-        let gone: Vec<_> = names.filter(|name| snapshot.get(name).is_none()).cloned().collect();
+        let gone: Vec<_> = names.filter(|name| snapshot.listed(name).is_none()).cloned().collect();
         gone.iter().for_each(|name| self.remove(name));
         for (name, entry) in snapshot.entries() {
             self.refresh(name, Some(entry), part);

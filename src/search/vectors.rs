@@ -53,7 +53,7 @@ impl Vectors {
             })
             .collect();
         if found.is_empty() {
-            self.by_name.retain(|name, _| snapshot.get(name).is_some());
+            self.by_name.retain(|name, _| snapshot.listed(name).is_some());
             self.complete = Some(snapshot.version());
         }
         found

@@ -46,11 +46,15 @@ impl Wanted<'_> {
 }
 
 /// By name: the preferred source, the last successful candidate, then priority, health (unless a model asked) and
-/// registration; suspended candidates last. Returns the number of candidates that are not suspended.
+/// registration; suspended candidates last. Of a name that several tools share, only the tool that the name means. Returns the
+/// number of candidates that are not suspended.
 pub fn by_name<'a>(entry: &NameEntry, wanted: impl Into<Wanted<'a>>, now: Instant) -> (Candidates, usize) {
     let wanted = wanted.into();
     let mut candidates: Candidates =
         entry.candidates.iter().filter(|candidate| wanted.takes(candidate, entry)).cloned().collect();
+    if let Some(tool) = entry.meant(&candidates) {
+        candidates.retain(|candidate| tool.admits(candidate));
+    }
     if candidates.len() <= 1 {
         let healthy = candidates.len();
         return (candidates, healthy);
@@ -77,7 +81,7 @@ pub fn by_capability<'a>(
     let takes = |candidate: &&Arc<Candidate>| match wanted.shadow {
         Shadow::Report => wanted.filter.matches(candidate),
         Shadow::Deny => {
-            snapshot.get(&candidate.spec().name).is_none_or(|entry| wanted.takes(candidate, entry))
+            snapshot.family(&candidate.spec().name).is_none_or(|entry| wanted.takes(candidate, entry))
         }
     };
     // Only the most precise group: what answers for a close tag is not run beside what has the tag.

@@ -45,6 +45,11 @@ impl StrategyPatterns {
         Ok(StrategyPatterns { entries })
     }
 
+    /// Whether a pattern names the tool: the user has decided how candidates of its name are used.
+    pub fn name(&self, candidate: &Candidate) -> bool {
+        self.of(candidate).is_some()
+    }
+
     fn of(&self, candidate: &Candidate) -> Option<(Strategy, Rule)> {
         let (name, server) = (&candidate.spec().name, candidate.server.as_deref());
         let entry = self.entries.iter().find(|entry| entry.glob.matches(name, server))?;

@@ -52,7 +52,11 @@ pub struct Double {
 impl Double {
     fn new(name: &str, deed: Deed) -> Self {
         Double {
-            spec: ToolSpec { effects: Effects::harmless(Evidence::Registration), ..ToolSpec::named(name) },
+            spec: ToolSpec {
+                description: Arc::from("A double."),
+                effects: Effects::harmless(Evidence::Registration),
+                ..ToolSpec::named(name)
+            },
             source: Source::Tools,
             server: None,
             after: Some(Duration::ZERO),

@@ -208,6 +208,7 @@ fn our_own_options() {
         include: vec!["get_*".into(), "add".into()],
         exclude: vec!["get_secret".into()],
         prefix: Some("every_".into()),
+        candidates: vec!["search_*".into()],
         capabilities: vec!["demo".into()],
         effects: Some(false),
         assume_read_only: true,

@@ -202,7 +202,13 @@ class AgentView:
     def harmless(self, capability: str) -> list[str]:
         """The names of the tools in the view that have a capability and are known to be harmless, best first."""
         found = self.hub.find_by_capability(capability)
-        usable = [one.name for one in found if one.safety == "harmless" and self._holds(one)]
+        usable = [one for one in found if one.safety == "harmless" and self._holds(one)]
+        listed = {
+            (one.name, one.source, one.server): tool.name
+            for tool in self.hub.tools()
+            for one in tool.candidates
+        }
+        usable = [listed.get((one.name, one.source, one.server), one.name) for one in usable]
         return [name for name in dict.fromkeys(usable) if self.safety(name) == "harmless"]
 
     def safety(self, name: str) -> str:

@@ -41,7 +41,7 @@ def _patterns(tools: Iterable[str] | None) -> PatternList:
 
 
 def _fits(tool: ToolInfo, patterns: PatternList) -> bool:
-    return any(patterns.allows(tool.name, candidate.server) for candidate in tool.candidates)
+    return any(patterns.allows(candidate.name, candidate.server) for candidate in tool.candidates)
 
 
 class OfferedTools:

@@ -169,7 +169,7 @@ impl<'py> ReadRequest<'py> {
     /// take the text.
     fn are_arguments(&self, hub: &Bound<'py, PyHub>, object: &Bound<'py, PyDict>) -> bool {
         let snapshot = hub.get().core().registry.load();
-        let entry = snapshot.get(&self.name.to_string_lossy());
+        let entry = snapshot.find(&self.name.to_string_lossy());
         entry.is_none_or(|entry| entry.candidates.iter().any(|one| holds_arguments(one, object)))
     }
 }

@@ -49,7 +49,7 @@ impl CallDriver {
         let servers = hub.servers();
         let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
         let plan = || this.plan.lock().next(hub.core(), servers, Instant::now());
-        let is_known = hub.core().registry.load().get(this.plan.lock().request().target.name()).is_some();
+        let is_known = hub.core().registry.load().find(this.plan.lock().request().target.name()).is_some();
         // Near names of a name that is not known take a while when there are many names.
         let step = if is_known { plan() } else { py.detach(plan) };
         match step {

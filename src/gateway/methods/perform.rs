@@ -104,7 +104,7 @@ async fn run(
     cancel: &CancellationToken,
 ) -> CallResult {
     let options = caller.view.call_options(&caller.principal);
-    let request = CallRequest::new(CallTarget::Name(Arc::from(name)), options);
+    let request = CallRequest::new(CallTarget::Routed { name: Arc::from(name), source: None }, options);
     let services = &*gateway.upstreams;
     tokio::select! {
         biased;

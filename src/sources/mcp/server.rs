@@ -170,6 +170,11 @@ impl Server {
         self.callbacks().secrets.hide(text)
     }
 
+    /// Writes a line about the server, where its own lines go.
+    pub fn log(&self, level: &str, text: &str) {
+        self.callbacks().log(level, text);
+    }
+
     pub(super) fn callbacks(&self) -> &Arc<ServerCallbacks> {
         self.connector.callbacks()
     }

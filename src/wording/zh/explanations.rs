@@ -13,6 +13,10 @@ pub(super) const EXPLANATIONS: &[(&str, &str)] = &[
         "Before that is the answer, the servers whose list of tools is missing or old are asked: {}.",
         "在得出这个结论之前，会先询问工具列表缺失或过旧的服务器：{0}。",
     ),
+    (
+        "Different tools have this name. It means {}; also: {}.",
+        "不同的工具使用这个名称。它指 {0}；另有：{1}。",
+    ),
     ("Candidates, in order:", "候选者（按顺序）："),
     ("     and {} more rules are not checked", "     另有 {0} 条规则未检查"),
     ("     #{} is not checked: {}", "     #{0} 未检查：{1}"),

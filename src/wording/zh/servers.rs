@@ -2,6 +2,10 @@
 
 pub(super) const SERVERS: &[(&str, &str)] = &[
     (
+        "Tool '{}' of server '{}' has a name that belongs to server '{}', and is refused. Give server '{}' the option `prefix`.",
+        "服务器 '{1}' 的工具 '{0}' 使用了属于服务器 '{2}' 的名称，因此被拒绝。请为服务器 '{3}' 设置选项 `prefix`。",
+    ),
+    (
         "Server '{}' failed recently; it is tried again after a pause: {~}",
         "服务器 '{0}' 最近失败，稍后会再试：{1}",
     ),

@@ -26,7 +26,13 @@ def listed() -> dict[str, Any]:
     fields = Path(folder, f"{label}.json")
     more = json.loads(fields.read_text()) if fields.exists() else {}
     tools = [
-        {"name": name, "description": "", "inputSchema": schema, **hints, **more.get(name, {})}
+        {
+            "name": name,
+            "description": "Repeats the text.",
+            "inputSchema": schema,
+            **hints,
+            **more.get(name, {}),
+        }
         for name in names
     ]
     return {"tools": tools, **({"ttlMs": 1} if mode == "short" else {})}

@@ -24,6 +24,8 @@ pub struct ServerOptions {
     pub exclude: Vec<String>,
     /// Put before the names of the tools.
     pub prefix: Option<String>,
+    /// Patterns of the tools that are candidates of the tools of their names, where those are too.
+    pub candidates: Vec<String>,
     /// Added to the capabilities of each tool.
     pub capabilities: Vec<String>,
     /// Whether the tools change something, whatever their names and annotations say.
@@ -56,6 +58,7 @@ impl Default for ServerOptions {
             include: Vec::new(),
             exclude: Vec::new(),
             prefix: None,
+            candidates: Vec::new(),
             capabilities: Vec::new(),
             effects: None,
             assume_read_only: false,
@@ -79,6 +82,7 @@ pub const KEYS: &[&str] = &[
     "include",
     "exclude",
     "prefix",
+    "candidates",
     "capabilities",
     "effects",
     "assume_read_only",
@@ -94,9 +98,12 @@ pub const KEYS: &[&str] = &[
 impl ServerOptions {
     /// Whether a tool of the server is to be offered.
     pub fn wants(&self, tool: &str) -> bool {
-        let allows =
-            |patterns: &[String]| PatternList::new(patterns.iter().map(String::as_str)).allows_name(tool);
-        (self.include.is_empty() || allows(&self.include)) && !allows(&self.exclude)
+        (self.include.is_empty() || allows(&self.include, tool)) && !allows(&self.exclude, tool)
+    }
+
+    /// Whether the user says that a tool is a candidate of other servers' tools of its name.
+    pub fn is_candidate(&self, tool: &str) -> bool {
+        allows(&self.candidates, tool)
     }
 
     /// Offers only these. An empty list is a list: it lets nothing through.
@@ -119,6 +126,7 @@ impl ServerOptions {
         }
         self.exclude.extend(fields.texts("exclude").unwrap_or_default());
         self.prefix = fields.text("prefix").map(str::to_owned);
+        self.candidates = fields.texts("candidates").unwrap_or_default();
         self.capabilities = tags(fields.texts("capabilities").unwrap_or_default());
         self.effects = fields.flag("effects");
         self.assume_read_only = fields.flag("assume_read_only").unwrap_or(self.assume_read_only);
@@ -149,6 +157,10 @@ impl ServerOptions {
             }
         }
     }
+}
+
+fn allows(patterns: &[String], tool: &str) -> bool {
+    PatternList::new(patterns.iter().map(String::as_str)).allows_name(tool)
 }
 
 #[cfg(test)]
