@@ -170,7 +170,7 @@ _running: set["asyncio.Task[None]"] = set()
 class ProgressReports:
     """Calls `progress` with each report, one after another, beside the call that the reports are about."""
 
-    _MOST = 1000
+    _MOST = 10_000
     """Reports that wait for a slow function; older ones are dropped."""
 
     def __init__(self, function: Callable[..., Any], deadline: float | None) -> None:

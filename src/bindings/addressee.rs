@@ -1,10 +1,10 @@
 //! Objects on an event loop that other threads send messages to, and the table in which the loop finds them.
 
+use super::reports::WaitingReports;
 use crate::error::HubError;
 use crate::execute::Answer;
 use crate::limit::Permits;
 use crate::workers::PoolRefusal;
-use parking_lot::Mutex;
 use pyo3::PyClass;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -26,8 +26,8 @@ pub enum Message {
     Recorded(Result<(), Box<HubError>>),
     /// A Rust future is over; its outcome is with the addressee.
     Settled,
-    /// The latest progress report; empty when it was delivered already.
-    Progress(Arc<Mutex<Option<Value>>>),
+    /// Progress reports wait.
+    Progress(Arc<WaitingReports>),
     /// The attempt is about to be retried.
     Retried(Value),
 }

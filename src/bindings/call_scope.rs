@@ -5,18 +5,17 @@ use super::giving_up::GivenUp;
 use super::json::{self, JsonValue};
 use super::loop_bridge::{self, Mail};
 use super::once::{ForkSafeOnce, intern};
+use super::reports::WaitingReports;
 use super::user_code;
 use crate::error::{ErrorKind, HubError};
 use crate::gateway::can_answer;
 use crate::principal::Principal;
 use crate::sources::mcp::form_answer::{fitting_form, form_of};
 use crate::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
-use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -100,10 +99,11 @@ pub fn principal_value(principal: &Principal) -> Value {
 pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = progress.py();
     let mailbox = loop_bridge::current(py)?.get().mailbox().clone();
-    let reports = Arc::new(LoopReports { function: progress.clone().unbind(), waiting: Mutex::default() });
+    let reports =
+        Arc::new(LoopReports { function: progress.clone().unbind(), waiting: WaitingReports::default() });
     let (kept, report): (_, OnProgress) = (reports.clone(), {
         Arc::new(move |update: &Value| {
-            if reports.add(update) {
+            if reports.waiting.add(update) {
                 let reports = reports.clone();
                 mailbox.push(Mail::Run(Box::new(move |bridge| reports.deliver(bridge.py()))));
             }
@@ -135,26 +135,12 @@ pub fn leave_call_scope(token: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Reports on their way to a function of Python, which is called on its loop.
 struct LoopReports {
     function: Py<PyAny>,
-    waiting: Mutex<VecDeque<Value>>,
+    waiting: WaitingReports,
 }
 
 impl LoopReports {
-    /// How many may wait for the loop; older ones are dropped.
-    const MOST: usize = 1_000;
-
-    /// True if the loop does not know yet that reports wait.
-    fn add(&self, update: &Value) -> bool {
-        let mut waiting = self.waiting.lock();
-        if waiting.len() >= Self::MOST {
-            waiting.pop_front();
-        }
-        waiting.push_back(update.clone());
-        waiting.len() == 1
-    }
-
     fn deliver(&self, py: Python<'_>) {
-        let updates = std::mem::take(&mut *self.waiting.lock());
-        for update in updates {
+        for update in self.waiting.take() {
             let called = json::to_python(py, &update)
                 .and_then(|update| user_code::call(self.function.bind(py), [&update]));
             if let Err(error) = called {

@@ -61,6 +61,7 @@ mod pool;
 mod prompt;
 mod python_tool;
 mod releasing;
+mod reports;
 mod result;
 mod result_size;
 mod routing;

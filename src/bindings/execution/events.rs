@@ -28,9 +28,8 @@ impl Addressee for Execution {
         let py = slf.py();
         let this = slf.get();
         match message {
-            Message::Progress(latest) => {
-                let update = latest.lock().take();
-                if let Some(update) = update {
+            Message::Progress(reports) => {
+                for update in reports.take() {
                     if let Some(taping) =
                         this.state.lock().attempts.get(slot).and_then(|one| one.taping.as_ref())
                     {

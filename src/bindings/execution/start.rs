@@ -13,6 +13,7 @@ use crate::bindings::job;
 use crate::bindings::loop_bridge::{LoopMailbox, Mail};
 use crate::bindings::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::bindings::python_tool::python_tool;
+use crate::bindings::reports::WaitingReports;
 use crate::bindings::slots::{self, CallsAround, LentSlots};
 use crate::bindings::unchecked;
 use crate::error::{ErrorKind, HubError};
@@ -23,7 +24,6 @@ use crate::model::Arguments;
 use crate::registry::Candidate;
 use crate::tool::{CallContext, OnProgress, SentFlag};
 use crate::workers::PoolRefusal;
-use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -366,12 +366,12 @@ impl Drop for Envelope {
     }
 }
 
-/// Sends progress to the loop. Of reports that come faster than it takes them, the last one counts.
+/// Sends progress to the loop.
 fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
-    let latest = Arc::new(Mutex::new(None));
+    let reports = Arc::new(WaitingReports::default());
     Arc::new(move |update| {
-        if latest.lock().replace(update.clone()).is_none() {
-            mailbox.push(Mail::Deliver(key, Message::Progress(latest.clone())));
+        if reports.add(update) {
+            mailbox.push(Mail::Deliver(key, Message::Progress(reports.clone())));
         }
     })
 }

@@ -69,6 +69,43 @@ def test_a_function_that_fails_is_logged_and_gets_the_next_report(caplog: pytest
     assert "'progress' failed" in caplog.text
 
 
+REPORTING = """
+import json, sys
+
+for line in sys.stdin:
+    request = json.loads(line)
+    method, params = request["method"], request.get("params", {})
+    if method == "tools/list":
+        result = {"tools": [{"name": "count", "inputSchema": {"type": "object"}}]}
+    elif method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "reporting", "version": "1"}}
+    elif method == "tools/call":
+        token = params["_meta"]["progressToken"]
+        # In one write, so that all of them are there before the loop takes the first.
+        reports = [{"jsonrpc": "2.0", "method": "notifications/progress",
+                    "params": {"progressToken": token, "progress": n, "total": 500}} for n in range(1, 501)]
+        sys.stdout.write("".join(json.dumps(report) + "\\n" for report in reports))
+        result = {"content": [{"type": "text", "text": "counted"}]}
+    else:
+        result = None
+    if "id" in request:
+        error = {"error": {"code": -32601, "message": "Method not found"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **({"result": result} if result else error)}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_all_reports_of_a_server_arrive_in_their_order(blocking: bool) -> None:
+    seen: list[float] = []
+    with ToolHub() as hub:
+        hub.add_server("s", command=sys.executable, args=["-c", REPORTING])
+        options: Any = {"server": "s", "progress": lambda report: seen.append(report["progress"])}
+        result = hub.call("count", **options) if blocking else asyncio.run(hub.execute("count", **options))
+    assert result.result == "counted", result
+    assert seen == list(range(1, 501))
+
+
 def test_a_function_that_hangs_does_not_hold_up_the_deadline(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     mark.write_bytes(b"\0")
