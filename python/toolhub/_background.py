@@ -8,6 +8,7 @@ of threads that have ended are used again.
 import contextlib
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
@@ -87,6 +88,15 @@ _here = _Here()
 _lock = threading.RLock()  # a signal handler may make a call while this thread holds it
 _loops: list[_Loop] = []
 _stopped = False
+# What runs on the event loop of a thread, and has to leave it before a blocking call stops that loop.
+_leaving: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[Callable[[], None]]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def before_blocking(loop: "asyncio.AbstractEventLoop", leave: Callable[[], None]) -> None:
+    """Call `leave`, once, before a blocking call in the thread of this loop."""
+    _leaving.setdefault(loop, []).append(leave)
 
 
 def run(
@@ -98,6 +108,19 @@ def run(
 
     With `scope` and `function`, the end of that call, or of the wait of that function's caller, cancels it too.
     """
+    # A thread that runs a loop stops it while it waits here, as a cell of a notebook does.
+    if _leaving and (running := asyncio._get_running_loop()) is not None:  # pyright: ignore[reportPrivateUsage]
+        for leave in _leaving.pop(running, ()):
+            leave()
+    return run_beside(coroutine, scope, function)
+
+
+def run_beside(
+    coroutine: Coroutine[Any, Any, Any],
+    scope: _core.CallScope | None = None,
+    function: _core.ThreadedFunction | None = None,
+) -> Any:
+    """`run`, for a coroutine that needs nothing of a loop that runs in this thread."""
     try:
         loop = _acquire()
     except BaseException:

@@ -496,6 +496,10 @@ class InProcessHost:
         """
         Awaits the next session; None when the server was removed, replaced or closed.
         """
+    def hand_over(self, /) -> None:
+        """
+        The host goes on elsewhere: who awaits a session now gets None.
+        """
     def set_tools(self, /, tools: str, era: str) -> bool:
         """
         Takes the tools of the server as `tools/list` has them, as JSON text, and the era that its package speaks. False when

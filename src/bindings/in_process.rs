@@ -57,6 +57,11 @@ impl InProcessHost {
         )
     }
 
+    /// The host goes on elsewhere: who awaits a session now gets None.
+    fn hand_over(&self) {
+        self.queue.hand_over();
+    }
+
     /// Takes the tools of the server as `tools/list` has them, as JSON text, and the era that its package speaks. False when
     /// the server is gone.
     fn set_tools(&self, py: Python<'_>, tools: &str, era: &str) -> PyResult<bool> {

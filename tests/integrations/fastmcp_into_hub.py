@@ -87,8 +87,7 @@ async def test_progress_arrives() -> None:
         hub.add_fastmcp(notes())
         reports: list[dict[str, object]] = []
         assert (await hub.execute("count", {"n": 3}, progress=reports.append)).result == "counted"
-        assert reports[-1]["progress"] == 3
-        assert reports[-1]["message"] == "step 3"
+        assert [report["message"] for report in reports] == ["step 1", "step 2", "step 3"]
 
 
 async def test_a_cancelled_call_is_cancelled_in_the_server() -> None:
@@ -151,6 +150,27 @@ def test_blocking_calls_work_without_a_loop() -> None:
         if thread.name == "toolhub-server":
             thread.join(10)
             assert not thread.is_alive(), "the thread of a removed server ends"
+
+
+async def test_blocking_calls_work_on_the_loop_of_the_server() -> None:
+    """As in a cell of a notebook: the call stops the loop on which the server was added."""
+    mcp, threads = notes(), list[str]()
+
+    @mcp.tool()
+    async def where() -> str:
+        threads.append(threading.current_thread().name)
+        return "here"
+
+    with ToolHub(timeout=10) as hub:
+        hub.add_fastmcp(mcp)
+        assert hub.call("add", {"a": 1, "b": 2}).result == 3, "not connected yet"
+        assert (await hub.execute("add", {"a": 3, "b": 4})).result == 7
+        other = notes()
+        hub.add_fastmcp(other, id="other", prefix="other_")
+        assert (await hub.execute("other_add", {"a": 5, "b": 6})).result == 11
+        assert hub.call("other_add", {"a": 7, "b": 8}).result == 15, "connected"
+        assert hub.call("where").result == "here"
+        assert threads == ["toolhub-server"]
 
 
 def test_a_hub_outlives_the_loop_on_which_the_server_was_added() -> None:

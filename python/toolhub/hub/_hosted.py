@@ -1,7 +1,8 @@
 """Servers of FastMCP and of the MCP SDK that run in this process: the hub is their client, without a socket.
 
 The core is the client, as for every server; this module runs the server's side of its sessions. A server runs on the
-event loop on which it was added, or, if there is none or that loop has ended, on a thread of its own.
+event loop on which it was added. Without one, or after that loop has ended or was stopped by a blocking call, it runs on a
+thread of its own.
 """
 
 import contextlib
@@ -42,6 +43,7 @@ class HostedServer:
         self._mcp = mcp
         self._host = host
         self._task: asyncio.Task[None] | None = None
+        self._sessions: set[_core.InProcessSession] = set()
 
     def start(self) -> None:
         """Report the tools, and serve."""
@@ -54,11 +56,12 @@ class HostedServer:
             self._start_thread()
         else:
             self._task = loop.create_task(self._serve_on_loop())
+            _background.before_blocking(loop, self._leave_loop)
 
     def report_tools(self) -> None:
         """Hand the tools to the core as they are now; the hub has them at once, connected or not."""
         try:
-            tools = _background.run(_definitions(self._mcp))
+            tools = _background.run_beside(_definitions(self._mcp))
             self._host.set_tools(json.dumps(tools), _era())
         except Exception as error:
             # The first session lists them again, and its failure is the caller's.
@@ -70,31 +73,43 @@ class HostedServer:
     def _serve_in_thread(self) -> None:
         asyncio.run(self._serve())
 
+    def _leave_loop(self) -> None:
+        """The thread of the loop is about to wait for a call, perhaps of this server: go on in a thread."""
+        if self._task is None or self._task.done():
+            return
+        self._task = None
+        self._host.hand_over()
+        for session in list(self._sessions):
+            session.end("its event loop is stopped by a blocking call, and it goes on in a thread")
+        self._start_thread()
+
     async def _serve_on_loop(self) -> None:
         try:
             await self._serve()
         except asyncio.CancelledError:
             # The loop ends, and the hub may go on.
-            self._start_thread()
+            if self._task is not None:
+                self._start_thread()
             raise
 
     async def _serve(self) -> None:
         async with asyncio.TaskGroup() as sessions:
             while (session := await cast("Any", self._host.accept())) is not None:
-                sessions.create_task(_serve_session(self._mcp, session))
+                sessions.create_task(self._serve_session(session))
 
-
-async def _serve_session(mcp: Any, session: "_core.InProcessSession") -> None:
-    """Run the server for one session, until the hub or the server ends it."""
-    reason = None
-    try:
-        async with _lifespan(mcp):
-            await _run(_protocol_server(mcp), session)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {readable(_first(error))}"
-        _log.debug("a session of %r has ended", mcp, exc_info=True)
-    finally:
-        session.end(reason)
+    async def _serve_session(self, session: "_core.InProcessSession") -> None:
+        """Run the server for one session, until the hub or the server ends it."""
+        reason = None
+        self._sessions.add(session)
+        try:
+            async with _lifespan(self._mcp):
+                await _run(_protocol_server(self._mcp), session)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {readable(_first(error))}"
+            _log.debug("a session of %r has ended", self._mcp, exc_info=True)
+        finally:
+            self._sessions.discard(session)
+            session.end(reason)
 
 
 def _first(error: BaseException) -> BaseException:

@@ -87,8 +87,9 @@ class ServerMethods:
         effects, errors, progress, cancellation, resources, prompts. Its tools are known at once, and so are changes. `id`
         is the server's name by default, `options` are those of `add_server`, which also tells what is returned.
 
-        The server runs on the running event loop, otherwise on a thread of its own. The loop must then be free during a
-        call: inside it, use `await hub.execute(...)`, not `hub.call(...)`.
+        The server runs on the running event loop, otherwise on a thread of its own. A blocking call such as `hub.call(...)`
+        stops the loop of its thread, so the server goes on in a thread of its own from the first one on. Its calls that are
+        under way then fail.
 
             mcp = FastMCP("Notes")
             hub.add_fastmcp(mcp)

@@ -9,6 +9,7 @@ use crate::sources::mcp::wire::clean;
 use crate::tool::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
 
@@ -26,16 +27,19 @@ struct InProcessShared {
     inbox: Arc<Inbox>,
     /// Why the session is over.
     over: OnceLock<HubError>,
+    /// The host has ended the session, which may not be noticed yet.
+    is_over: Arc<AtomicBool>,
 }
 
 impl InProcess {
     pub fn open(server: Arc<str>, link: &ServerLink, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let ClientSide { to_server, from_server, reason } = link.open()?;
+        let ClientSide { to_server, from_server, reason, is_over } = link.open()?;
         let shared = Arc::new(InProcessShared {
             server,
             to_server: Mutex::new(Some(to_server)),
             inbox,
             over: OnceLock::new(),
+            is_over,
         });
         tokio::spawn(read(shared.clone(), from_server, reason));
         Ok(Arc::new(InProcess { shared }))
@@ -69,7 +73,7 @@ impl InProcessShared {
     }
 
     async fn deliver(&self, message: String, stage: &SendStage) -> Result<(), HubError> {
-        let to_server = self.to_server.lock().clone();
+        let to_server = self.to_server.lock().clone().filter(|_| !self.is_over.load(Ordering::Acquire));
         if let Some(to_server) = to_server
             && let Ok(place) = to_server.reserve().await
         {
@@ -78,8 +82,12 @@ impl InProcessShared {
             }
             return Ok(());
         }
-        let gone = || self.ended(None).with_outcome(Outcome::NotSent);
-        Err(self.over.get().cloned().unwrap_or_else(gone))
+        Err(self.gone())
+    }
+
+    fn gone(&self) -> HubError {
+        let known = self.over.get().cloned();
+        known.unwrap_or_else(|| self.ended(None).with_outcome(Outcome::NotSent))
     }
 
     fn answerer(self: &Arc<Self>) -> Answerer {
@@ -112,7 +120,8 @@ impl Transport for InProcess {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.over.get().cloned()
+        let is_over = self.shared.is_over.load(Ordering::Acquire) || self.shared.over.get().is_some();
+        is_over.then(|| self.shared.gone())
     }
 
     fn has_unread(&self) -> bool {
