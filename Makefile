@@ -122,7 +122,7 @@ conformance: develop ## the MCP client and server through the official conforman
 
 integrations: develop servers ## other frameworks and clients, also those from npm, and the 100 cells of serving
 	$(call say,integrations)
-	@$(PY) tests/mcp/install.py typescript inspector mcporter restate-server
+	@$(PY) tests/mcp/install.py typescript apps inspector mcporter restate-server
 	CI=1 INTEGRATIONS=1 $(PY) -m pytest tests/python/integrations tests/python/gateway $(PYTEST_ARGS)
 
 loom: ## locks, queues and threads of the core in every order of their steps

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,9 @@ pub trait AttemptWatch: Send + Sync {
     fn ended(&self, attempt: u64, outcome: &'static str, is_late: bool);
 }
 
+/// Set before the token of the call fires.
+pub type CancelReason = Arc<OnceLock<String>>;
+
 /// What a caller gives to the tools of its call in addition to the arguments.
 #[derive(Clone, Default)]
 pub struct CallContextExtras {
@@ -48,6 +51,8 @@ pub struct CallContextExtras {
     pub log: Option<CallLog>,
     /// Called when the tool's server has answered the call with a task, which is then followed to its end.
     pub on_task: Option<OnTask>,
+    /// Why the caller has cancelled the call, once it has, in its own words.
+    pub cancel_reason: CancelReason,
     /// The output keeps the text of a server's result, so that it can be passed on unchanged.
     pub keep_raw: bool,
     /// `None`: nobody looks at the attempts.

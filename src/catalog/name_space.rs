@@ -1,23 +1,29 @@
-//! Names that tell which server has a resource or prompt: `toolhub://<server>/<uri>` and `<server>__<prompt>`.
+//! Names that tell which server has a resource or prompt: `toolhub://<server>/<uri>` and `<server>__<prompt>`. The interface
+//! `ui://<path>` of an app is `ui://toolhub/<server>/<path>`, because clients take no other scheme for one.
 //!
 //! They are understood at any time and always mean that server, whatever others list: a server that lists a name inside another
 //! one's space would be asked in its place.
 
 use crate::model::OfferKind;
+use crate::model::protocol::APPS_SCHEME;
 use crate::pattern::BETWEEN;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const SCHEME: &str = "toolhub://";
+const APPS: &str = "ui://toolhub/";
 
 /// The ids of all servers of a hub, also of those that a caller does not see.
 pub struct NameSpaces(pub Vec<Arc<str>>);
 
 impl NameSpaces {
     /// The server that a key names, and the rest of the key. Of several that fit, the one with the longest id.
-    pub fn owner<'a>(&self, kind: OfferKind, key: &'a str) -> Option<(&Arc<str>, &'a str)> {
+    pub fn owner<'a>(&self, kind: OfferKind, key: &'a str) -> Option<(&Arc<str>, Cow<'a, str>)> {
         let named = self.0.iter().filter_map(|id| {
-            let rest = key.strip_prefix(&own_key(kind, id, ""))?;
-            (!rest.is_empty()).then_some((id, rest))
+            let rest =
+                |start: &str| key.strip_prefix(&own_key(kind, id, start)).filter(|rest| !rest.is_empty());
+            let of_app = || rest(APPS_SCHEME).map(|rest| Cow::Owned(format!("{APPS_SCHEME}{rest}")));
+            Some((id, rest("").map(Cow::Borrowed).or_else(of_app)?))
         });
         named.min_by_key(|(_, rest)| rest.len())
     }
@@ -30,9 +36,10 @@ impl NameSpaces {
 
 /// The key of an offer that names its server.
 pub fn own_key(kind: OfferKind, server: &str, key: &str) -> String {
-    match kind {
-        OfferKind::Prompts => format!("{server}{BETWEEN}{key}"),
-        _ => format!("{SCHEME}{}/{key}", host(server)),
+    match (kind, key.strip_prefix(APPS_SCHEME)) {
+        (OfferKind::Prompts, _) => format!("{server}{BETWEEN}{key}"),
+        (_, Some(path)) => format!("{APPS}{}/{path}", host(server)),
+        (_, None) => format!("{SCHEME}{}/{key}", host(server)),
     }
 }
 
@@ -77,7 +84,16 @@ mod tests {
         ] {
             assert_eq!(trespassed(kind, "good", key), None, "{key}");
         }
-        assert_eq!(spaces.owner(OfferKind::Prompts, "a__b__c"), Some((&Arc::from("a__b"), "c")));
+        let owner = |kind, key| spaces.owner(kind, key).map(|(id, rest)| (id.to_string(), rest.into_owned()));
+        let is = |id: &str, rest: &str| Some((id.to_owned(), rest.to_owned()));
+        assert_eq!(owner(OfferKind::Prompts, "a__b__c"), is("a__b", "c"));
+        assert_eq!(
+            own_key(OfferKind::Resources, "good", "ui://form/x.html"),
+            "ui://toolhub/good/form/x.html"
+        );
+        assert_eq!(owner(OfferKind::Resources, "ui://toolhub/good/form/x"), is("good", "ui://form/x"));
+        assert_eq!(owner(OfferKind::Resources, "ui://toolhub/good/"), None);
+        assert_eq!(owner(OfferKind::Resources, "toolhub://good/ui://form/x"), is("good", "ui://form/x"));
     }
 
     proptest! {
@@ -86,7 +102,7 @@ mod tests {
             let spaces = spaces(&[&id]);
             for kind in OfferKind::ALL {
                 let named = own_key(kind, &id, &key);
-                prop_assert_eq!(spaces.owner(kind, &named), Some((&Arc::from(&*id), &*key)));
+                prop_assert_eq!(spaces.owner(kind, &named), Some((&Arc::from(&*id), Cow::from(&*key))));
             }
         }
     }

@@ -159,7 +159,8 @@ impl Servers {
         let request =
             OfferRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
         let asked = timeout_at(until, offers::ask(server, &request, extras)).await;
-        let mut answer = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)))?;
+        let asked = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)));
+        let mut answer = asked.map_err(|error| with_own_uri(error, key, query.key()))?;
         if key != query.key() {
             rename_contents(&mut answer, key, query.key());
         }
@@ -239,7 +240,7 @@ impl Servers {
             }
             // It may list names of this form itself.
             let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
-            return found(server, if is_whole { key } else { rest });
+            return found(server, if is_whole { key } else { &*rest });
         }
         let mut not_asked = None;
         for kind in kinds {
@@ -265,6 +266,20 @@ impl Servers {
 
 pub(super) fn key_of(kind: OfferKind, offer: &Value) -> &str {
     offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The data of a server's error has the URI that was asked for.
+fn with_own_uri(error: HubError, from: &str, to: &str) -> HubError {
+    let Some(upstream) = error.upstream.as_deref().filter(|_| from != to) else { return error };
+    let uri = upstream.data.as_ref().and_then(|data| data.get("uri")?.as_str());
+    if uri != Some(from) {
+        return error;
+    }
+    let mut upstream = upstream.clone();
+    if let Some(data) = &mut upstream.data {
+        data["uri"] = Value::from(to);
+    }
+    HubError { upstream: Some(Arc::new(upstream)), ..error }
 }
 
 /// The contents have the URI that was asked for.

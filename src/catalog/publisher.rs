@@ -3,6 +3,7 @@
 //! Only the server that was added last under an id may publish: a list of one that was replaced or removed meanwhile is
 //! dropped. Each server has a lock of its own, so a slow store delays no other server.
 
+use super::apps;
 use super::cache;
 use super::pins::Pins;
 use crate::error::clip;
@@ -165,7 +166,7 @@ impl ListingSink for ToolPublisher {
                     continue;
                 }
                 let spec = spec(hub, server, listed, name.clone());
-                let tool = Arc::new(McpTool::new(server.clone(), listed.clone(), spec));
+                let tool = Arc::new(McpTool::new(server.clone(), apps::listed(server.id(), listed), spec));
                 new.push(publication.candidate(hub, server, Source::Mcps, tool));
                 publication.tools.insert(name, listed.clone());
             }
@@ -277,6 +278,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         annotations,
         timeout: options.timeout,
         is_candidate: options.is_candidate(&listed.name),
+        is_hidden: !apps::is_for_models(listed),
         ..ToolSpec::named(name)
     }
 }

@@ -12,10 +12,12 @@ use super::offers::{
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{SubscribedResource, View};
 use crate::model::OfferKind;
+use crate::model::protocol::TASKS_EXTENSION;
 use crate::offers::OfferQuery;
 use crate::principal::Principal;
 use crate::sources::mcp::offers;
 use crate::sources::mcp::server::Server;
+use crate::sources::mcp::skills;
 use crate::sources::mcp::subscriptions;
 use crate::tool::CallContextExtras;
 use serde_json::{Map, Value};
@@ -41,6 +43,19 @@ impl Servers {
             shown.extend(self.shown(view, OfferKind::Prompts));
         }
         shown.iter().any(|server| server.declares(capability) != Some(false))
+    }
+
+    /// The extensions that servers of the view have declared. Tasks and skills end at the hub.
+    pub fn extensions(&self, view: &View) -> Map<String, Value> {
+        let declared =
+            self.shown(view, OfferKind::Resources).into_iter().flat_map(|server| server.extensions());
+        let mut all = Map::new();
+        for (name, settings) in
+            declared.filter(|(name, _)| ![TASKS_EXTENSION, skills::EXTENSION].contains(&&**name))
+        {
+            all.entry(name).or_insert(settings);
+        }
+        all
     }
 
     /// The offers of the servers that the view shows, as this caller may see them. A server that cannot list its offers, or is

@@ -129,6 +129,20 @@ impl Upstreams for HubUpstreams {
         servers.all().iter().map(|server| state_of(servers, server)).collect()
     }
 
+    fn instructions(&self, server: &str) -> Option<String> {
+        self.set()?.get(server)?.shown_instructions()
+    }
+
+    fn server_ids(&self) -> Vec<Arc<str>> {
+        self.set()
+            .map(|servers| servers.all().iter().map(|one| one.id().clone()).collect())
+            .unwrap_or_default()
+    }
+
+    fn extensions(&self, view: &View) -> Map<String, Value> {
+        self.set().map(|servers| servers.extensions(view)).unwrap_or_default()
+    }
+
     fn may_have(&self, view: &View, capability: &str) -> bool {
         let own = match capability {
             "prompts" => view.shows(OfferKind::Prompts, NATIVE),

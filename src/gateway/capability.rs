@@ -2,7 +2,8 @@
 
 use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
-use crate::model::protocol::{Era, LEGACY, TASKS_EXTENSION};
+use super::shown_tool::Audience;
+use crate::model::protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
 use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -60,6 +61,15 @@ pub fn takes_tasks(caller: &Caller) -> bool {
             let extensions = caller.capabilities.get("extensions");
             extensions.and_then(|all| all.get(TASKS_EXTENSION)).is_some_and(Value::is_object)
         }
+    }
+}
+
+/// Who uses what the client lists and calls by its name.
+pub fn audience(caller: &Caller) -> Audience {
+    let extensions = caller.capabilities.get("extensions");
+    match extensions.and_then(|all| all.get(APPS_EXTENSION)).is_some_and(Value::is_object) {
+        true => Audience::Apps,
+        false => Audience::Model,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::caller::Caller;
 use super::relay::Outlet;
 use super::request_trace::RequestTrace;
+use crate::tool::CancelReason;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -13,5 +14,6 @@ pub struct Exchange {
     pub outlet: Outlet,
     /// Fires when the client has cancelled the request or is gone.
     pub cancel: CancellationToken,
+    pub cancel_reason: CancelReason,
     pub trace: RequestTrace,
 }

@@ -1,6 +1,7 @@
 //! The requests that are running, so that a later message can cancel one.
 
 use crate::sync::Mutex;
+use crate::tool::CancelReason;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -8,23 +9,31 @@ use tokio_util::sync::CancellationToken;
 
 /// Running requests by a key that only their client knows. An entry lives as long as its request.
 #[derive(Clone, Default)]
-pub struct RequestsInFlight(Arc<Mutex<HashMap<String, CancellationToken>>>);
+pub struct RequestsInFlight(Arc<Mutex<HashMap<String, (CancellationToken, CancelReason)>>>);
 
 impl RequestsInFlight {
     /// Enters a request; `None` if another one with this key is running.
-    pub fn enter(&self, key: String, cancel: CancellationToken) -> Option<RunningRequest> {
+    pub fn enter(
+        &self,
+        key: String,
+        cancel: CancellationToken,
+        reason: CancelReason,
+    ) -> Option<RunningRequest> {
         match self.0.lock().entry(key.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
-                place.insert(cancel);
+                place.insert((cancel, reason));
                 Some(RunningRequest { all: self.clone(), key })
             }
         }
     }
 
     /// Cancels a request. One that has ended, or never was, is not an error: the messages may cross.
-    pub fn cancel(&self, key: &str) {
-        if let Some(cancel) = self.0.lock().get(key) {
+    pub fn cancel(&self, key: &str, reason: Option<&str>) {
+        if let Some((cancel, place)) = self.0.lock().get(key) {
+            if let Some(reason) = reason {
+                let _ = place.set(reason.to_owned());
+            }
             cancel.cancel();
         }
     }
@@ -33,11 +42,11 @@ impl RequestsInFlight {
     pub fn cancel_session(&self, session: &str) {
         let all = self.0.lock();
         let of_session = |key: &str| key.strip_prefix(session).is_some_and(|rest| rest.starts_with(' '));
-        all.iter().filter(|(key, _)| of_session(key)).for_each(|(_, cancel)| cancel.cancel());
+        all.iter().filter(|(key, _)| of_session(key)).for_each(|(_, (cancel, _))| cancel.cancel());
     }
 
     pub fn cancel_all(&self) {
-        self.0.lock().values().for_each(CancellationToken::cancel);
+        self.0.lock().values().for_each(|(cancel, _)| cancel.cancel());
     }
 }
 

@@ -3,10 +3,24 @@
 
 use super::view::View;
 use crate::model::param_headers::{Mirrored, mirrored};
-use crate::model::{Evidence, Safety, ToolSpec};
+use crate::model::{Evidence, Safety, Source, ToolSpec};
 use crate::registry::{Candidate, NameEntry, Snapshot};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Who uses what is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    Model,
+    /// A client that shows the interfaces of tools. It has tools for them, too, and keeps those from its model itself.
+    Apps,
+}
+
+/// Servers hide from models what is for their interfaces; skills that are hidden are for programs of the hub.
+fn is_for_apps(entry: &NameEntry) -> bool {
+    entry.candidates.iter().all(|one| one.source == Source::Mcps)
+}
 
 pub struct ShownTool<'a> {
     pub name: &'a str,
@@ -22,8 +36,10 @@ impl View {
     /// The tool of this name. One that the view hides does not exist.
     pub fn tool<'a>(&'a self, snapshot: &'a Snapshot, name: &'a str) -> Option<ShownTool<'a>> {
         match snapshot.get(name) {
-            Some(entry) => self.shown(name, entry),
-            None => snapshot.address(name).and_then(|(server, entry)| self.on(Some(server), name, entry)),
+            Some(entry) => self.shown(name, entry, Audience::Model),
+            None => snapshot
+                .address(name)
+                .and_then(|(server, entry)| self.on(Some(server), name, entry, Audience::Model)),
         }
     }
 
@@ -33,12 +49,26 @@ impl View {
         snapshot: &'a Snapshot,
         after: Option<u64>,
     ) -> impl Iterator<Item = ShownTool<'a>> {
-        snapshot.entries_after(after).filter_map(|(name, entry)| self.shown(name, entry))
+        self.tools_for(snapshot, after, Audience::Model)
     }
 
-    /// `None` for a tool that is not for models, or none of whose providers the view admits.
-    pub fn shown<'a>(&'a self, name: &'a str, entry: &'a NameEntry) -> Option<ShownTool<'a>> {
-        self.on(None, name, entry)
+    pub fn tools_for<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        after: Option<u64>,
+        audience: Audience,
+    ) -> impl Iterator<Item = ShownTool<'a>> {
+        snapshot.entries_after(after).filter_map(move |(name, entry)| self.shown(name, entry, audience))
+    }
+
+    /// `None` for a tool that is not for this audience, or none of whose providers the view admits.
+    pub fn shown<'a>(
+        &'a self,
+        name: &'a str,
+        entry: &'a NameEntry,
+        audience: Audience,
+    ) -> Option<ShownTool<'a>> {
+        self.on(None, name, entry, audience)
     }
 
     fn on<'a>(
@@ -46,8 +76,10 @@ impl View {
         server: Option<&'a str>,
         name: &'a str,
         entry: &'a NameEntry,
+        audience: Audience,
     ) -> Option<ShownTool<'a>> {
-        let admitted = admitted(self, entry, server).filter(|_| !entry.is_hidden());
+        let is_for = !entry.is_hidden() || audience == Audience::Apps && is_for_apps(entry);
+        let admitted = admitted(self, entry, server).filter(|_| is_for);
         let provider = admitted.min_by_key(|one| (one.priority, one.id))?;
         Some(ShownTool { name, view: self, entry, server, provider })
     }
@@ -66,6 +98,11 @@ fn admitted<'a>(
 impl<'a> ShownTool<'a> {
     pub fn spec(&self) -> &'a ToolSpec {
         self.provider.spec()
+    }
+
+    /// The server of its provider.
+    pub fn server(&self) -> Option<&'a Arc<str>> {
+        self.provider.server.as_ref()
     }
 
     /// Where it stands in the list of all tools.

@@ -41,6 +41,21 @@ pub trait Upstreams: CallServices {
         Vec::new()
     }
 
+    /// What a server says of its use, bounded and safe to show; `None` if it says nothing, or was never connected.
+    fn instructions(&self, _server: &str) -> Option<String> {
+        None
+    }
+
+    /// The servers in the order of the configuration.
+    fn server_ids(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// The extensions of the protocol that the servers of the view have declared, without those that end at the hub.
+    fn extensions(&self, _: &View) -> Map<String, Value> {
+        Map::new()
+    }
+
     /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
     /// never connected may have it.
     fn may_have(&self, view: &View, capability: &str) -> bool;

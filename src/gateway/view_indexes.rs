@@ -1,6 +1,7 @@
 //! The search indexes of views that show some of the tools only. The results of such a view must not depend on tools that it
 //! hides, so the index of the hub, with the words of all tools, is not for it.
 
+use super::shown_tool::Audience;
 use super::view::View;
 use crate::registry::{Candidate, NameEntry};
 use crate::search::{Search, ToolPart};
@@ -12,7 +13,7 @@ const MOST_INDEXES: usize = 32;
 
 impl ToolPart for View {
     fn has_entry(&self, entry: &NameEntry) -> bool {
-        self.shown("", entry).is_some()
+        self.shown("", entry, Audience::Model).is_some()
     }
 
     fn has_candidate(&self, candidate: &Candidate) -> bool {

@@ -9,9 +9,7 @@ pub fn hidden(name: &str) -> HubError {
     let name = clip(name);
     HubError::new(
         ErrorKind::NotAllowed,
-        format!(
-            "'{name}' is not for models (disable-model-invocation); only the program calls it, by its name."
-        ),
+        format!("'{name}' is not for models; only the program calls it, by its name."),
     )
 }
 

@@ -7,6 +7,12 @@ pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11
 
 /// The extension that lets a server answer a call with a task.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// MCP Apps: tools with a user interface that the client shows.
+pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+/// The scheme of the resources with such an interface. Clients take no other one.
+pub const APPS_SCHEME: &str = "ui://";
+/// Their media type.
+pub const APPS_MEDIA_TYPE: &str = "text/html;profile=mcp-app";
 
 /// The version of this name, if we speak it.
 pub fn version(name: &str) -> Option<&'static str> {

@@ -79,8 +79,8 @@ const HUB: &[(&str, &str)] = &[
         "{1} 的工具 '{0}' 与本地工具同名，而此 hub 禁止这样做（shadow=\"deny\"）。",
     ),
     (
-        "'{}' is not for models (disable-model-invocation); only the program calls it, by its name.",
-        "'{0}' 不供模型调用（disable-model-invocation）；只有程序可以按名称调用它。",
+        "'{}' is not for models; only the program calls it, by its name.",
+        "'{0}' 不供模型调用；只有程序可以按名称调用它。",
     ),
     ("There is no source '{}'. {~}", "没有来源 '{0}'。{1}"),
     (

@@ -25,12 +25,13 @@ NPM = {
     "conformance": ROOT / "tests/mcp/conformance",
     "skills": ROOT / "tests/skills/npm",
     "typescript": ROOT / "tests/mcp/servers/typescript",
+    "apps": ROOT / "tests/mcp/servers/apps",
     "inspector": ROOT / "tests/mcp/servers/inspector",
     "mcporter": ROOT / "tests/mcp/servers/mcporter",
     "restate-server": ROOT / "tests/mcp/servers/restate-server",
 }
 # What takes long to install: only when it is named, as `make integrations` does.
-NAMED = ("typescript", "inspector", "mcporter", "restate-server")
+NAMED = ("typescript", "apps", "inspector", "mcporter", "restate-server")
 PYTHON = sorted(path.stem for path in LOCKS.glob("*.txt") if path.stem != "tools")
 
 

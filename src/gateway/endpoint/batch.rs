@@ -22,6 +22,7 @@ use crate::gateway::request_trace::RequestTrace;
 use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
 use crate::gateway::state::Gateway;
 use crate::principal::Principal;
+use crate::tool::CancelReason;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
@@ -165,11 +166,15 @@ impl HttpBatch<'_> {
         let place = self.places.pop();
         fits_in_batch(&request)?;
         let session = self.caller.session.as_deref().unwrap_or_default();
-        let cancel = self.cancel.child_token();
+        let (cancel, cancel_reason) = (self.cancel.child_token(), CancelReason::default());
         let key = in_flight_key(session, &request.id.key());
-        let entry = self.gateway.in_flight.enter(key, cancel.clone()).ok_or_else(|| in_use(&request.id))?;
+        let entry = self
+            .gateway
+            .in_flight
+            .enter(key, cancel.clone(), cancel_reason.clone())
+            .ok_or_else(|| in_use(&request.id))?;
         let (caller, outlet, trace) = (self.caller.clone(), self.outlet.clone(), RequestTrace::of_batch());
-        let exchange = Exchange { caller, outlet, cancel, trace };
+        let exchange = Exchange { caller, outlet, cancel, cancel_reason, trace };
         let gateway = self.gateway.clone();
         Ok(async move {
             let answered = answer(&gateway, request, &exchange).await;

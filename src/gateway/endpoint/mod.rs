@@ -113,6 +113,11 @@ pub fn cancelled_request(params: &RpcParams) -> Option<String> {
     params.get("requestId").filter(|id| id.is_string() || id.is_number()).map(Value::to_string)
 }
 
+/// Why it is cancelled, in the words of the client.
+pub fn cancel_reason(params: &RpcParams) -> Option<&str> {
+    params.get("reason").and_then(Value::as_str)
+}
+
 /// The answer to a request that comes while the gateway drains.
 pub fn stopping() -> RpcError {
     RpcError::new(TRY_LATER, "The server is stopping; try again later")

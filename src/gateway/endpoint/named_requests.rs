@@ -1,6 +1,6 @@
 //! Requests that run in a session, by the names that later messages call them.
 
-use super::cancelled_request;
+use super::{cancel_reason, cancelled_request};
 use crate::gateway::caller::Caller;
 use crate::gateway::params::RpcParams;
 use crate::gateway::state::Gateway;
@@ -11,7 +11,7 @@ pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, par
     if let (Some(session), "notifications/cancelled") = (&caller.session, method)
         && let Some(id) = cancelled_request(params)
     {
-        gateway.in_flight.cancel(&in_flight_key(session, &id));
+        gateway.in_flight.cancel(&in_flight_key(session, &id), cancel_reason(params));
     }
 }
 

@@ -23,6 +23,7 @@ use crate::gateway::rpc::{
 use crate::gateway::session::SessionClaims;
 use crate::gateway::state::Gateway;
 use crate::model::protocol::{Era, MODERN};
+use crate::tool::CancelReason;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::sync::Arc;
@@ -136,19 +137,20 @@ async fn respond(
     place: RequestPlace,
 ) -> Result<HttpReply, HttpReply> {
     let era = caller.era;
-    let cancel = gateway.abort.child_token();
+    let (cancel, cancel_reason) = (gateway.abort.child_token(), CancelReason::default());
     let entry = match &caller.session {
         None => None,
         Some(session) => {
             let key = in_flight_key(session, &request.id.key());
-            match gateway.in_flight.enter(key, cancel.clone()) {
+            match gateway.in_flight.enter(key, cancel.clone(), cancel_reason.clone()) {
                 None => return Err(bad_request(Some(&request.id), &in_use(&request.id))),
                 entry => entry,
             }
         }
     };
     let (outlet, mut messages) = Outlet::open();
-    let exchange = Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone(), trace };
+    let exchange =
+        Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone(), cancel_reason, trace };
     let keep_alive = gateway.options.keep_alive;
     let gateway = gateway.clone();
     let mut running = RunningAnswer::new(async move {

@@ -3,7 +3,7 @@
 use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
-use super::{answer, cancelled_request, in_use, refusal_status, stopping};
+use super::{answer, cancel_reason, cancelled_request, in_use, refusal_status, stopping};
 use crate::aside::heavy;
 use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{WantedLists, WantedTasks};
@@ -22,6 +22,7 @@ use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
+use crate::tool::CancelReason;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -221,7 +222,7 @@ impl StdioClient {
                 if method == "notifications/cancelled"
                     && let Some(key) = cancelled_request(&params)
                 {
-                    self.in_flight.cancel(&key);
+                    self.in_flight.cancel(&key, cancel_reason(&params));
                 }
             }
             ClientMessage::Response { id, outcome } => {
@@ -279,11 +280,17 @@ impl StdioClient {
         let running = self.gateway.enter(&request).ok_or_else(stopping)?;
         // A standing stream does not keep the gateway from stopping.
         let running = (request.method != "subscriptions/listen").then_some(running);
-        let cancel = self.gateway.abort.child_token();
-        let entry = self.in_flight.enter(request.id.key(), cancel.clone());
+        let (cancel, cancel_reason) = (self.gateway.abort.child_token(), CancelReason::default());
+        let entry = self.in_flight.enter(request.id.key(), cancel.clone(), cancel_reason.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
-        let exchange = Exchange { caller: Arc::new(caller), outlet, cancel, trace: RequestTrace::default() };
+        let exchange = Exchange {
+            caller: Arc::new(caller),
+            outlet,
+            cancel,
+            cancel_reason,
+            trace: RequestTrace::default(),
+        };
         let gateway = self.gateway.clone();
         Ok(async move {
             let answered = answer(&gateway, request, &exchange).await;

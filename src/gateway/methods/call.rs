@@ -8,11 +8,13 @@ use super::search_tools::{GatewayCall, read_call};
 use super::tasks;
 use crate::error::ErrorKind;
 use crate::gateway::caller::Caller;
+use crate::gateway::capability::audience;
 use crate::gateway::conversation::{FinishedRequest, RequestSubject};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::params::{RpcParams, must_be};
 use crate::gateway::rpc::RpcError;
+use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
 use crate::model::Arguments;
 use serde_json::{Map, Value};
@@ -43,13 +45,15 @@ pub async fn call(
         GatewayCall::Answered(_) if task.is_some() => return Err(tasks::not_as_task(&named)),
         GatewayCall::Answered(answer) => return answer,
     };
+    // What a model names to `call_tool` has to be for models.
+    let audience = if name == named { audience(caller) } else { Audience::Model };
     let args = Arc::new(Arguments::new(arguments));
     let subject = RequestSubject { method: "tools/call", name: name.clone(), arguments: args.clone() };
     let (called, given) = (name.clone(), args.clone());
     let refuse = |error| refused(gateway, caller, &called, given.as_value(), error);
     let run = async move |context: RunningContext| {
         let RunningContext { gateway, caller, extras, cancel } = context;
-        let called = perform(&gateway, &caller, &name, args, extras, &cancel).await;
+        let called = perform(&gateway, &caller, (&name, audience), args, extras, &cancel).await;
         let is_failure = called.outcome.is_err();
         FinishedRequest { answer: answer(&gateway, &caller, &name, called), is_failure }
     };

@@ -23,7 +23,7 @@ use super::rpc::{RpcError, RpcRequest};
 use super::state::Gateway;
 use crate::model::OfferKind;
 use crate::model::protocol::Era;
-use capabilities::capabilities;
+use capabilities::{capabilities, instructions};
 use std::sync::Arc;
 
 /// The JSON text of the result, in the form of the caller's era.
@@ -34,16 +34,17 @@ pub async fn dispatch(
 ) -> Result<String, RpcError> {
     let RpcRequest { id, method, params } = request;
     let era = exchange.caller.era;
-    let instructions = exchange.caller.view.instructions.as_ref().or(gateway.options.instructions.as_ref());
-    let instructions = instructions.map(|text| &**text);
     match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             let version = legacy::initialize(&params)?.version;
             let capabilities = capabilities(gateway, &exchange.caller);
-            Ok(legacy::welcome(gateway, version, capabilities, instructions))
+            let instructions = instructions(gateway, &exchange.caller);
+            Ok(legacy::welcome(gateway, version, capabilities, instructions.as_deref()))
         }
         ("server/discover", Era::Modern) => {
-            Ok(modern::discovered(gateway, capabilities(gateway, &exchange.caller), instructions))
+            let instructions = instructions(gateway, &exchange.caller);
+            let capabilities = capabilities(gateway, &exchange.caller);
+            Ok(modern::discovered(gateway, capabilities, instructions.as_deref()))
         }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
         ("logging/setLevel", Era::Legacy) => {

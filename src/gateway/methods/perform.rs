@@ -4,6 +4,7 @@ use super::audited::AuditedRequest;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::operate::{AuditEvent, Operation};
+use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
@@ -28,7 +29,7 @@ fn is_unsent(called: &CallResult) -> bool {
 pub async fn perform(
     gateway: &Gateway,
     caller: &Caller,
-    name: &str,
+    (name, audience): (&str, Audience),
     args: Arc<Arguments>,
     mut extras: CallContextExtras,
     cancel: &CancellationToken,
@@ -43,7 +44,7 @@ pub async fn perform(
     let mut plans = 0;
     let (is_seen, called) = loop {
         let patience = gateway.hub.options.lookup_timeout;
-        let found = find(gateway, caller, name, patience, cancel).await;
+        let found = find(gateway, caller, (name, audience), patience, cancel).await;
         let is_seen = found.is_ok();
         let found = if plans == 0 { found.and_then(|()| spend(gateway, caller)) } else { found };
         let called = match found {
@@ -121,11 +122,14 @@ async fn run(
 pub(super) async fn find(
     gateway: &Gateway,
     caller: &Caller,
-    name: &str,
+    (name, audience): (&str, Audience),
     patience: Duration,
     cancel: &CancellationToken,
 ) -> Result<(), HubError> {
-    let is_seen = || caller.view.tool(&gateway.hub.registry.snapshot(), name).is_some();
+    let is_seen = || {
+        let snapshot = gateway.hub.registry.snapshot();
+        snapshot.get(name).is_some_and(|entry| caller.view.shown(name, entry, audience).is_some())
+    };
     if is_seen() {
         return Ok(());
     }

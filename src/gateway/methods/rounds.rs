@@ -21,7 +21,7 @@ use crate::gateway::waiting_calls::NotWaiting;
 use crate::model::protocol::Era;
 use crate::sync::Mutex;
 use crate::telemetry::{TRACE_PARENT, TraceContext};
-use crate::tool::{AskCaller, CallContextExtras, OnProgress};
+use crate::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -73,7 +73,10 @@ where
     let context = RunningContext {
         gateway: gateway.clone(),
         caller: caller.clone(),
-        extras: extras(gateway, caller, outlet, ask, meta, exchange.trace.span()),
+        extras: CallContextExtras {
+            cancel_reason: exchange.cancel_reason.clone(),
+            ..extras(gateway, caller, outlet, ask, meta, exchange.trace.span())
+        },
         cancel: exchange.cancel.clone(),
     };
     let finished = run(context).await;
@@ -89,6 +92,7 @@ pub struct ConversationStart<'a> {
     meta: Option<&'a Map<String, Value>>,
     /// Cancels the request.
     pub cancel: CancellationToken,
+    cancel_reason: CancelReason,
     pub outlet: Arc<Mutex<Outlet>>,
     /// Answers that came with the request.
     given: Map<String, Value>,
@@ -110,6 +114,7 @@ impl<'a> ConversationStart<'a> {
             subject: subject.clone(),
             meta,
             cancel: gateway.abort.child_token(),
+            cancel_reason: exchange.cancel_reason.clone(),
             outlet: Arc::new(Mutex::new(exchange.outlet.clone())),
             given: Map::new(),
             becomes_task: None,
@@ -130,11 +135,22 @@ where
     R: FnOnce(RunningContext) -> F,
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
-    let ConversationStart { subject, meta, cancel, outlet, given, becomes_task, span, on_progress } = start;
+    let ConversationStart {
+        subject,
+        meta,
+        cancel,
+        cancel_reason,
+        outlet,
+        given,
+        becomes_task,
+        span,
+        on_progress,
+    } = start;
     let missing = MissingCapability::default();
     let (questioner, questions) = Questioner::channel();
     let ask = missing.guard(caller, caller_key(caller), questioner.round());
     let mut extras = extras(gateway, caller, outlet.clone(), ask, meta, span);
+    extras.cancel_reason = cancel_reason;
     extras.on_task = becomes_task.as_ref().map(TaskSignal::sender);
     extras.progress = both(extras.progress, on_progress);
     let context =
@@ -213,6 +229,7 @@ fn extras(
         ask: Some(ask),
         log,
         on_task: None,
+        cancel_reason: CancelReason::default(),
         keep_raw: true,
         watch: None,
     }

@@ -2,9 +2,8 @@
 //! there is answered, with the servers that are still starting.
 
 use super::audited::AuditedRequest;
-use super::definition::ToolDefinition;
 use super::perform::{SHORT_PATIENCE, find};
-use super::tools::written;
+use super::tools::{described, written};
 use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::ResultKind;
@@ -12,6 +11,7 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::RpcError;
 use crate::gateway::search_mode::{self, GatewayTool};
+use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
 use crate::gateway::view::SearchMode;
 use crate::hub::SearchQuery;
@@ -114,14 +114,15 @@ fn incomplete(caller: &Caller, starting: &[Arc<str>]) -> String {
 async fn describe(gateway: &Gateway, exchange: &Exchange, name: &str) -> Result<String, RpcError> {
     let caller = &exchange.caller;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
-    let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
+    let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
     record.write(found.as_ref().err().map(|error| error.kind))?;
     if let Err(error) = found {
         return failure(gateway, caller, &gateway.face(caller, "", &error));
     }
     let snapshot = gateway.hub.registry.snapshot();
-    let definition = caller.view.tool(&snapshot, name).map(|tool| ToolDefinition::new(caller, tool));
-    success(gateway, caller, &json!({"tool": definition}))
+    let tool = caller.view.tool(&snapshot, name);
+    let shown = tool.map_or_else(|| json!({"tool": null}), |tool| described(gateway, caller, tool));
+    success(gateway, caller, &shown)
 }
 
 fn success(gateway: &Gateway, caller: &Caller, value: &Value) -> Result<String, RpcError> {

@@ -6,14 +6,14 @@ use super::pages::{next_cursor, position};
 use super::perform::{SHORT_PATIENCE, find};
 use crate::error::{ErrorKind, clip};
 use crate::gateway::caller::Caller;
-use crate::gateway::capability::takes_tasks;
+use crate::gateway::capability::{audience, takes_tasks};
 use crate::gateway::era::{ResultKind, own_result};
 use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::params::RpcParams;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::search_mode::{self, GatewayTool};
-use crate::gateway::shown_tool::ShownTool;
+use crate::gateway::shown_tool::{Audience, ShownTool};
 use crate::gateway::state::Gateway;
 use crate::model::protocol::Era;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<St
         let tools: Vec<Value> = own.chain(core).collect();
         return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
     }
-    let mut visible = caller.view.tools(&snapshot, after);
+    let mut visible = caller.view.tools_for(&snapshot, after, audience(caller));
     let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
     // The position of the last tool of the page, so that no tool is skipped when others come or go.
     let last = visible.next().and(page.last()).map(ShownTool::position);
@@ -66,7 +66,7 @@ pub async fn describe(
     let caller = &exchange.caller;
     let name = params.text("name")?;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
-    let found = find(gateway, caller, name, SHORT_PATIENCE, &exchange.cancel).await;
+    let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
     record.write(found.as_ref().err().map(|error| error.kind))?;
     found.map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_tool(name),
@@ -74,8 +74,19 @@ pub async fn describe(
     })?;
     let snapshot = gateway.hub.registry.snapshot();
     let shown = caller.view.tool(&snapshot, name).ok_or_else(|| unknown_tool(name))?;
-    let described = json!({"tool": ToolDefinition::new(caller, shown)});
+    let described = described(gateway, caller, shown);
     written(gateway, caller, &described, ResultKind::Plain)
+}
+
+/// The definition of a tool, with the instructions of its server.
+pub fn described(gateway: &Gateway, caller: &Caller, tool: ShownTool<'_>) -> Value {
+    let server = tool.server().filter(|_| caller.view.shows_everything()).cloned();
+    let instructions = server.and_then(|id| Some((gateway.upstreams.instructions(&id)?, id)));
+    let mut described = json!({"tool": ToolDefinition::new(caller, tool)});
+    if let Some((text, id)) = instructions {
+        described["instructions"] = json!({"server": &*id, "text": text});
+    }
+    described
 }
 
 /// The same for a tool that does not exist and for one that the caller must not know of.

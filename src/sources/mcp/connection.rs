@@ -3,14 +3,14 @@
 use super::host::ServerCallbacks;
 use super::inbox::{CallOwner, CallWatched, Inbox};
 use super::message::{Identity, Params, client_info, notification};
-use super::protocol::{Era, LEGACY, MODERN, NegotiatedProtocol};
+use super::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
-use crate::tool::{AskCaller, CallLog, OnProgress, SentFlag};
+use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -97,6 +97,8 @@ pub struct RequestExtras {
     pub log: Option<CallLog>,
     /// Whose request it is, where a gateway knows that.
     pub principal: Option<Arc<Principal>>,
+    /// Why it was cancelled, once it is.
+    pub cancel_reason: CancelReason,
     /// The flag of the attempt that the request is made for.
     pub sent: Option<Arc<SentFlag>>,
 }
@@ -117,7 +119,8 @@ impl Connection {
             capabilities: Value::Null,
             instructions: None,
         };
-        let identity = Arc::new(Identity::new(callbacks.capabilities(&Value::Null)));
+        let shared = json!({"extensions": shared_extensions(callbacks)});
+        let identity = Arc::new(Identity::new(callbacks.capabilities(&shared)));
         Connection {
             transport,
             inbox,
@@ -221,7 +224,8 @@ impl Connection {
     pub async fn initialize(&mut self) -> Result<(), HubError> {
         self.server.era = Era::Legacy;
         // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them.
-        let asked = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}});
+        let extensions = shared_extensions(&self.callbacks);
+        let asked = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "extensions": extensions});
         let asked = if self.callers_answer { asked } else { Value::Null };
         let params = Params::new()
             .with("protocolVersion", &LEGACY[0])
@@ -319,6 +323,7 @@ impl Connection {
         let guard = CancelGuard {
             transport: &self.transport,
             request: &request,
+            reason: &extras.cancel_reason,
             // Only requests that the server may be working on; a handshake must not be cancelled.
             armed: AtomicBool::new(method != "initialize" && method != "server/discover"),
         };
@@ -369,10 +374,23 @@ impl Connection {
     }
 }
 
+/// The extensions of clients that a server hears of when it is not known which client it works for: lists and older sessions
+/// are shared. Tools with an interface have a text for clients that cannot show it.
+fn shared_extensions(callbacks: &ServerCallbacks) -> Value {
+    match callbacks.callers_answer() {
+        true => json!({APPS_EXTENSION: {"mimeTypes": [APPS_MEDIA_TYPE]}}),
+        false => json!({}),
+    }
+}
+
+/// The characters of a reason that servers get.
+const LONGEST_REASON: usize = 500;
+
 /// Tells the server when a request is given up.
 struct CancelGuard<'a> {
     transport: &'a Arc<dyn Transport>,
     request: &'a OutgoingRequest,
+    reason: &'a CancelReason,
     armed: AtomicBool,
 }
 
@@ -385,9 +403,11 @@ impl Drop for CancelGuard<'_> {
         {
             return;
         }
+        let given = self.reason.get().map(|reason| super::wire::clean(reason, LONGEST_REASON));
+        let reason = given.as_deref().unwrap_or("the caller does not wait any more");
         let message = notification(
             "notifications/cancelled",
-            Some(json!({"requestId": self.request.id, "reason": "the caller does not wait any more"})),
+            Some(json!({"requestId": self.request.id, "reason": reason})),
         );
         let transport = self.transport.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -14,7 +14,17 @@ pub fn form_of(question: &RoundQuestion) -> Option<Value> {
 
 /// The answer, with the defaults of the form, if it is one and fits the form; otherwise what is wrong with it.
 pub async fn fitting_form(answer: Value, form: Option<Value>) -> Result<Value, String> {
-    let answer = with_defaults(answer, form.as_ref());
+    let mut answer = with_defaults(answer, form.as_ref());
+    // It is between the client and the server.
+    let meta = answer.get_mut("_meta").map(Value::take).filter(Value::is_object);
+    let mut fitting = fitting_content(answer, form).await?;
+    if let Some(meta) = meta {
+        fitting["_meta"] = meta;
+    }
+    Ok(fitting)
+}
+
+async fn fitting_content(answer: Value, form: Option<Value>) -> Result<Value, String> {
     match answer.get("action").and_then(Value::as_str) {
         // What a person typed before declining stays here.
         Some(action @ ("decline" | "cancel")) => Ok(json!({"action": action})),

@@ -4,6 +4,7 @@ use super::config::ServerConfig;
 use super::form_answer::{fitting_form, form_of};
 use super::inbox::{Asked, Listener};
 use super::offer_changes::OfferChanges;
+use super::protocol::TASKS_EXTENSION;
 use super::question_origin::{credential_field, with_origin};
 use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
@@ -17,7 +18,7 @@ use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, Semaphore};
@@ -148,6 +149,13 @@ impl ServerCallbacks {
         self.declared.lock().as_ref().map(|declared| declares(declared, capability))
     }
 
+    /// The extensions that the server has declared in its latest session.
+    pub fn extensions(&self) -> Map<String, Value> {
+        let declared = self.declared.lock();
+        let extensions = declared.as_ref().and_then(|declared| declared.get("extensions")?.as_object());
+        extensions.cloned().unwrap_or_default()
+    }
+
     /// How many changes were announced so far.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
@@ -189,6 +197,11 @@ impl ServerCallbacks {
             if let Some(declared) = caller.get(name).filter(|declared| declared.is_object()) {
                 capabilities[name] = declared.clone();
             }
+        }
+        // Tasks are between the hub and each of its neighbours.
+        let extensions = caller.get("extensions").and_then(Value::as_object).into_iter().flatten();
+        for (name, settings) in extensions.filter(|(name, _)| *name != TASKS_EXTENSION) {
+            capabilities["extensions"][name] = settings.clone();
         }
         if self.host.elicit.is_some() {
             capabilities["elicitation"] = json!({"form": {}, "url": {}});

@@ -61,9 +61,9 @@ pub struct Identity {
 
 impl Identity {
     pub fn new(capabilities: Value) -> Self {
-        // The older protocols know no extensions.
+        // Tasks of the older protocols are no extension.
         let mut extended = capabilities.clone();
-        extended["extensions"] = json!({TASKS_EXTENSION: {}});
+        extended["extensions"][TASKS_EXTENSION] = json!({});
         let modern = format!(
             "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\"io.modelcontextprotocol/clientInfo\":{},\
              \"io.modelcontextprotocol/clientCapabilities\":{extended}",

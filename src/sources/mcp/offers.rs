@@ -175,6 +175,7 @@ async fn ask_once(
         let params = request.params.iter().chain(&input);
         let params = params.fold(Params::new(), |params, (key, value)| params.with(key, value));
         let sent = RequestExtras {
+            cancel_reason: extras.cancel_reason.clone(),
             name: Some(Arc::from(&*request.name)),
             meta: extras.meta.clone(),
             on_progress: extras.progress.clone(),

@@ -27,12 +27,13 @@ use super::principal_pool::CallerServers;
 use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
+use super::wire::clean;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::tape;
 use crate::tool::BoxFuture;
 use futures_util::future::WeakShared;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -40,6 +41,9 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+/// The characters of a server's instructions that clients get.
+const LONGEST_INSTRUCTIONS: usize = 4_000;
 
 /// Receives what servers list. Called on threads that may block, one list of a server at a time.
 pub trait ListingSink: Send + Sync {
@@ -236,6 +240,17 @@ impl Server {
             stray_output: self.connector.stray_line(),
             instructions: self.callbacks().instructions(),
         }
+    }
+
+    /// What the server says of its use, without escapes and invisible characters, and not too long.
+    pub fn shown_instructions(&self) -> Option<String> {
+        let text = clean(&self.callbacks().instructions()?, LONGEST_INSTRUCTIONS);
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// The extensions of the protocol that the server has declared.
+    pub fn extensions(&self) -> Map<String, Value> {
+        self.callbacks().extensions()
     }
 
     /// The connection, made now if there is none. During back-off this fails at once, with the reason.

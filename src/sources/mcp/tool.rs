@@ -198,6 +198,7 @@ impl ServerCall<'_> {
             }
         }
         let extras = RequestExtras {
+            cancel_reason: ctx.extras.cancel_reason.clone(),
             name: Some(self.tool.listed.name.clone()),
             headers: param_headers::of_call(&self.tool.listed.headers, args.as_value()),
             meta: ctx.extras.meta.clone(),

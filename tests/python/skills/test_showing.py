@@ -59,9 +59,7 @@ def test_a_skill_that_is_not_for_models_is_for_the_program(hub: ToolHub, folder:
     assert hub.call("deploy").result["name"] == "deploy"
     refused = hub.dispatch_sync({"tool_name": "deploy"})
     assert refused.kind == "not_allowed"
-    assert refused.error == (
-        "'deploy' is not for models (disable-model-invocation); only the program calls it, by its name."
-    )
+    assert refused.error == ("'deploy' is not for models; only the program calls it, by its name.")
     assert str(refused.error) in hub.explain({"tool_name": "deploy"}).text
     assert hub.explain("deploy").strategy == "first"
     run = asyncio.run(hub.run('<tool_call>{"name": "deploy"}</tool_call>'))

@@ -159,6 +159,13 @@ class LegacyClient:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}})
         return await asyncio.to_thread(send, self.url, "POST", body, {**headers, **bearer(self.token)})
 
+    async def notify(self, method: str, params: dict[str, Any]) -> Reply:
+        """Send a message that gets no answer."""
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= {"Mcp-Session-Id": self.session, "MCP-Protocol-Version": "2025-11-25"}
+        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params})
+        return await asyncio.to_thread(send, self.url, "POST", body, {**headers, **bearer(self.token)})
+
     async def call(self, tool: str, **arguments: Any) -> Reply:
         """Call a tool."""
         return await self.ask("tools/call", {"name": tool, "arguments": arguments})
