@@ -240,7 +240,7 @@ impl Servers {
             }
             // It may list names of this form itself.
             let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
-            return found(server, if is_whole { key } else { &*rest });
+            return found(server, if is_whole { key } else { &rest });
         }
         let mut not_asked = None;
         for kind in kinds {
