@@ -11,15 +11,13 @@ mod system {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
     use std::time::Duration;
 
-    pub use DescriptorWakeup as Wakeup;
-
-    pub struct DescriptorWakeup {
+    pub struct Wakeup {
         watched: OwnedFd,
         #[cfg(not(target_os = "linux"))]
         written: OwnedFd,
     }
 
-    impl DescriptorWakeup {
+    impl Wakeup {
         #[cfg(target_os = "linux")]
         pub fn new() -> io::Result<Self> {
             // SAFETY: a plain system call; the descriptor is checked and owned from here on.
@@ -28,7 +26,7 @@ mod system {
                 return Err(io::Error::last_os_error());
             }
             // SAFETY: the descriptor is new and has no other owner.
-            Ok(DescriptorWakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
+            Ok(Wakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
         }
 
         #[cfg(not(target_os = "linux"))]
@@ -47,10 +45,7 @@ mod system {
             }
             // SAFETY: the descriptors are new and have no other owner.
             Ok(unsafe {
-                DescriptorWakeup {
-                    watched: OwnedFd::from_raw_fd(fds[0]),
-                    written: OwnedFd::from_raw_fd(fds[1]),
-                }
+                Wakeup { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
             })
         }
 
@@ -66,7 +61,7 @@ mod system {
         }
     }
 
-    impl Notifier for DescriptorWakeup {
+    impl Notifier for Wakeup {
         fn notify(&self) {
             let one = 1u64.to_ne_bytes();
             // SAFETY: 8 valid bytes; a full pipe or counter means that the wakeup is pending already.
@@ -84,7 +79,7 @@ mod system {
 
     /// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends
     /// poll(2) at once.
-    pub fn wait_for(wakeup: &DescriptorWakeup, at_most: Duration) -> bool {
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
         let mut watched = libc::pollfd { fd: wakeup.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
         // SAFETY: one valid entry.
@@ -109,13 +104,11 @@ mod system {
         changed: Condvar,
     }
 
-    pub use ThreadWakeup as Wakeup;
+    pub struct Wakeup(Arc<Shared>);
 
-    pub struct ThreadWakeup(Arc<Shared>);
-
-    impl ThreadWakeup {
+    impl Wakeup {
         pub fn new() -> io::Result<Self> {
-            Ok(ThreadWakeup(Arc::default()))
+            Ok(Wakeup(Arc::default()))
         }
 
         pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -143,7 +136,7 @@ mod system {
         }
     }
 
-    impl Notifier for ThreadWakeup {
+    impl Notifier for Wakeup {
         fn notify(&self) {
             self.0.pending.lock().0 = true;
             self.0.changed.notify_all();
@@ -154,7 +147,7 @@ mod system {
         }
     }
 
-    impl Drop for ThreadWakeup {
+    impl Drop for Wakeup {
         fn drop(&mut self) {
             self.0.pending.lock().1 = true;
             self.0.changed.notify_all();
@@ -162,7 +155,7 @@ mod system {
     }
 
     /// Short slices, so that Ctrl-C is seen soon.
-    pub fn wait_for(wakeup: &ThreadWakeup, at_most: Duration) -> bool {
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
         let mut state = wakeup.0.pending.lock();
         if !state.0 {
             wakeup.0.changed.wait_for(&mut state, at_most.min(Duration::from_millis(50)));

@@ -7,7 +7,7 @@ use std::io;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(unix)]
-pub use unix::WatchedPipe as OutputPipe;
+pub use unix::OutputPipe;
 
 #[cfg(unix)]
 mod unix {
@@ -18,14 +18,14 @@ mod unix {
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use tokio::net::unix::pipe::Receiver;
 
-    pub struct WatchedPipe {
+    pub struct OutputPipe {
         pipe: Receiver,
         exited: CancellationToken,
     }
 
-    impl WatchedPipe {
+    impl OutputPipe {
         pub fn new(stream: io::Result<OwnedFd>, exited: CancellationToken) -> io::Result<Self> {
-            Ok(WatchedPipe { pipe: Receiver::from_owned_fd(stream?)?, exited })
+            Ok(OutputPipe { pipe: Receiver::from_owned_fd(stream?)?, exited })
         }
 
         /// The next bytes; 0 at the end.
@@ -61,20 +61,17 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-pub use PlainPipe as OutputPipe;
-
-#[cfg(not(unix))]
-pub struct PlainPipe {
+pub struct OutputPipe {
     pipe: Box<dyn tokio::io::AsyncRead + Send + Unpin>,
 }
 
 #[cfg(not(unix))]
-impl PlainPipe {
+impl OutputPipe {
     pub fn new(
         pipe: impl tokio::io::AsyncRead + Send + Unpin + 'static,
         _exited: CancellationToken,
     ) -> io::Result<Self> {
-        Ok(PlainPipe { pipe: Box::new(pipe) })
+        Ok(OutputPipe { pipe: Box::new(pipe) })
     }
 
     pub async fn read(&mut self, buffer: &mut [u8]) -> usize {
