@@ -100,7 +100,11 @@ def test_all_reports_of_a_server_arrive_in_their_order(blocking: bool) -> None:
     seen: list[float] = []
     with ToolHub() as hub:
         hub.add_server("s", command=sys.executable, args=["-c", REPORTING])
-        options: Any = {"server": "s", "progress": lambda report: seen.append(report["progress"])}
+
+        def note(report: dict[str, Any]) -> None:
+            seen.append(report["progress"])
+
+        options: Any = {"server": "s", "progress": note}
         result = hub.call("count", **options) if blocking else asyncio.run(hub.execute("count", **options))
     assert result.result == "counted", result
     assert seen == list(range(1, 501))

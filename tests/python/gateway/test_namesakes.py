@@ -34,7 +34,7 @@ async def test_namesakes_are_served_as_two_tools(tmp_path: Path) -> None:
             assert await answer(at.url, "tracker__search") == "tracker x"
             assert await answer(at.url, "wiki__search") == "wiki x"
             assert await answer(at.url, "search") == "tracker x"
-            described = (await ask(at.url, "tools/describe", name="wiki__search")).result["tool"]
+            described = (await ask(at.url, "tools/describe", {"name": "wiki__search"})).result["tool"]
             assert (described["name"], described["description"]) == ("wiki__search", WIKI)
 
 

@@ -19,7 +19,6 @@ CAN_ANSWER = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}, 
 QUESTIONS = {
     "password": {"password": {"type": "string"}},
     "titled": {"value": {"type": "string", "title": "API key"}},
-    "titled": {"value": {"type": "string", "title": "Password"}},
     "pin": {"city": {"type": "string"}, "pin": {"type": "integer"}},
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,7 +140,7 @@ async def test_description_and_required_arguments_decide(
     assert names(lab.hub) == shown
 
 
-async def test_the_user_says_that_they_are_one_tool(tmp_path: Any) -> None:
+async def test_the_user_says_that_they_are_one_tool(tmp_path: Path) -> None:
     async with ToolHub(strategies={"search": "all"}, lookup_timeout=30) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
@@ -237,16 +238,18 @@ async def test_another_server_cannot_take_the_name(lab: Lab) -> None:
     assert "my_wiki__search" in names(lab.hub)
 
 
-async def test_the_verdict_is_logged_and_shown(lab: Lab, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="toolhub"):
-        two_searches(lab)
-        await lab.hub.connect()
-        notices = [notice for server in lab.hub.servers() for notice in server.notices]
+async def test_the_verdict_is_logged_and_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="toolhub")
+    async with ToolHub(
+        lookup_timeout=30
+    ) as hub:  # made here: a hub remembers the level of the logger for a moment
+        two_searches(Lab(hub, tmp_path))
+        await hub.connect()
+        notices = [notice for server in hub.servers() for notice in server.notices]
     assert (
         "its tool 'search' is listed as 'wiki__search', because other servers use the name for other tools"
         in notices
     )
-    await lab.hub.aclose()  # lines of servers are written by a thread
     assert "different tools are named 'search', listed as: tracker__search, wiki__search" in caplog.text
 
 
@@ -298,6 +301,10 @@ def hosted(hub: ToolHub, labels: list[str]) -> dict[str, Any]:
 
     def host(label: str) -> Any:
         one, _ = _core.add_in_process(hub._servers._open(), label, {})
-        return lambda tools: one.set_tools(tools, "modern")
+
+        def lists(tools: str) -> None:
+            assert one.set_tools(tools, "modern")
+
+        return lists
 
     return {label: host(label) for label in labels}
