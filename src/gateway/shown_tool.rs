@@ -35,12 +35,13 @@ pub struct ShownTool<'a> {
 impl View {
     /// The tool of this name. One that the view hides does not exist.
     pub fn tool<'a>(&'a self, snapshot: &'a Snapshot, name: &'a str) -> Option<ShownTool<'a>> {
-        match snapshot.get(name) {
+        let tool = match snapshot.get(name) {
             Some(entry) => self.shown(name, entry, Audience::Model),
             None => snapshot
                 .address(name)
                 .and_then(|(server, entry)| self.on(Some(server), name, entry, Audience::Model)),
-        }
+        };
+        tool.map(|tool| tool.named_in(snapshot))
     }
 
     /// All tools, in the order of the registry, from behind a position.
@@ -58,7 +59,9 @@ impl View {
         after: Option<u64>,
         audience: Audience,
     ) -> impl Iterator<Item = ShownTool<'a>> {
-        snapshot.entries_after(after).filter_map(move |(name, entry)| self.shown(name, entry, audience))
+        let shown = move |(name, entry)| self.shown(name, entry, audience);
+        let listed = snapshot.entries_after(after).map(|(name, entry)| (&**name, &**entry));
+        listed.filter_map(shown).map(|tool| tool.named_in(snapshot))
     }
 
     /// `None` for a tool that is not for this audience, or none of whose providers the view admits.
@@ -96,6 +99,19 @@ fn admitted<'a>(
 }
 
 impl<'a> ShownTool<'a> {
+    /// A tool that is told apart from namesakes has its own name where the view hides those: a caller learns nothing of them.
+    fn named_in(self, snapshot: &'a Snapshot) -> Self {
+        let own: &str = &self.provider.spec().name;
+        let is_alone = |family: &NameEntry| {
+            let mut admitted = family.candidates.iter().filter(|one| self.view.admits(one));
+            admitted.all(|one| self.entry.has(one))
+        };
+        match self.entry.is_apart() && snapshot.family(own).is_some_and(|family| is_alone(family)) {
+            true => ShownTool { name: own, ..self },
+            false => self,
+        }
+    }
+
     pub fn spec(&self) -> &'a ToolSpec {
         self.provider.spec()
     }

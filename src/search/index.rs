@@ -155,7 +155,10 @@ impl Index {
     }
 
     fn refresh(&mut self, name: &Arc<str>, entry: Option<&Arc<NameEntry>>, part: Option<&dyn ToolPart>) {
-        let entry = entry.filter(|entry| part.is_none_or(|part| part.has_entry(entry)));
+        // What is not for models is not proposed to them.
+        let is_shown =
+            |entry: &&Arc<NameEntry>| !entry.is_hidden() && part.is_none_or(|part| part.has_entry(entry));
+        let entry = entry.filter(is_shown);
         let known = self.slot(name).and_then(|slot| self.document(slot as usize));
         match (known, entry) {
             (Some(document), Some(entry)) if document.changed_at == entry.changed_at => {}
