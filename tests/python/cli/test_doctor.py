@@ -178,9 +178,9 @@ def test_a_server_that_works_passes_all_steps(findings: dict[str, dict[str, Any]
 
 
 def test_text_on_stdout_is_told(findings: dict[str, dict[str, Any]]) -> None:
-    (note,) = findings["chatty"]["notes"]
+    # The other note says that its tools have the names of another server's.
+    (note,) = (note for note in findings["chatty"]["notes"] if "stderr" in note)
     assert "printed 'Starting the server' there" in note
-    assert "stderr" in note
     # A server that works until it is asked for its tools; what it printed is not the reason.
     assert "printed 'hello, my name is shop'" in findings["greets"]["notes"][0]
     assert findings["greets"]["message"] == "the list of tools is empty"

@@ -337,7 +337,8 @@ async def test_a_server_that_is_not_trusted_cannot_make_its_tools_repeatable(lab
     lab.add("a", "delete_user", mode="read_only", trust="none")
     lab.add("b", "delete_user", mode="read_only")
     await lab.hub.connect()
-    candidates = {one.server: one for one in lab.hub.get("delete_user").candidates}  # type: ignore[union-attr]
+    tools = [lab.hub.get(f"{server}__delete_user") for server in "ab"]
+    candidates = {one.server: one for tool in tools if tool for one in tool.candidates}
     assert (candidates["a"].idempotent, candidates["b"].idempotent) == (False, True)
 
 
