@@ -1,7 +1,7 @@
 //! The candidates of one name.
 
 use super::candidate::Candidate;
-use super::namesakes::{Verdict, is_of_server};
+use super::namesakes::{NamesakeVerdict, is_of_server};
 use crate::model::ToolSpec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ pub struct NameEntry {
     /// The different tools of this name, in the order of preference; empty when all candidates are one tool.
     pub tools: Vec<Arc<NameEntry>>,
     /// Why they are one tool, or several.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: NamesakeVerdict,
     /// The lowest id of its candidates so far.
     pub(super) first_id: u64,
     /// The version of the registry at which this name last changed.
@@ -35,7 +35,7 @@ impl NameEntry {
             name,
             candidates: Vec::new(),
             tools: Vec::new(),
-            verdict: Verdict::default(),
+            verdict: NamesakeVerdict::default(),
             first_id,
             changed_at: 0,
             last_success: Arc::new(AtomicU64::new(NO_CANDIDATE)),

@@ -133,7 +133,7 @@ fn digest(what: &(impl Hash + ?Sized)) -> u64 {
 
 /// The candidates of one name, told apart.
 #[derive(Clone, Default)]
-pub(super) struct Verdict {
+pub(super) struct NamesakeVerdict {
     /// Of the candidates of servers, in the order of registration. Kept, so that a text is read once.
     pub portraits: Vec<Arc<Portrait>>,
     /// The providers of each tool; empty when all candidates are one tool.
@@ -149,13 +149,13 @@ pub(super) fn is_of_server(candidate: &Candidate) -> bool {
 /// Tells the tools of servers apart. `before` is the last verdict about this name.
 pub(super) fn tell_apart(
     candidates: &[Arc<Candidate>],
-    before: &Verdict,
+    before: &NamesakeVerdict,
     users_word: Option<&UsersWord>,
-) -> Verdict {
+) -> NamesakeVerdict {
     let mut of_servers = candidates.iter().filter(|one| is_of_server(one));
     // Nearly every name has one server at most.
     if of_servers.next().is_none() || of_servers.next().is_none() {
-        return Verdict::default();
+        return NamesakeVerdict::default();
     }
     let portrait = |one: &Arc<Candidate>| {
         let known = before.portraits.iter().find(|known| Arc::ptr_eq(&known.candidate, one));
@@ -176,5 +176,5 @@ pub(super) fn tell_apart(
     }
     let providers = |tool: Vec<&Arc<Portrait>>| tool.iter().map(|one| one.candidate.clone()).collect();
     let tools = if tools.len() > 1 { tools.into_iter().map(providers).collect() } else { Vec::new() };
-    Verdict { portraits, tools }
+    NamesakeVerdict { portraits, tools }
 }

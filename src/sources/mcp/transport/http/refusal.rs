@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 const PARSE_ERROR: i64 = -32700;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
+const INTERNAL_ERROR: i64 = -32603;
 
 /// A response that is not an answer.
 pub(crate) struct Refusal {
@@ -86,7 +87,8 @@ fn session_verdict(status: u16, answered: Option<&(HubError, bool)>, body: &[u8]
         // A method that the server does not know.
         (404, Some((error, false))) => error.code != Some(METHOD_NOT_FOUND),
         (400, Some((error, false))) => {
-            !matches!(error.code, Some(PARSE_ERROR | METHOD_NOT_FOUND | INVALID_PARAMS))
+            let of_request = [PARSE_ERROR, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR];
+            error.code.is_none_or(|code| !of_request.contains(&code))
         }
         _ => false,
     };
@@ -180,6 +182,7 @@ mod tests {
             (400, error("7", -32602, "Unknown tool")),
             (400, error("7", -32000, "No money left")),
             (400, error("null", -32700, "Parse error")),
+            (400, error("null", -32603, "The log failed after the payment")),
             (404, error("7", -32601, "Method not found")),
             (404, error("7", -32603, "The repository was not found")),
             (400, "Bad Request".to_owned()),
