@@ -230,7 +230,7 @@ async fn a_question_goes_to_the_caller_of_its_call() {
         let mut context = context(&CancellationToken::new());
         context.extras.ask = asking("ann");
         let reply = world.unlisted(tool).call(&Arguments::default(), &context).await.unwrap().value;
-        assert_eq!(reply.pointer(answer), Some(&json!("ann/elicitation/create/\"who?\"")), "{mode}");
+        assert_eq!(reply.pointer(answer), Some(&json!("ann/elicitation/create/\"[s] who?\"")), "{mode}");
     }
 }
 
@@ -255,7 +255,7 @@ async fn a_question_that_may_belong_to_several_callers_is_declined() {
     let mut again = context(&CancellationToken::new());
     (again.extras.ask, again.extras.principal) = (asking("bob"), principal("bob"));
     let reply = world.unlisted("asks").call(&Arguments::default(), &again).await.unwrap().value;
-    assert_eq!(reply.pointer("/result/content/name"), Some(&json!("bob/elicitation/create/\"who?\"")));
+    assert_eq!(reply.pointer("/result/content/name"), Some(&json!("bob/elicitation/create/\"[s] who?\"")));
 }
 
 fn principal(id: &str) -> Option<Arc<Principal>> {

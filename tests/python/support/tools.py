@@ -11,7 +11,7 @@ Run = Callable[[Coroutine[Any, Any, T]], T]
 
 
 class Scripted:
-    """A sync tool that gives its answers in turn, the last one again and again; an exception is raised."""
+    """A sync tool with answers in turn, the last one again and again; an exception is raised."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = answers
