@@ -131,25 +131,16 @@ pub fn search<'a>(
     let wanted = limit.unwrap_or(DEFAULT_HITS).clamp(1, MOST_HITS) as usize;
     let snapshot = hub.registry.snapshot();
     let index = indexes.of(view);
-    // Tools that are not for models may take the first places: more are asked for until enough are visible.
-    let mut asked = wanted;
-    let hits = loop {
-        let hits = match &index {
-            Some(index) => hub.search_part(index, query, asked),
-            None => hub.search(query, asked),
-        };
-        let is_all = hits.len() < asked;
-        let entry = |name: &str| {
-            let tool = view.tool(&snapshot, name)?;
-            Some(json!({"name": tool.name, "description": short(&tool.spec().description)}))
-        };
-        let visible: Vec<Value> = hits.iter().filter_map(|hit| entry(&hit.name)).collect();
-        if is_all || visible.len() >= wanted {
-            break visible;
-        }
-        asked = asked.saturating_mul(4);
+    let hits = match &index {
+        Some(index) => hub.search_part(index, query, wanted),
+        None => hub.search(query, wanted),
     };
-    json!({"tools": hits.into_iter().take(wanted).collect::<Vec<_>>()})
+    let entry = |name: &str| {
+        let tool = view.tool(&snapshot, name)?;
+        Some(json!({"name": tool.name, "description": short(&tool.spec().description)}))
+    };
+    let tools: Vec<Value> = hits.iter().filter_map(|hit| entry(&hit.name)).collect();
+    json!({"tools": tools})
 }
 
 /// The first lines of a description, cut at a word.

@@ -107,10 +107,9 @@ async fn run(
     let options = caller.view.call_options(&caller.principal);
     // Whether the caller may have a tool that is not for models was asked before; routes are for models.
     let is_hidden = gateway.hub.registry.snapshot().get(name).is_some_and(|entry| entry.is_hidden());
-    let name_of_tool: Arc<str> = Arc::from(name);
     let target = match is_hidden {
-        true => CallTarget::Name(name_of_tool),
-        false => CallTarget::Routed { name: name_of_tool, source: None },
+        true => CallTarget::Name(Arc::from(name)),
+        false => CallTarget::Routed { name: Arc::from(name), source: None },
     };
     let request = CallRequest::new(target, options);
     let services = &*gateway.upstreams;
