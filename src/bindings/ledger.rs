@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 /// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
@@ -19,12 +19,26 @@ fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>
     Ok(caller.map(|caller| caller.id.to_string()).or(principal))
 }
 
+/// How long a wait goes on before it looks whether a signal (Ctrl-C) has arrived.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+
 fn wait<T: Send>(py: Python<'_>, ask: impl FnOnce(Sender<Result<T, String>>) + Send) -> PyResult<T> {
-    let answer = py.detach(|| {
-        let (answer, answered) = channel();
-        ask(answer);
-        answered.recv().unwrap_or_else(|_| Err("it is closed".to_owned()))
-    });
+    let (answer, mut answered) = channel();
+    py.detach(|| ask(answer));
+    let answer = loop {
+        let (receiver, received) = py.detach(move || {
+            let received = answered.recv_timeout(BETWEEN_SIGNALS);
+            (answered, received)
+        });
+        match received {
+            Ok(answer) => break answer,
+            Err(RecvTimeoutError::Disconnected) => break Err("it is closed".to_owned()),
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()?;
+                answered = receiver;
+            }
+        }
+    };
     answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
 }
 

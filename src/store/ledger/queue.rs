@@ -266,10 +266,11 @@ impl LedgerQueue {
         written
     }
 
-    /// Deletes a slice of what is kept no longer. False if nothing is left to delete, or others are writing.
+    /// Deletes a slice of what is kept no longer. False if nothing is left to delete, or the file cannot be used; while others
+    /// are writing, it is tried again.
     fn tidy(&self, tidying: &mut Tidying) -> bool {
         let slice = |work: &Connection, owner: &str| tidying.slice(work, self.path.as_deref(), owner);
-        self.transact(Duration::ZERO, false, slice).unwrap_or(false)
+        self.transact(ATTEMPT, false, slice).unwrap_or_else(|failure| failure.is_locked)
     }
 
     /// Does something in one transaction, for which the lock is waited for as long as `patience`.
