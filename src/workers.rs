@@ -13,7 +13,7 @@
 
 use crate::sync::waiting::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug)]
 pub struct PoolLimits {
@@ -23,6 +23,8 @@ pub struct PoolLimits {
     pub abandoned: usize,
     /// Threads in all.
     pub threads: usize,
+    /// A thread that waited this long for a call ends.
+    pub idle_for: Duration,
     /// Calls that wait for one another, each inside the one before.
     pub nested: usize,
 }
@@ -202,6 +204,7 @@ impl<J: QueuedCall> WorkerPool<J> {
     /// end. It is not counted any more then.
     pub fn take(&self) -> Option<J> {
         let mut state = self.lock();
+        let mut waited_in_vain = false;
         loop {
             if state.stopped {
                 state.threads -= 1;
@@ -225,12 +228,14 @@ impl<J: QueuedCall> WorkerPool<J> {
                 continue;
             }
             // A thread that returned from an abandoned call may be one too many.
-            if state.workers() > self.limits.running {
+            if waited_in_vain || state.workers() > self.limits.running {
                 state.threads -= 1;
                 return None;
             }
             state.idle += 1;
-            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let (locked, wait) =
+                self.work.wait_timeout(state, self.limits.idle_for).unwrap_or_else(PoisonError::into_inner);
+            (state, waited_in_vain) = (locked, wait.timed_out());
             state.idle -= 1;
         }
     }
@@ -429,7 +434,8 @@ mod tests {
     }
 
     fn pool(running: usize, abandoned: usize, threads: usize) -> WorkerPool<Call> {
-        WorkerPool::new(PoolLimits { running, abandoned, threads, nested: 5 })
+        let idle_for = Duration::from_secs(3_600);
+        WorkerPool::new(PoolLimits { running, abandoned, threads, idle_for, nested: 5 })
     }
 
     /// As a new thread would: it is counted and takes a call.

@@ -25,7 +25,10 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long a thread waits for another call. Ten seconds after the last hub was closed all have ended.
+const IDLE_FOR: Duration = Duration::from_secs(5);
 
 /// Which threads a call runs on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,10 +40,11 @@ pub enum PoolKind {
 
 impl PoolKind {
     fn limits(self) -> PoolLimits {
-        match self {
-            PoolKind::Tools => PoolLimits { running: 32, abandoned: 256, threads: 1024, nested: 512 },
-            PoolKind::Callbacks => PoolLimits { running: 64, abandoned: 256, threads: 1024, nested: 512 },
-        }
+        let running = match self {
+            PoolKind::Tools => 32,
+            PoolKind::Callbacks => 64,
+        };
+        PoolLimits { running, abandoned: 256, threads: 1024, nested: 512, idle_for: IDLE_FOR }
     }
 
     fn thread_name(self) -> &'static str {

@@ -64,7 +64,13 @@ struct Pool {
 
 impl Pool {
     fn new(running: usize) -> Arc<Self> {
-        let limits = PoolLimits { running, abandoned: 10, threads: 10, nested: 10 };
+        let limits = PoolLimits {
+            running,
+            abandoned: 10,
+            threads: 10,
+            idle_for: std::time::Duration::MAX,
+            nested: 10,
+        };
         Arc::new(Pool { workers: WorkerPool::new(limits), threads: std::sync::Mutex::default() })
     }
 

@@ -47,6 +47,19 @@ def test_thread_locals_survive(hub: ToolHub, world: World) -> None:
     world.run(main())
 
 
+def test_idle_threads_end(hub: ToolHub, world: World) -> None:
+    async def main() -> None:
+        await asyncio.gather(*(hub.execute("in_thread") for _ in range(8)))
+
+    world.run(main())
+    idle = [thread for thread in threading.enumerate() if thread.name == "toolhub-sync"]
+    assert idle
+    for thread in idle:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in idle)
+    world.run(main())
+
+
 def test_so_many_run_at_once_and_no_more(hub: ToolHub, world: World) -> None:
     blocked = Blocked()
     hub.register(blocked, name="blocked")
