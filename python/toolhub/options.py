@@ -193,6 +193,7 @@ class ServeOptions(TypedDict, total=False):
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
     max_body: int | None
+    max_result: int | None
     search_mode: SearchMode
     core: Sequence[str]
     token: str | Mapping[str, str | TokenOptions] | None

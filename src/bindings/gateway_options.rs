@@ -30,6 +30,7 @@ pub struct PythonGatewayOptions {
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
     max_body: Option<usize>,
+    max_result: Option<usize>,
     search_mode: String,
     core: Vec<String>,
     tokens: Vec<PythonToken>,
@@ -147,6 +148,7 @@ impl PythonGatewayOptions {
             instructions: self.instructions.map(Arc::from),
             allowed_hosts: self.allowed_hosts,
             allowed_origins: self.allowed_origins,
+            max_result: self.max_result,
             views: Some(Views::new(standard, views).map_err(failed)?),
             ..GatewayOptions::default()
         };

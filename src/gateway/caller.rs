@@ -19,6 +19,8 @@ pub struct Caller {
     pub client: Arc<Value>,
     /// The session of a legacy client on HTTP, as its header names it, or a name for the pipe of a client on stdio.
     pub session: Option<Arc<str>>,
+    /// Everything for this client goes through one stream, as on stdio: a message that its reader refuses ends all of it.
+    pub has_one_stream: bool,
 }
 
 impl Caller {

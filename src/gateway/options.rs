@@ -1,12 +1,17 @@
 //! The options of a gateway.
 
 use super::authenticator::Authenticator;
+use super::caller::Caller;
 use super::limits::GatewayLimits;
 use super::operate::AuditLog;
 use super::session::{SESSION_LIFETIME, SessionKeys};
 use super::view::Views;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The longest result for a client with one stream. Clients written with the TypeScript SDK close a stream whose message is
+/// longer than 10 MiB, and with it all their calls.
+const ONE_STREAM_RESULT: usize = 10_000_000;
 
 /// What the operator of a gateway decides.
 #[derive(Clone)]
@@ -37,6 +42,8 @@ pub struct GatewayOptions {
     pub limits: GatewayLimits,
     /// The longest message, in bytes.
     pub max_body: usize,
+    /// The longest result, in bytes; `None`: any, or [`ONE_STREAM_RESULT`] for a client with one stream.
+    pub max_result: Option<usize>,
     /// How long an answer may stay silent before it becomes an event stream with comments, so that proxies keep the
     /// connection.
     pub keep_alive: Duration,
@@ -59,7 +66,16 @@ impl Default for GatewayOptions {
             audit: None,
             limits: GatewayLimits::default(),
             max_body: 16 * 1024 * 1024,
+            max_result: None,
             keep_alive: Duration::from_secs(15),
         }
+    }
+}
+
+impl GatewayOptions {
+    /// The longest result for this caller, in bytes.
+    pub fn max_result(&self, caller: &Caller) -> usize {
+        let standard = if caller.has_one_stream { ONE_STREAM_RESULT } else { usize::MAX };
+        self.max_result.unwrap_or(standard)
     }
 }

@@ -117,6 +117,11 @@ impl Hub {
         ShapedText { text: made, cut: Some(CutText { handle, shown, total }) }
     }
 
+    /// Keeps a text for a reader: the name of the tool that reads it, and its handle.
+    pub fn keep_text(&self, text: &str, reader: &Principal) -> (&'static str, String) {
+        (self.offer_read_more(), self.texts.keep(text, Some(reader), None))
+    }
+
     /// How to read on, from the first character that was not shown.
     fn hint(&self, handle: &str, next: usize, total: usize) -> String {
         let (name, total) = (self.offer_read_more(), grouped(total));

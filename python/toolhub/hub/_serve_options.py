@@ -22,7 +22,7 @@ _MOST_REPORTED = 20
 
 def gateway_options(path: str, given: Any) -> dict[str, Any]:
     """The options for the core, checked."""
-    max_body, audit = given.get("max_body"), given.get("audit")
+    audit = given.get("audit")
     if audit is not None:
         check_path("audit", audit)
     views: Any = {} if given.get("views") is None else given["views"]
@@ -35,7 +35,8 @@ def gateway_options(path: str, given: Any) -> dict[str, Any]:
         "instructions": _optional("instructions", given.get("instructions")),
         "allowed_hosts": _texts("allowed_hosts", given.get("allowed_hosts", ())),
         "allowed_origins": _texts("allowed_origins", given.get("allowed_origins", ())),
-        "max_body": None if max_body is None else check_whole("max_body", max_body, 1),
+        "max_body": _at_least_one("max_body", given.get("max_body")),
+        "max_result": _at_least_one("max_result", given.get("max_result")),
         "search_mode": checked("search_mode", given.get("search_mode", "auto")),
         "core": _texts("core", given.get("core", ())),
         "tokens": [*_tokens(given.get("token")), *(row.pop("token") for row in rows if row["token"])],

@@ -16,6 +16,7 @@ fn caller(principal: &str, session: Option<&str>) -> Caller {
         capabilities: Arc::new(json!({})),
         client: Arc::new(json!({})),
         session: session.map(Arc::from),
+        has_one_stream: false,
     }
 }
 

@@ -33,7 +33,7 @@ impl RequestOrigin {
     fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
         let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
-        Caller { principal, view, era, version, capabilities, client, session: None }
+        Caller { principal, view, era, version, capabilities, client, session: None, has_one_stream: false }
     }
 
     /// The caller of a request. A version header that names no legacy version belongs to the modern era.
@@ -86,6 +86,7 @@ impl RequestOrigin {
             capabilities: claims.capabilities.clone(),
             client: claims.client.clone(),
             session: Some(session.id.clone()),
+            has_one_stream: false,
         })
     }
 

@@ -303,7 +303,8 @@ impl StdioClient {
     fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
         let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
-        Caller { principal, view, era, version, capabilities, client, session: Some(self.pipe.clone()) }
+        let session = Some(self.pipe.clone());
+        Caller { principal, view, era, version, capabilities, client, session, has_one_stream: true }
     }
 
     fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {

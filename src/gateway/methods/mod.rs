@@ -19,15 +19,35 @@ mod tools;
 
 use super::era::{ResultKind, legacy, modern, own_result};
 use super::exchange::Exchange;
-use super::rpc::{RpcError, RpcRequest};
+use super::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
 use super::state::Gateway;
 use crate::model::OfferKind;
 use crate::model::protocol::Era;
 use capabilities::{capabilities, instructions};
 use std::sync::Arc;
 
-/// The JSON text of the result, in the form of the caller's era.
+/// The JSON text of the result, in the form of the caller's era. One that is too long is replaced by an error; that of a tool
+/// was kept before.
 pub async fn dispatch(
+    gateway: &Arc<Gateway>,
+    request: RpcRequest,
+    exchange: &Exchange,
+) -> Result<String, RpcError> {
+    let most = gateway.options.max_result(&exchange.caller);
+    let answer = answered(gateway, request, exchange).await?;
+    match answer.len() > most {
+        true => Err(RpcError::new(
+            INTERNAL_ERROR,
+            format!(
+                "The result has {} bytes; results above {most} bytes (max_result) are not sent",
+                answer.len()
+            ),
+        )),
+        false => Ok(answer),
+    }
+}
+
+async fn answered(
     gateway: &Arc<Gateway>,
     request: RpcRequest,
     exchange: &Exchange,

@@ -2,14 +2,16 @@
 
 use super::tools::{unknown_tool, written};
 use crate::aside::{LARGE, heavy};
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{ResultKind, foreign_result};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
 use crate::model::{ToolOutput, size_within};
 use crate::plan::CallResult;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The client cancelled the request. It does not expect an answer; on HTTP there has to be one.
 const CANCELLED: i64 = -32800;
@@ -23,7 +25,49 @@ pub fn answer(
 ) -> Result<String, RpcError> {
     let bytes = size(&called);
     // With it, because what was called is dropped there too.
-    heavy(bytes, move || written_answer(gateway, caller, tool, called))
+    heavy(bytes, move || {
+        let answer = written_answer(gateway, caller, tool, called)?;
+        match gateway.options.max_result(caller) {
+            most if answer.len() > most => too_long(gateway, caller, tool, &answer, most),
+            _ => Ok(answer),
+        }
+    })
+}
+
+/// Keeps a result that is longer than the client may get, and says how to read it.
+fn too_long(
+    gateway: &Gateway,
+    caller: &Caller,
+    tool: &str,
+    answer: &str,
+    most: usize,
+) -> Result<String, RpcError> {
+    let (reader, handle) = gateway.hub.keep_text(&text_of(answer), &caller.principal);
+    let (tool, size) = (clip(tool), answer.len());
+    let text = format!(
+        "Tool '{tool}' has answered, with {size} bytes; results above {most} bytes (max_result) are not sent. \
+         Read it in parts: {reader}('{handle}', 0)."
+    );
+    let result = json!({"content": blocks(&Value::from(text)), "isError": true});
+    written(gateway, caller, &result, ResultKind::Plain)
+}
+
+/// The texts of a result, or all of it as JSON if it has anything else.
+fn text_of(answer: &str) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct OfTexts {
+        content: Vec<TextBlock>,
+    }
+    #[derive(Deserialize)]
+    struct TextBlock {
+        text: String,
+    }
+    match serde_json::from_str::<OfTexts>(answer) {
+        Ok(OfTexts { content }) if !content.is_empty() => {
+            Cow::Owned(content.into_iter().map(|block| block.text).collect::<Vec<_>>().join("\n"))
+        }
+        _ => Cow::Borrowed(answer),
+    }
 }
 
 /// The size of a result as text; of a large one that has no text yet, that it is large.

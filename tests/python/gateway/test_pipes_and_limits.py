@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.gateway import Reply, send, served
+from support.gateway import Reply, ask, send, served
 from toolhub import ToolHub
 
 PROGRAM = """
@@ -32,6 +32,12 @@ def child() -> str:
     "Run a program that reads its stdin."
     return repr(subprocess.run(["head", "-c", "30"], capture_output=True).stdout + sys.stdin.read().encode())
 
+@hub.tool
+def long(size: int) -> str:
+    "A long text."
+    return "é" * (size // 2)
+
+hub.add_resource("data://long", "x" * 10_100_000, name="long")
 hub.add_server("silent", command=sys.executable, args=["-c", "import sys; sys.stdin.read()"])
 hub.serve("stdio")
 """
@@ -77,7 +83,7 @@ class Program:
         while len(found) < count:
             line = json.loads(self.output.readline())
             if "id" in line:
-                found[line["id"]] = line["result"]
+                found[line["id"]] = line.get("result", line.get("error"))
         return found
 
     def __enter__(self) -> Program:
@@ -109,6 +115,42 @@ def test_children_and_tools_do_not_read_the_messages_of_the_client() -> None:
         answers = program.answers(3)
         assert answers[1]["content"][0]["text"] == "b''"
         assert answers[2] == {}
+
+
+def test_a_result_that_would_end_the_stream_of_a_client_is_kept_to_be_read_in_parts() -> None:
+    """A client of the TypeScript SDK closes its stream at a message of more than 10 MiB, with all calls that run."""
+    with Program() as program:
+
+        def called(number: int, name: str, **arguments: Any) -> Any:
+            program.send(message("tools/call", number, name=name, arguments=arguments))
+            return program.answers(1)[number]
+
+        program.send(INITIALIZE, INITIALIZED)
+        assert len(program.answers(1)) == 1
+        assert len(called(1, "long", size=9_000_000)["content"][0]["text"]) == 4_500_000
+        refused = called(2, "long", size=12_000_000)
+        assert refused["isError"]
+        text: str = refused["content"][0]["text"]
+        assert "results above 10000000 bytes (max_result) are not sent" in text
+        _, _, call = text.partition("Read it in parts: read_more('")
+        page = called(3, "read_more", handle=call.partition("'")[0], offset=5_999_998)
+        assert page["content"][0]["text"].startswith("éé")
+        program.send(message("resources/read", 4, uri="data://long"))
+        assert "(max_result)" in program.answers(1)[4]["message"]
+
+
+@pytest.mark.anyio
+async def test_max_result_is_for_every_transport() -> None:
+    hub = ToolHub()
+    hub.register(lambda size: "x" * size, name="long")
+    async with served(hub, max_result=2_000) as serving:
+        short = await ask(serving.url, "tools/call", {"name": "long", "arguments": {"size": 900}})
+        assert short.result["content"][0]["text"] == "x" * 900
+        long = await ask(serving.url, "tools/call", {"name": "long", "arguments": {"size": 2_100}})
+        assert long.result["isError"]
+        assert "read_more(" in long.result["content"][0]["text"]
+    with pytest.raises(ValueError, match="max_result"):
+        hub.asgi(max_result=0)
 
 
 def test_nothing_is_sent_before_the_answer_to_initialize() -> None:
