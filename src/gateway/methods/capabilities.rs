@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 /// The bytes of the instructions of all servers together.
 const LONGEST_INSTRUCTIONS: usize = 16_000;
 
-/// The capabilities of both eras. No server is waited for: one that is silent would delay every client. A server that was
-/// never connected may have anything; a client that asks for what it does not have gets an empty list.
+/// The capabilities of both eras. A server that was never connected may have anything; a client that asks for what it does not
+/// have gets an empty list.
 pub fn capabilities(gateway: &Gateway, caller: &Caller) -> Value {
     let has = |capability: &str| gateway.upstreams.may_have(&caller.view, capability);
     let mut capabilities = json!({"tools": {"listChanged": true}});

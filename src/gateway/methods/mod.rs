@@ -24,6 +24,7 @@ use super::state::Gateway;
 use crate::model::OfferKind;
 use crate::model::protocol::Era;
 use capabilities::{capabilities, instructions};
+use perform::SHORT_PATIENCE;
 use std::sync::Arc;
 
 /// The JSON text of the result, in the form of the caller's era. One that is too long is replaced by an error; that of a tool
@@ -57,11 +58,13 @@ async fn answered(
     match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             let version = legacy::initialize(&params)?.version;
+            wait_for_servers(gateway, exchange).await;
             let capabilities = capabilities(gateway, &exchange.caller);
             let instructions = instructions(gateway, &exchange.caller);
             Ok(legacy::welcome(gateway, version, capabilities, instructions.as_deref()))
         }
         ("server/discover", Era::Modern) => {
+            wait_for_servers(gateway, exchange).await;
             let instructions = instructions(gateway, &exchange.caller);
             let capabilities = capabilities(gateway, &exchange.caller);
             Ok(modern::discovered(gateway, capabilities, instructions.as_deref()))
@@ -107,6 +110,15 @@ async fn answered(
         ("tasks/update", Era::Modern) => tasks::update(gateway, &exchange.caller, params),
         ("subscriptions/listen", Era::Modern) => listen::listen(gateway, &id, params, exchange).await,
         (method, _) => Err(RpcError::no_such_method(method)),
+    }
+}
+
+/// Waits a little for servers that are just being started: what they say of themselves is told once, in the welcome, and only to
+/// callers who see everything. A client must not take the hub for dead meanwhile.
+async fn wait_for_servers(gateway: &Gateway, exchange: &Exchange) {
+    let view = &exchange.caller.view;
+    if view.shows_everything() {
+        gateway.upstreams.listed(view, Some(SHORT_PATIENCE)).await;
     }
 }
 

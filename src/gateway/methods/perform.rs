@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// How often a call is planned whose server is removed or replaced before it begins.
 const MOST_PLANS: usize = 3;
 
-/// How long a search or a description waits for servers that have not listed their tools.
+/// How long a welcome, a search or a description waits for servers that have not listed their tools.
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether the server of the call was gone before anything was sent, as after a reload.

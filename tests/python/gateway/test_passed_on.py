@@ -40,7 +40,7 @@ async def instructions(url: str) -> tuple[str | None, str | None]:
 
 async def test_instructions_of_servers_are_passed_on_with_their_origin(tmp_path: Path) -> None:
     async with hub_with(tmp_path, "left", "right") as hub:
-        await hub.connect()
+        # No server has been started yet.
         async with served(hub) as at:
             assert await instructions(at.url) == (SAID, SAID)
         views = {"few": {"tools": ["show_*"]}}
