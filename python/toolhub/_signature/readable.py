@@ -26,8 +26,16 @@ class Readable(GenerateJsonSchema):
     }
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """The name of a field is its title."""
+        """No title where the name of the field says the same."""
         return False
+
+    def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
+        """The elements of a named tuple, whose names stand nowhere else."""
+        return _named(super().named_tuple_schema(schema), schema["fields"])
+
+    def p_arguments_schema(self, arguments: Any, var_args_schema: Any) -> dict[str, Any]:
+        """The same in older versions of pydantic."""
+        return _named(super().p_arguments_schema(arguments, var_args_schema), arguments)
 
     def sort(self, value: Any, parent_key: str | None = None) -> Any:
         """Keep the order of the source."""
@@ -48,6 +56,12 @@ class Readable(GenerateJsonSchema):
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
         """Anything: the builder checks what JSON Schema cannot express."""
         return {}
+
+
+def _named(elements: dict[str, Any], fields: list[Any]) -> dict[str, Any]:
+    for element, field in zip(elements.get("prefixItems", ()), fields, strict=False):
+        element.setdefault("title", field["name"])
+    return elements
 
 
 def of_model(model: Any) -> dict[str, Any]:

@@ -4,8 +4,9 @@ use super::tokens::{NameToken, token};
 use super::verbs::{ACTING_OR_NOUN_WIDE, ACTING_WIDE, CARRYING, Verb};
 use crate::invisible::visible;
 use crate::model::Evidence;
-use crate::text::{is_wide, name_words, words};
+use crate::text::{is_wide, words};
 use serde_json::Value;
+use std::ptr;
 
 /// A longer description is not read to its end, and so does not clear a tool.
 const DESCRIPTION_BYTES: usize = 20_000;
@@ -28,31 +29,45 @@ pub fn raised(description: &str, parameters: &Value) -> Option<Evidence> {
     })
 }
 
-/// The parameter that says what is done: `sql`, `command`, `http_method`. Every name in the document counts, also inside other
-/// parameters, in branches and definitions: a server that hides one there hides what it does.
+/// Texts of a schema that name no member: prose for people, and the values of a member.
+const PROSE: &[&str] = &["$comment", "description"];
+const VALUES: &[&str] = &["const", "default", "enum", "example", "examples"];
+
+/// The parameter that says what is done: `sql`, `command`, `http_method`. Every key and every text of the document may name
+/// one, whatever keyword it stands under (`required`, `patternProperties`, the `title` of an element), and references lead
+/// nowhere else: a server that hides a parameter hides what it does.
 fn carrying(parameters: &Value) -> Option<Verb> {
-    let mut todo = vec![parameters];
-    while let Some(value) = todo.pop() {
+    // The title of the whole is the name of the tool, which was judged before.
+    let own_title = parameters.get("title");
+    let (mut todo, mut values, mut values_are_names) = (vec![("", parameters)], Vec::new(), false);
+    while let Some((key, value)) = todo.pop() {
         match value {
-            Value::Array(items) => todo.extend(items),
+            Value::Array(items) => todo.extend(items.iter().map(|item| (key, item))),
             Value::Object(map) => {
-                let properties = map.get("properties").and_then(Value::as_object);
-                let found = properties.into_iter().flat_map(|named| named.keys()).find_map(|name| {
-                    let words = name_words(&visible(name));
-                    let is_in = |word: &Verb| {
-                        words.iter().any(|own| matches!(own.strip_prefix(word), Some("" | "s")))
-                    };
-                    CARRYING.iter().copied().find(is_in)
-                });
-                if found.is_some() {
-                    return found;
+                if let Some(found) = map.keys().find_map(|key| carried(key)) {
+                    return Some(found);
                 }
-                todo.extend(map.values());
+                values_are_names |= map.contains_key("propertyNames");
+                todo.extend(map.iter().map(|(key, value)| (key.as_str(), value)));
+            }
+            Value::String(text) if VALUES.contains(&key) => values.push(text),
+            Value::String(text)
+                if !PROSE.contains(&key) && !own_title.is_some_and(|it| ptr::eq(it, value)) =>
+            {
+                if let Some(found) = carried(text) {
+                    return Some(found);
+                }
             }
             _ => {}
         }
     }
-    None
+    values.into_iter().filter(|_| values_are_names).find_map(|text| carried(text))
+}
+
+fn carried(name: &str) -> Option<Verb> {
+    let words = words(&visible(name));
+    let is_in = |word: &Verb| words.iter().any(|own| matches!(own.strip_prefix(word), Some("" | "s")));
+    CARRYING.iter().copied().find(is_in)
 }
 
 /// The verb by which a description says that something is changed.

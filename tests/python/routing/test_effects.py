@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import pickle
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel
@@ -170,8 +170,8 @@ async def test_the_evidence_of_a_server_that_is_not_trusted_is_the_users_word_al
     assert "its server is not trusted, so only your own word counts" in lab.hub.explain("get_user").text
 
 
-def _holding(where: str, name: str) -> dict[str, Any]:
-    """A schema that has a parameter of this name at that place."""
+def _holding(name: str) -> dict[str, dict[str, Any]]:
+    """Schemas that have a parameter of this name, by its place."""
     holder: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string"}}}
     return {
         "nested": {"properties": {"a": {"type": "object", "properties": {"b": holder}}}},
@@ -181,10 +181,23 @@ def _holding(where: str, name: str) -> dict[str, Any]:
         "$ref": {"properties": {"a": {"$ref": "#/$defs/Inner"}}, "$defs": {"Inner": holder}},
         "then": {"if": {"required": ["a"]}, "then": holder},
         "additional": {"additionalProperties": holder},
-    }[where]
+        "pattern": {"properties": {"a": {"patternProperties": {f"^{name}$": {"type": "string"}}}}},
+        "required": {"properties": {"a": {"type": "object", "required": [name]}}},
+        "dependentRequired": {"dependentRequired": {"a": [name]}},
+        "dependencies": {"dependencies": {"a": [name]}},
+        "propertyNames": {"properties": {"a": {"propertyNames": {"anyOf": [{"const": name}]}}}},
+        "names by $ref": {
+            "properties": {"a": {"propertyNames": {"$ref": "#/$defs/Names"}}},
+            "$defs": {"Names": {"enum": ["other", name]}},
+        },
+        "pattern of names": {"properties": {"a": {"propertyNames": {"pattern": f"^({name}|other)$"}}}},
+        "title of an element": {"properties": {"a": {"type": "array", "prefixItems": [{"title": name}]}}},
+        "default": {"properties": {"a": {"type": "object", "default": {name: ""}}}},
+        "unknown keyword": {"x-names": [{"deep": name}]},
+    }
 
 
-@pytest.mark.parametrize("where", ["nested", "items", "allOf", "anyOf", "$ref", "then", "additional"])
+@pytest.mark.parametrize("where", _holding(""))
 @pytest.mark.parametrize(
     ("name", "safety"),
     [
@@ -200,9 +213,35 @@ def _holding(where: str, name: str) -> dict[str, Any]:
 def test_a_parameter_that_says_what_to_do_counts_wherever_it_stands(
     where: str, name: str, safety: str
 ) -> None:
-    schema = {"type": "object", **_holding(where, name)}
+    schema = {"type": "object", **_holding(name)[where]}
     tool = ToolHub().register(lambda **_: None, name="get_rows", parameters=schema)
     assert tool.safety == safety, tool.evidence
+
+
+def test_values_and_prose_of_a_schema_name_no_parameter() -> None:
+    format = {"enum": ["sql", "json"], "default": "sql", "description": "A command of the shell"}
+    schema = {"type": "object", "title": "read_codeArguments", "properties": {"format": format}}
+    assert ToolHub().register(lambda **_: None, name="read_code", parameters=schema).safety == "harmless"
+
+
+class Row(NamedTuple):
+    """A tuple whose elements have names."""
+
+    sql: str
+    limit: int = 10
+
+
+def test_the_elements_of_a_named_tuple_have_their_names() -> None:
+    def get_rows(row: Row) -> str:
+        return row.sql
+
+    def get_pairs(pairs: dict[Literal["sql"], str]) -> str:
+        return pairs["sql"]
+
+    tool = ToolHub().register(get_rows)
+    elements = tool.parameters["$defs"]["Row"]["prefixItems"]
+    assert [element["title"] for element in elements] == ["sql", "limit"]
+    assert (tool.safety, ToolHub().register(get_pairs).safety) == ("unknown", "unknown")
 
 
 class Statement(BaseModel):
