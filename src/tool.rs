@@ -25,6 +25,9 @@ pub type OnProgress = Arc<dyn Fn(&Value) + Send + Sync>;
 /// Called on whatever thread.
 pub type OnTask = Arc<dyn Fn() + Send + Sync>;
 
+/// Done before a candidate that may act is called, with its label; if it fails, the candidate is not called.
+pub type BeforeActing = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
+
 /// Hears of the attempts of a call, on whatever thread.
 pub trait AttemptWatch: Send + Sync {
     /// A candidate has passed the limits and is called. Returns the number that `ended` gets.
@@ -57,6 +60,7 @@ pub struct CallContextExtras {
     pub keep_raw: bool,
     /// `None`: nobody looks at the attempts.
     pub watch: Option<Arc<dyn AttemptWatch>>,
+    pub before_acting: Option<BeforeActing>,
 }
 
 /// What a call carries in addition to its arguments.

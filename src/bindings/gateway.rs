@@ -292,11 +292,13 @@ impl PyGateway {
         Ok(async move {
             let Some(listener) = listener else {
                 let served = until_drained(&core, grace, serve_process_stdio(core.clone())).await;
+                core.log_written().await;
                 return served.unwrap_or(Ok(())).map_err(|error| {
                     HubError::new(ErrorKind::Connect, format!("Cannot serve on stdio: {error}"))
                 });
             };
             until_drained(&core, grace, serve_http(core.clone(), listener)).await;
+            core.log_written().await;
             Ok(())
         })
     }

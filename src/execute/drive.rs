@@ -229,10 +229,20 @@ async fn attempt(
     let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
     let permits = enter(&candidate, gates, &context).await?;
     let taping = tape.begin(&candidate)?;
-    if let Some(before) = before {
+    let acts = context.extras.before_acting.clone().filter(|_| !candidate.spec().effects.are_harmless());
+    if before.is_some() || acts.is_some() {
+        let all = async {
+            if let Some(before) = before {
+                before().await?;
+            }
+            match acts {
+                Some(acts) => acts(&candidate.label()).await,
+                None => Ok(()),
+            }
+        };
         let done = tokio::select! {
             biased;
-            done = before() => done,
+            done = all => done,
             () = context.cancel.cancelled() => return Err(gave_up()),
         };
         if let Err(error) = done {

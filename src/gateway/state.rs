@@ -178,6 +178,7 @@ impl Gateway {
         self.calls.idle(rest / 8).await;
         self.stop.cancel();
         self.settle();
+        self.log_written().await;
         report
     }
 
@@ -237,6 +238,13 @@ impl Gateway {
         }
     }
 
+    /// Returns when the audit log has what was done until now, unless that takes long.
+    pub async fn log_written(&self) {
+        if let Some(audit) = &self.options.audit {
+            audit.caught_up().await;
+        }
+    }
+
     fn settle(&self) {
         if let Some(audit) = &self.options.audit {
             audit.settle();
@@ -275,6 +283,7 @@ impl Gateway {
             streams,
             tools: self.hub.registry.load().len(),
             is_draining: self.drain.is_draining(),
+            lost_lines: self.options.audit.as_ref().map_or(0, |audit| audit.lost()),
         }
     }
 

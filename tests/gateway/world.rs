@@ -23,9 +23,11 @@ use toolhub::tool::{CallContext, Tool};
 pub struct KeptLog(Arc<Mutex<Vec<u8>>>);
 
 impl KeptLog {
+    /// The lines without those that calls begin with.
     pub fn lines(&self) -> Vec<Value> {
         let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["type"] != "begin").collect()
     }
 }
 

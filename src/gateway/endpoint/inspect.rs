@@ -139,7 +139,7 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
         Ok(Err(_)) | Err(_) => Some(ErrorKind::Limit),
     };
     // What is not in the log must not look as if it were.
-    if let Err(error) = write_down(gateway, &decision, begun, failure) {
+    if let Err(error) = write_down(gateway, &decision, begun, failure).await {
         return refused(gateway, StatusCode::SERVICE_UNAVAILABLE, &error.message);
     }
     match decided {
@@ -153,21 +153,24 @@ async fn decide(gateway: &Gateway, body: &Bytes) -> HttpReply {
 }
 
 /// The decision in the audit log.
-fn write_down(
+async fn write_down(
     gateway: &Gateway,
     decision: &ApprovalDecision,
     (begun, time): (Instant, SystemTime),
     failure: Option<ErrorKind>,
 ) -> Result<(), HubError> {
     let Some(audit) = &gateway.options.audit else { return Ok(()) };
-    audit.write(&AuditRecord {
+    let record = AuditRecord {
         time,
         principal: OPERATOR,
         view: "",
+        session: "",
+        trace: "",
         event: AuditEvent::Approval { id: &decision.id, is_approved: decision.approve },
         outcome: failure.map_or(AuditOutcome::Ok, |kind| AuditOutcome::Error(kind.name())),
         duration: begun.elapsed(),
-    })
+    };
+    audit.begin(&record).await
 }
 
 fn unusable(gateway: &Gateway, why: &str) -> HttpReply {

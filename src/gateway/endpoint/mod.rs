@@ -71,6 +71,9 @@ pub async fn answer(gateway: &Arc<Gateway>, request: RpcRequest, exchange: &Exch
         let operation = Operation { method, tool: String::new(), error, version };
         gateway.metrics.operation(operation, &exchange.caller.principal.id, begun.elapsed());
     }
+    if gateway.options.audit.is_some() {
+        Box::pin(gateway.log_written()).await;
+    }
     match dispatched {
         Ok(result) => {
             let message = heavy(result.len(), || result_message(&id, &result));

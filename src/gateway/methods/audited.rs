@@ -1,15 +1,20 @@
-//! The line of one request in the audit log. It is written in any case: a request that is dropped was cancelled.
+//! The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
 
-use crate::error::{ErrorKind, HubError};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::state::Gateway;
-use std::time::{Instant, SystemTime};
+use crate::model::Arguments;
+use crate::telemetry::TRACE_PARENT;
+use crate::tool::BeforeActing;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 pub struct AuditedRequest<'a> {
     gateway: &'a Gateway,
     caller: &'a Caller,
+    trace: String,
     event: AuditEvent<'a>,
     begun: Instant,
     time: SystemTime,
@@ -20,7 +25,13 @@ impl<'a> AuditedRequest<'a> {
     /// The request begins now.
     pub fn new(gateway: &'a Gateway, caller: &'a Caller, event: AuditEvent<'a>) -> Self {
         let (begun, time) = (Instant::now(), SystemTime::now());
-        AuditedRequest { gateway, caller, event, begun, time, is_written: false }
+        AuditedRequest { gateway, caller, trace: String::new(), event, begun, time, is_written: false }
+    }
+
+    /// `meta` is what goes to the server.
+    pub fn traced(mut self, meta: &Map<String, Value>) -> Self {
+        self.trace = trace_of(meta);
+        self
     }
 
     pub fn begun(&self) -> Instant {
@@ -28,42 +39,85 @@ impl<'a> AuditedRequest<'a> {
     }
 
     /// Writes the line of a call: the provider that answered, and the kind of the error, or none for a success.
-    pub fn write_call(mut self, answered: Option<&str>, failure: Option<&str>) -> Result<(), HubError> {
+    pub fn write_call(mut self, answered: Option<&str>, failure: Option<&str>) {
         self.is_written = true;
         let event = match self.event {
-            AuditEvent::Call { tool, arguments, .. } => {
-                AuditEvent::Call { tool, candidate: answered, arguments }
+            AuditEvent::Call { tool, arguments, call, .. } => {
+                AuditEvent::Call { tool, candidate: answered, arguments, call }
             }
             event => event,
         };
-        self.write_line(event, failure)
+        self.write_line(event, failure);
     }
 
-    /// Writes the line: the kind of the error, or none for a success. What is not in the log must not be answered.
-    pub fn write(mut self, failure: Option<ErrorKind>) -> Result<(), RpcError> {
+    /// Writes the line: the kind of the error, or none for a success.
+    pub fn write(mut self, failure: Option<ErrorKind>) {
         self.is_written = true;
-        let written = self.write_line(self.event, failure.map(ErrorKind::name));
-        written.map_err(|error| RpcError::new(INTERNAL_ERROR, error.message))
+        self.write_line(self.event, failure.map(ErrorKind::name));
     }
 
-    fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) -> Result<(), HubError> {
-        let Some(audit) = &self.gateway.options.audit else { return Ok(()) };
-        audit.write(&AuditRecord {
-            time: self.time,
-            principal: &self.caller.principal.id,
-            view: &self.caller.view.name,
-            event,
-            outcome: failure.map_or(AuditOutcome::Ok, AuditOutcome::Error),
-            duration: self.begun.elapsed(),
-        })
+    fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) {
+        let Some(audit) = &self.gateway.options.audit else { return };
+        let outcome = failure.map_or(AuditOutcome::Ok, AuditOutcome::Error);
+        let duration = self.begun.elapsed();
+        audit.write(&record(self.caller, &self.trace, event, (self.time, outcome, duration)));
     }
 }
 
 impl Drop for AuditedRequest<'_> {
     fn drop(&mut self) {
         if !self.is_written {
-            // The client has gone, so a failure to write can be reported to none.
-            let _ = self.write_line(self.event, Some(ErrorKind::Cancelled.name()));
+            self.write_line(self.event, Some(ErrorKind::Cancelled.name()));
         }
     }
+}
+
+fn trace_of(meta: &Map<String, Value>) -> String {
+    let parent = meta.get(TRACE_PARENT).and_then(Value::as_str).unwrap_or_default();
+    parent.split('-').nth(1).map(|id| clip(id).into_owned()).unwrap_or_default()
+}
+
+fn record<'a>(
+    caller: &'a Caller,
+    trace: &'a str,
+    event: AuditEvent<'a>,
+    (time, outcome, duration): (SystemTime, AuditOutcome<'a>, Duration),
+) -> AuditRecord<'a> {
+    AuditRecord {
+        time,
+        principal: &caller.principal.id,
+        view: &caller.view.name,
+        session: caller.session.as_deref().unwrap_or_default(),
+        trace,
+        event,
+        outcome,
+        duration,
+    }
+}
+
+/// Writes the line of each attempt of a call that may act, before it is sent; `None` without an audit log.
+pub fn before_acting(
+    gateway: &Gateway,
+    caller: &Arc<Caller>,
+    (tool, call): (&str, Option<u64>),
+    args: &Arc<Arguments>,
+    meta: &Map<String, Value>,
+) -> Option<BeforeActing> {
+    let (audit, call) = (gateway.options.audit.clone()?, call?);
+    let (caller, tool, args) = (caller.clone(), tool.to_owned(), args.clone());
+    let trace = trace_of(meta);
+    Some(Arc::new(move |candidate| {
+        let (audit, caller, tool, args) = (audit.clone(), caller.clone(), tool.clone(), args.clone());
+        let (candidate, trace) = (candidate.to_owned(), trace.clone());
+        Box::pin(async move {
+            let arguments = args.as_value();
+            let event = AuditEvent::Begin { tool: &tool, candidate: &candidate, arguments, call };
+            let at = (SystemTime::now(), AuditOutcome::Begun, Duration::ZERO);
+            let written = audit.begin(&record(&caller, &trace, event, at)).await;
+            written.map_err(|error| {
+                let text = format!("{} Tool '{}' was not called.", error.message, clip(&tool));
+                HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+            })
+        })
+    }))
 }

@@ -65,7 +65,7 @@ pub async fn call(
 
 /// Writes down a call that was refused before a tool was chosen for it.
 fn refused(gateway: &Gateway, caller: &Caller, tool: &str, arguments: &Value, refusal: RpcError) -> RpcError {
-    let event = AuditEvent::Call { tool, candidate: None, arguments };
-    let record = AuditedRequest::new(gateway, caller, event);
-    record.write(Some(ErrorKind::InvalidArguments)).err().unwrap_or(refusal)
+    let event = AuditEvent::Call { tool, candidate: None, arguments, call: None };
+    AuditedRequest::new(gateway, caller, event).write(Some(ErrorKind::InvalidArguments));
+    refusal
 }

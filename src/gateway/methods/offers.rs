@@ -149,15 +149,17 @@ async fn run(context: RunningContext, query: &OfferQuery) -> FinishedRequest {
         _ => json!({}),
     };
     let event = event(query.method(), query.key(), &arguments);
-    let record = event.map(|event| AuditedRequest::new(&gateway, &caller, event));
+    let record = event.map(|event| AuditedRequest::new(&gateway, &caller, event).traced(&extras.meta));
     let asked = gateway.upstreams.ask_offer(&caller.view, query, &extras);
     let answered = tokio::select! {
         answered = asked => answered,
         () = cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
     };
     let failure = answered.as_ref().err().map(|error| error.kind);
-    let written = record.map_or(Ok(()), |record| record.write(failure));
-    let answered = written.and_then(|()| answered.map_err(|error| refused(&gateway, &caller, query, error)));
+    if let Some(record) = record {
+        record.write(failure);
+    }
+    let answered = answered.map_err(|error| refused(&gateway, &caller, query, error));
     let is_failure = answered.is_err();
     let kind = match query {
         OfferQuery::Read { .. } => ResultKind::Cacheable,
@@ -184,8 +186,10 @@ fn not_asked(
 ) -> RpcError {
     let key = params.text("name").or(params.text("uri")).unwrap_or_default();
     let arguments = params.get("arguments").unwrap_or(&Value::Null);
-    let record = event(method, key, arguments).map(|event| AuditedRequest::new(gateway, caller, event));
-    record.and_then(|record| record.write(Some(kind)).err()).unwrap_or(error)
+    if let Some(event) = event(method, key, arguments) {
+        AuditedRequest::new(gateway, caller, event).write(Some(kind));
+    }
+    error
 }
 
 /// What the audit log records of a request; completions are not recorded.

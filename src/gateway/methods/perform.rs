@@ -1,6 +1,6 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
-use super::audited::AuditedRequest;
+use super::audited::{AuditedRequest, before_acting};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::operate::{AuditEvent, Operation};
@@ -28,7 +28,7 @@ fn is_unsent(called: &CallResult) -> bool {
 /// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
 pub async fn perform(
     gateway: &Gateway,
-    caller: &Caller,
+    caller: &Arc<Caller>,
     (name, audience): (&str, Audience),
     args: Arc<Arguments>,
     mut extras: CallContextExtras,
@@ -36,8 +36,10 @@ pub async fn perform(
 ) -> CallResult {
     // Counted to its last line in the audit log, so that a drain waits for it.
     let _running = gateway.calls.enter();
-    let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value() };
-    let record = AuditedRequest::new(gateway, caller, event);
+    let call = gateway.options.audit.as_ref().map(|audit| audit.next_call());
+    let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value(), call };
+    let record = AuditedRequest::new(gateway, caller, event).traced(&extras.meta);
+    extras.before_acting = before_acting(gateway, caller, (name, call), &args, &extras.meta);
     let begun = record.begun();
     let live = gateway.has_inspector().then(|| gateway.live.call(name, &caller.principal.id));
     extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
@@ -60,10 +62,7 @@ pub async fn perform(
     if let Some(live) = live {
         live.ended(called.provider.as_deref(), failure.unwrap_or("ok"));
     }
-    // What is not in the log must not look as if it were.
-    if let Err(error) = record.write_call(called.provider.as_deref(), failure) {
-        return CallResult::refused(unlogged(name, &called, error));
-    }
+    record.write_call(called.provider.as_deref(), failure);
     let operation = Operation {
         method: "tools/call",
         tool: if is_seen { name.to_owned() } else { String::new() },
@@ -72,18 +71,6 @@ pub async fn perform(
     };
     gateway.metrics.operation(operation, &caller.principal.id, begun.elapsed());
     called
-}
-
-/// The error of a call that is not in the audit log. It must not be taken for one that did nothing.
-fn unlogged(name: &str, called: &CallResult, error: HubError) -> HubError {
-    match &called.outcome {
-        Err(failure) if failure.outcome == Outcome::NotSent => error.with_outcome(Outcome::NotSent),
-        _ => {
-            let name = clip(name);
-            let text = format!("{} Tool '{name}' may have run; its result is withheld.", error.message);
-            HubError { message: text.into(), ..error }.with_outcome(Outcome::Unknown)
-        }
-    }
 }
 
 /// Takes the call from the budget of the caller in its view.

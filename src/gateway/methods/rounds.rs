@@ -232,6 +232,7 @@ fn extras(
         cancel_reason: CancelReason::default(),
         keep_raw: true,
         watch: None,
+        before_acting: None,
     }
 }
 

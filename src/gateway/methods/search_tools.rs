@@ -35,9 +35,8 @@ pub async fn read_call(
 ) -> GatewayCall {
     let caller = &exchange.caller;
     let refused = |event: AuditEvent<'_>, text: &str| {
-        let record = AuditedRequest::new(gateway, caller, event);
-        let written = record.write(Some(ErrorKind::InvalidArguments));
-        GatewayCall::Answered(written.and_then(|()| failure(gateway, caller, text)))
+        AuditedRequest::new(gateway, caller, event).write(Some(ErrorKind::InvalidArguments));
+        GatewayCall::Answered(failure(gateway, caller, text))
     };
     let Some(tool) = search_mode::named(name, &caller.view) else {
         return GatewayCall::Tool(name.to_owned(), arguments);
@@ -56,7 +55,7 @@ pub async fn read_call(
         let given = Value::Object(arguments);
         let event = match tool {
             GatewayTool::Describe => AuditEvent::Describe { tool: "" },
-            _ => AuditEvent::Call { tool: "", candidate: None, arguments: &given },
+            _ => AuditEvent::Call { tool: "", candidate: None, arguments: &given, call: None },
         };
         return refused(event, "'name' must be a string.");
     };
@@ -67,7 +66,7 @@ pub async fn read_call(
         None | Some(Value::Null) => GatewayCall::Tool(name, Map::new()),
         Some(Value::Object(inner)) => GatewayCall::Tool(name, inner),
         Some(other) => {
-            let event = AuditEvent::Call { tool: &name, candidate: None, arguments: &other };
+            let event = AuditEvent::Call { tool: &name, candidate: None, arguments: &other, call: None };
             refused(event, "'arguments' must be an object.")
         }
     }
@@ -99,7 +98,8 @@ fn search(
     if !starting.is_empty() {
         found["incomplete"] = Value::from(incomplete(caller, starting));
     }
-    GatewayCall::Answered(record.write(None).and_then(|()| success(gateway, caller, &found)))
+    record.write(None);
+    GatewayCall::Answered(success(gateway, caller, &found))
 }
 
 /// Callers who see some tools only must not learn of servers.
@@ -115,7 +115,7 @@ async fn describe(gateway: &Gateway, exchange: &Exchange, name: &str) -> Result<
     let caller = &exchange.caller;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
     let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
-    record.write(found.as_ref().err().map(|error| error.kind))?;
+    record.write(found.as_ref().err().map(|error| error.kind));
     if let Err(error) = found {
         return failure(gateway, caller, &gateway.face(caller, "", &error));
     }

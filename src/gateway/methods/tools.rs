@@ -67,7 +67,7 @@ pub async fn describe(
     let name = params.text("name")?;
     let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
     let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
-    record.write(found.as_ref().err().map(|error| error.kind))?;
+    record.write(found.as_ref().err().map(|error| error.kind));
     found.map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_tool(name),
         _ => RpcError::invalid_params(gateway.face(caller, "", &error).into_owned()),

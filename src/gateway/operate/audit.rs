@@ -1,38 +1,33 @@
 //! The audit log: one line of JSON for each request that calls, finds or reads something, and for refusals.
 //!
-//! A line is written with one `write` to a file that is opened for appending, before the answer goes out: what a client has
-//! seen is in the log, and lines of several replicas do not mix. Arguments are not written, only a keyed digest of them, by
-//! which equal arguments can be recognised.
+//! A call that may act has a line before it is sent: no line, no call. All lines are written before the answers go out, unless
+//! the disk is slow or full: then reads are answered, and what is lost is counted. Arguments are not written, only a keyed
+//! digest of them, by which equal arguments can be recognised.
 
 use super::audit_line::AuditRecord;
+use super::audit_writer::{AuditSink, AuditWriter};
 use super::refusals::RefusalCounts;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::sync::Mutex;
+use crate::error::{ErrorKind, HubError};
 use ring::hmac;
-use ring::rand::SystemRandom;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-
-enum AuditSink {
-    File { path: PathBuf, file: File },
-    Other(Box<dyn Write + Send>),
-}
 
 /// Where the lines go.
 pub struct AuditLog {
-    sink: Mutex<AuditSink>,
+    writer: AuditWriter,
     refusals: RefusalCounts,
     /// For the digests of arguments.
     key: hmac::Key,
+    next_call: AtomicU64,
 }
 
 impl AuditLog {
     /// Appends to a file, which only its owner can read when it is made here.
     pub fn file(path: &Path) -> Result<Self, HubError> {
-        let file = opened(path).map_err(|error| unwritable(path, &error))?;
-        AuditLog::of(AuditSink::File { path: path.to_owned(), file })
+        AuditLog::of(AuditSink::file(path)?)
     }
 
     pub fn writer(writer: impl Write + Send + 'static) -> Result<Self, HubError> {
@@ -41,9 +36,14 @@ impl AuditLog {
 
     /// With a key of this process alone: digests of two processes cannot be compared.
     fn of(sink: AuditSink) -> Result<Self, HubError> {
-        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
-            .map_err(|_| HubError::new(ErrorKind::Limit, "Could not read random bytes from the OS."))?;
-        Ok(AuditLog { sink: Mutex::new(sink), refusals: RefusalCounts::default(), key })
+        let no_random = |_| HubError::new(ErrorKind::Limit, "Could not read random bytes from the OS.");
+        let random = SystemRandom::new();
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &random).map_err(no_random)?;
+        let mut first = [0; 8];
+        random.fill(&mut first[..3]).map_err(no_random)?;
+        // Numbers of several replicas differ, and readers that have floats only read them exactly.
+        let next_call = AtomicU64::new(u64::from_le_bytes(first) << 28);
+        Ok(AuditLog { writer: AuditWriter::new(sink), refusals: RefusalCounts::default(), key, next_call })
     }
 
     /// Equal arguments have equal digests in all processes that share this secret.
@@ -56,57 +56,47 @@ impl AuditLog {
 
     /// Opens the file again by its name, after it was moved away.
     pub fn reopen(&self) -> Result<(), HubError> {
-        let mut sink = self.sink.lock();
-        if let AuditSink::File { path, file } = &mut *sink {
-            *file = opened(path).map_err(|error| unwritable(path, &error))?;
-        }
-        Ok(())
+        self.writer.reopen()
     }
 
-    /// Writes one line. A call whose line cannot be written must not be answered as if it were: the error says so.
-    pub fn write(&self, record: &AuditRecord<'_>) -> Result<(), HubError> {
-        let text = record.line(&self.key);
-        let mut sink = self.sink.lock();
-        let written = match &mut *sink {
-            AuditSink::File { file, .. } => file.write_all(&text),
-            AuditSink::Other(writer) => writer.write_all(&text).and_then(|()| writer.flush()),
-        };
-        written.map_err(|error| match &*sink {
-            AuditSink::File { path, .. } => unwritable(path, &error),
-            AuditSink::Other(_) => unwritable(Path::new("stderr"), &error),
-        })
+    /// The number of a call, which its lines share.
+    pub fn next_call(&self) -> u64 {
+        self.next_call.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The line of something that is about to be done. It must not be done if the line cannot be written.
+    pub async fn begin(&self, record: &AuditRecord<'_>) -> Result<(), HubError> {
+        self.writer.write(record.line(&self.key)).await
+    }
+
+    /// The line of something that was done. Its answer waits for [`AuditLog::caught_up`].
+    pub fn write(&self, record: &AuditRecord<'_>) {
+        self.writer.queue(record.line(&self.key));
+    }
+
+    /// Returns when what was written before is in the log, or at once while that takes long.
+    pub async fn caught_up(&self) {
+        self.writer.caught_up().await;
+    }
+
+    /// The lines that could not be written.
+    pub fn lost(&self) -> u64 {
+        self.writer.lost()
     }
 
     /// A request was refused before a method has read it. A client that tries again and again gets one line a second, with the number of tries.
     pub fn refused(&self, status: u16, principal: &str) {
         if let Some(counted) = self.refusals.count(status, principal, Instant::now()) {
-            // The request is refused in any case.
-            let _ = self.write(&counted.record());
+            self.write(&counted.record());
         }
     }
 
     /// Writes the refusals that were counted and not written yet.
     pub fn settle(&self) {
         for counted in self.refusals.take() {
-            let _ = self.write(&counted.record());
+            self.write(&counted.record());
         }
     }
-}
-
-fn opened(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options.open(path)
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> HubError {
-    let text = format!("The audit log '{}' cannot be written: {error}.", clip(&path.display().to_string()));
-    HubError::new(ErrorKind::Limit, text)
 }
 
 #[cfg(test)]
@@ -125,14 +115,16 @@ mod tests {
             time: UNIX_EPOCH,
             principal: "",
             view: "",
+            session: "",
+            trace: "",
             event: AuditEvent::Describe { tool: "t" },
             outcome: AuditOutcome::Ok,
             duration: Duration::ZERO,
         };
-        log.write(&record).unwrap();
+        log.write(&record);
         std::fs::rename(&path, folder.join("old")).unwrap();
         log.reopen().unwrap();
-        log.write(&record).unwrap();
+        log.write(&record);
         let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();
         assert_eq!((lines("old"), lines("audit.ndjson")), (1, 1));
         #[cfg(unix)]

@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime};
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditOutcome<'a> {
+    /// It has not ended yet.
+    Begun,
     Ok,
     /// With the kind of the error.
     Error(&'a str),
@@ -22,8 +24,10 @@ pub enum AuditOutcome<'a> {
 /// What was done.
 #[derive(Clone, Copy, Debug)]
 pub enum AuditEvent<'a> {
-    /// A call of a tool, and the label of the provider that answered.
-    Call { tool: &'a str, candidate: Option<&'a str>, arguments: &'a Value },
+    /// A call that may act is about to be sent to this provider.
+    Begin { tool: &'a str, candidate: &'a str, arguments: &'a Value, call: u64 },
+    /// A call of a tool, and the label of the provider that answered. Its number is that of its beginning.
+    Call { tool: &'a str, candidate: Option<&'a str>, arguments: &'a Value, call: Option<u64> },
     /// A search for tools.
     Search { arguments: &'a Value },
     /// A look at the definition of a tool.
@@ -45,6 +49,10 @@ pub struct AuditRecord<'a> {
     pub principal: &'a str,
     /// Empty for the view that shows everything.
     pub view: &'a str,
+    /// Empty without one.
+    pub session: &'a str,
+    /// The id of the client's trace; empty without one.
+    pub trace: &'a str,
     pub event: AuditEvent<'a>,
     pub outcome: AuditOutcome<'a>,
     pub duration: Duration,
@@ -54,20 +62,52 @@ pub struct AuditRecord<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum EventFields<'a> {
-    Call { tool: Cow<'a, str>, candidate: Option<&'a str>, arguments: String },
-    Search { arguments: String },
-    Describe { tool: Cow<'a, str> },
-    Resource { uri: String },
-    Prompt { prompt: Cow<'a, str>, arguments: String },
-    Approval { approval: Cow<'a, str>, decision: &'static str },
-    Refusal { status: u16, count: u64 },
+    Begin {
+        tool: Cow<'a, str>,
+        candidate: &'a str,
+        arguments: String,
+        call: u64,
+    },
+    Call {
+        tool: Cow<'a, str>,
+        candidate: Option<&'a str>,
+        arguments: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<u64>,
+    },
+    Search {
+        arguments: String,
+    },
+    Describe {
+        tool: Cow<'a, str>,
+    },
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        prompt: Cow<'a, str>,
+        arguments: String,
+    },
+    Approval {
+        approval: Cow<'a, str>,
+        decision: &'static str,
+    },
+    Refusal {
+        status: u16,
+        count: u64,
+    },
 }
 
 impl<'a> EventFields<'a> {
     fn new(event: AuditEvent<'a>, key: &hmac::Key) -> Self {
         match event {
-            AuditEvent::Call { tool, candidate, arguments } => {
-                EventFields::Call { tool: clip(tool), candidate, arguments: keyed_digest(arguments, key) }
+            AuditEvent::Begin { tool, candidate, arguments, call } => {
+                let arguments = keyed_digest(arguments, key);
+                EventFields::Begin { tool: clip(tool), candidate, arguments, call }
+            }
+            AuditEvent::Call { tool, candidate, arguments, call } => {
+                let arguments = keyed_digest(arguments, key);
+                EventFields::Call { tool: clip(tool), candidate, arguments, call }
             }
             AuditEvent::Search { arguments } => {
                 EventFields::Search { arguments: keyed_digest(arguments, key) }
@@ -89,9 +129,16 @@ impl<'a> EventFields<'a> {
 /// Equal for equal arguments, and for nobody without the key a way to try values: a plain digest of `true` or of a name is
 /// guessed at once.
 fn keyed_digest(arguments: &Value, key: &hmac::Key) -> String {
-    let tag = hmac::sign(key, canonical(arguments).as_bytes());
-    let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("hmac-sha256:{hex}")
+    format!("hmac-sha256:{}", keyed_hex(canonical(arguments).as_bytes(), key))
+}
+
+fn keyed_hex(text: &[u8], key: &hmac::Key) -> String {
+    use std::fmt::Write;
+    hmac::sign(key, text).as_ref().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[derive(Serialize)]
@@ -102,6 +149,10 @@ struct AuditLine<'a> {
     time: String,
     principal: Cow<'a, str>,
     view: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    trace: &'a str,
     outcome: &'a str,
     ms: f64,
 }
@@ -115,7 +166,12 @@ impl AuditRecord<'_> {
             time: timestamp(self.time),
             principal: clip(self.principal),
             view: self.view,
+            // Enough to recognise it.
+            session: (!self.session.is_empty())
+                .then(|| keyed_hex(self.session.as_bytes(), key)[..16].to_owned()),
+            trace: self.trace,
             outcome: match self.outcome {
+                AuditOutcome::Begun => "begun",
                 AuditOutcome::Ok => "ok",
                 AuditOutcome::Error(kind) => kind,
             },
@@ -153,6 +209,8 @@ mod tests {
             time: UNIX_EPOCH + Duration::from_millis(1_800_000_000_123),
             principal: "token:ann",
             view: "ops",
+            session: "hunter2",
+            trace: "0af7651916cd43dd8448eb211c80319c",
             event,
             outcome,
             duration: Duration::from_micros(1_500),
@@ -163,7 +221,7 @@ mod tests {
     }
 
     fn call<'a>(tool: &'a str, arguments: &'a Value) -> AuditEvent<'a> {
-        AuditEvent::Call { tool, candidate: Some("mcps:files"), arguments }
+        AuditEvent::Call { tool, candidate: Some("mcps:files"), arguments, call: Some(7) }
     }
 
     #[test]
@@ -176,6 +234,8 @@ mod tests {
         assert_eq!((&line["principal"], &line["view"]), (&json!("token:ann"), &json!("ops")));
         assert_eq!((&line["tool"], &line["candidate"]), (&json!("read"), &json!("mcps:files")));
         assert_eq!((&line["outcome"], &line["ms"]), (&json!("timeout"), &json!(1.5)));
+        assert_eq!((&line["call"], line["session"].as_str().unwrap().len()), (&json!(7), 16));
+        assert_eq!(line["trace"], "0af7651916cd43dd8448eb211c80319c");
         assert_eq!(line["arguments"].as_str().unwrap().len(), "hmac-sha256:".len() + 64);
     }
 
@@ -183,6 +243,11 @@ mod tests {
     fn every_kind_of_event_has_the_envelope() {
         let arguments = json!({"query": "hunter2"});
         for (event, kind, own) in [
+            (
+                AuditEvent::Begin { tool: "pay", candidate: "mcps:bank", arguments: &arguments, call: 7 },
+                "begin",
+                "call",
+            ),
             (AuditEvent::Search { arguments: &arguments }, "search", "arguments"),
             (AuditEvent::Describe { tool: "read" }, "describe", "tool"),
             (AuditEvent::Resource { uri: "note://one" }, "resource", "uri"),

@@ -67,6 +67,8 @@ pub struct MetricsGauges {
     pub streams: usize,
     pub tools: usize,
     pub is_draining: bool,
+    /// Lines of the audit log that could not be written.
+    pub lost_lines: u64,
 }
 
 type OperationSeries = BTreeMap<Operation, DurationHistogram>;
@@ -144,6 +146,9 @@ impl Metrics {
                 "toolhub_gateway_refusals_total{{http_response_status_code=\"{status}\"}} {count}"
             );
         }
+        const LOST: &str = "toolhub_gateway_audit_lost_total";
+        let _ = writeln!(text, "# HELP {LOST} Lines of the audit log that could not be written.");
+        let _ = writeln!(text, "# TYPE {LOST} counter\n{LOST} {}", gauges.lost_lines);
         for (name, help, value) in [
             ("connections", "Open connections.", gauges.connections),
             ("requests", "Requests that are running.", gauges.requests),

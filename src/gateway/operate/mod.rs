@@ -2,6 +2,7 @@
 
 mod audit;
 mod audit_line;
+mod audit_writer;
 mod drain;
 mod metrics;
 mod refusals;

@@ -36,6 +36,8 @@ impl CountedRefusals {
             time: SystemTime::now(),
             principal: &self.principal,
             view: "",
+            session: "",
+            trace: "",
             event: AuditEvent::Refusal { status: self.status, count: self.count },
             outcome: AuditOutcome::Error(reason(self.status)),
             duration: Duration::ZERO,

@@ -202,5 +202,6 @@ def _decoded(reply: http.client.HTTPResponse) -> Iterator[str]:
 
 
 def audit_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines of an audit log."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """The lines of an audit log, without those that calls begin with."""
+    lines = (json.loads(line) for line in path.read_text().splitlines())
+    return [line for line in lines if line["type"] != "begin"]
