@@ -13,8 +13,8 @@ pub enum ToolKind {
     Other,
 }
 
-/// The capabilities that tell a kind, and more words that tell it in a tool's name. The order decides for a name with
-/// words of several kinds: `search_history` gives history, `search_time_zones` hits.
+/// The capabilities that tell a kind, and more words that tell it in a tool's name. The order decides between several kinds:
+/// `search_history` gives history, `search_time_zones` hits, and a clock that can calculate with times is a clock.
 type Row = (ToolKind, &'static [&'static str], &'static [&'static str]);
 const WORDS: &[Row] = &[
     (
@@ -27,12 +27,12 @@ const WORDS: &[Row] = &[
         &["search", "搜索", "检索", "查找", "搜寻"],
         &["web", "research", "find", "lookup", "browse"],
     ),
+    (ToolKind::Time, &["time", "date", "datetime", "时间", "日期"], &["clock", "now", "today", "时钟"]),
     (
         ToolKind::Calculation,
         &["calculate", "calculation", "calculator", "calc", "math", "计算", "数学"],
         &["compute", "arithmetic", "算术"],
     ),
-    (ToolKind::Time, &["time", "date", "datetime", "时间", "日期"], &["clock", "now", "today", "时钟"]),
     (ToolKind::Extraction, &["extract", "extraction", "提取", "抽取"], &[]),
 ];
 
@@ -72,25 +72,16 @@ impl ToolKind {
         capabilities.into_iter().any(|capability| Self::of_capability(capability) == Some(self))
     }
 
-    /// The kind of one tool: the first of its capabilities that tells one, otherwise its name. What is searched or looked
-    /// up is extracted too, so extraction counts only when no other kind is named.
+    /// The kind of one tool: by its name, otherwise by its capabilities.
     pub fn of(capabilities: &[String], name: &str) -> Self {
-        let named = capabilities.iter().filter_map(|capability| Self::of_capability(capability));
-        let mut named = named.peekable();
-        let extracts = named.peek().is_some();
-        if let Some(kind) = named.find(|kind| *kind != ToolKind::Extraction) {
-            return kind;
-        }
-        if extracts {
-            return ToolKind::Extraction;
-        }
         let words = name_words(name);
         // Chinese names have no spaces between words.
         let holds = |known: &&str| {
             words.iter().any(|word| word == known || !known.is_ascii() && word.contains(known))
         };
-        let row = WORDS.iter().find(|(_, tags, more)| tags.iter().chain(*more).any(&holds));
-        row.map_or(ToolKind::Other, |(kind, ..)| *kind)
+        let named = WORDS.iter().find(|(_, tags, more)| tags.iter().chain(*more).any(&holds));
+        let tells = |(kind, ..): &&Row| kind.is_in(capabilities.iter().map(String::as_str));
+        named.or_else(|| WORDS.iter().find(tells)).map_or(ToolKind::Other, |(kind, ..)| *kind)
     }
 }
 
@@ -103,13 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_come_before_the_name() {
-        assert_eq!(of(&["calculate"], "search_web"), ToolKind::Calculation);
-        assert_eq!(of(&["json", "Search", "time"], "x"), ToolKind::Search);
+    fn the_name_comes_before_the_capabilities() {
+        assert_eq!(of(&["calculate"], "search_web"), ToolKind::Search);
+        assert_eq!(of(&["calculate", "time"], "get_time"), ToolKind::Time);
+        assert_eq!(of(&["calculate", "time"], "x"), ToolKind::Time);
+        assert_eq!(of(&["json", "time", "Search"], "x"), ToolKind::Search);
         assert_eq!(of(&["weather"], "get_current_time"), ToolKind::Time);
         assert_eq!(of(&["时间"], ""), ToolKind::Time);
         assert_eq!(of(&["extract", "search"], "x"), ToolKind::Search);
-        assert_eq!(of(&["extract", "web"], "search_page"), ToolKind::Extraction);
+        assert_eq!(of(&["extract", "web"], "x"), ToolKind::Extraction);
     }
 
     #[test]

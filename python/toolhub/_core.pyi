@@ -467,6 +467,10 @@ class Hub:
         """
         Raises unless a server of this id is configured, or a registered tool has it.
         """
+    def stand_ins(self, /, tool: str, said: str) -> list[str]:
+        """
+        The harmless tools of the same kind as one that failed, best first; `said` is what it was to do.
+        """
     def stats(self, /, name: Any | None = None, caller: str | None = None) -> "dict[str, list[dict[str, Any]]]":
         """
         `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
@@ -908,9 +912,10 @@ class ToolChoice:
         """
         `first`, then all others by name; with `tools` only those in it.
         """
-    def best(self, /, hits: list, most: int, all_of_them: bool) -> ToolChoice | None:
+    def best(self, /, hits: list, most: int, all_of_them: bool, fill: bool = False) -> ToolChoice | None:
         """
-        The first ones, and behind them the best `most` of the hits that were to choose from; None if there are fewer.
+        The first ones, and after them the best `most` of the hits that were to choose from; None if there are fewer and these
+        were not `all_of_them`. With `fill`, other tools follow until there are `most`.
         """
 
 @final

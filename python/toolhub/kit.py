@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
-from ._core import ToolInfo, acting_verb, deeds_in, meanings, unknown_options
+from ._core import ToolInfo, acting_verb, deeds_in, meanings, unknown_options, visible_text
 from ._plain import readable, whole
 from ._tape import on_tape
 from ._tasks import unmissed
@@ -17,6 +17,9 @@ from .hub._synthesis import ask as _ask
 from .hub._synthesis import check_llm, said_in, text_of
 from .options import Lang
 from .result import ToolResult
+
+if TYPE_CHECKING:
+    from .hub import ToolHub
 
 __all__ = [
     "MIN_RESULT_LIMIT",
@@ -44,8 +47,10 @@ __all__ = [
     "run",
     "said_in",
     "similarity",
+    "stand_ins",
     "unknown_options",
     "unmissed",
+    "visible_text",
     "whole",
     "words",
 ]
@@ -108,6 +113,22 @@ def kind_of(tool: ToolInfo) -> str:
     'search'
     """
     return _core.tool_kind(tool.name, tool.capabilities)
+
+
+def stand_ins(hub: "ToolHub", tool: str, said: str = "") -> list[str]:
+    """The tools that may take the place of one that failed: known to be harmless, and of the same kind, best first.
+
+    The kind is what the name says, or the declared capabilities; no word of a description. `said`, what the tool was to do,
+    counts for one that does not exist and whose name says nothing.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> for name in ("search_web", "web_search", "search_files", "send_search"):
+    ...     _ = hub.register(len, name=name, description="Search the web")
+    >>> stand_ins(hub, "search_web")
+    ['web_search']
+    """
+    return hub._core.stand_ins(whole(tool), whole(said))
 
 
 def words(text: str) -> list[str]:

@@ -42,8 +42,16 @@ impl ToolChoice {
         self.0.others()
     }
 
-    /// The first ones, and behind them the best `most` of the hits that were to choose from; None if there are fewer.
-    fn best(&self, hits: &Bound<'_, PyList>, most: usize, all_of_them: bool) -> PyResult<Option<ToolChoice>> {
+    /// The first ones, and after them the best `most` of the hits that were to choose from; None if there are fewer and these
+    /// were not `all_of_them`. With `fill`, other tools follow until there are `most`.
+    #[pyo3(signature = (hits, most, all_of_them, fill=false))]
+    fn best(
+        &self,
+        hits: &Bound<'_, PyList>,
+        most: usize,
+        all_of_them: bool,
+        fill: bool,
+    ) -> PyResult<Option<ToolChoice>> {
         let (mut places, mut at, mut slices) = (Vec::new(), 0, Slices::new());
         while places.len() < most
             && let Ok(hit) = hits.get_item(at)
@@ -52,7 +60,9 @@ impl ToolChoice {
             at += 1;
             slices.step(hits.py());
         }
-        Ok((places.len() == most || all_of_them).then(|| ToolChoice(self.0.followed_by(places))))
+        let is_enough = places.len() == most || all_of_them;
+        let places = if fill { self.0.filled_up(places, most) } else { places };
+        Ok(is_enough.then(|| ToolChoice(self.0.followed_by(places))))
     }
 }
 

@@ -362,6 +362,12 @@ impl PyHub {
         Ok(candidates)
     }
 
+    /// The harmless tools of the same kind as one that failed, best first; `said` is what it was to do.
+    fn stand_ins(&self, py: Python<'_>, tool: &str, said: &str) -> Vec<String> {
+        let found = py.detach(|| self.core.stand_ins(tool, said));
+        found.iter().map(|name| name.to_string()).collect()
+    }
+
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
         for (tag, count) in self.core.registry.load().tags() {

@@ -133,6 +133,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         annotations: &annotations,
         declaration: Declaration::Tool { acts, capabilities: declared.as_deref().unwrap_or_default() },
     });
+    let kinds = core.capability_rules().kinds(&name, declared.as_deref().unwrap_or_default());
     let capabilities = declared.unwrap_or_else(|| core.capability_rules().of_tool(&name, &description));
     let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
     Ok(ToolSpec {
@@ -143,6 +144,7 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         description: Arc::from(description),
         parameters: Arc::new(parameters),
         capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        kinds: kinds.into_iter().map(Arc::from).collect(),
         annotations,
         examples,
         category: text("category")?,

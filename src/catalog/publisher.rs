@@ -246,7 +246,9 @@ fn remove_missing<T>(
 
 fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
     let options = &server.config().options;
-    let mut capabilities = hub.capability_rules().of_tool(&listed.name, &listed.description);
+    let rules = hub.capability_rules();
+    let kinds = rules.kinds(&listed.name, &options.capabilities);
+    let mut capabilities = rules.of_tool(&listed.name, &listed.description);
     let effects = effects::assess(&EffectsInput {
         name: &listed.name,
         description: &listed.description,
@@ -275,6 +277,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
         description: Arc::from(listed.description.as_str()),
         parameters: listed.input_schema.clone(),
         capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        kinds: kinds.into_iter().map(Arc::from).collect(),
         annotations,
         timeout: options.timeout,
         is_candidate: options.is_candidate(&listed.name),

@@ -39,6 +39,14 @@ impl ShownTools {
         self.others.binary_search(&at).is_ok().then_some(at)
     }
 
+    /// These places, and after them others by name until there are `most`.
+    pub fn filled_up(&self, mut places: Vec<usize>, most: usize) -> Vec<usize> {
+        let listed: HashSet<usize> = places.iter().copied().collect();
+        let room = most.saturating_sub(places.len());
+        places.extend(self.others.iter().filter(|at| !listed.contains(at)).take(room));
+        places
+    }
+
     /// The same first ones, and behind them these, in this order. `places` are those that [`ShownTools::place`] returned.
     pub fn followed_by(&self, places: Vec<usize>) -> ShownTools {
         ShownTools { names: self.names.clone(), among: self.among, first: self.first.clone(), others: places }

@@ -4,6 +4,7 @@ use super::Hub;
 use super::callers::CallerRecord;
 use crate::registry::{Candidate, NameEntry};
 use crate::search::{Hit, Search, Topic, Unseen, Uses, proposed};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -108,6 +109,30 @@ impl Hub {
         hits.truncate(k);
         self.watch(topic, &hits, asker);
         hits
+    }
+
+    /// The tools that may take the place of one that failed: known to be harmless, and of the same kind, which is when one has
+    /// all tags of the other. `said` tells the kind of a tool that does not exist and whose name tells none.
+    pub fn stand_ins(&self, tool: &str, said: &str) -> Vec<Arc<str>> {
+        let (snapshot, rules) = (self.registry.load(), self.capability_rules());
+        let kinds = |entry: &NameEntry| -> HashSet<String> {
+            entry.candidates.iter().flat_map(|one| &one.spec().kinds).map(|tag| tag.to_string()).collect()
+        };
+        let wanted = match snapshot.find(tool) {
+            Some(entry) => kinds(&entry),
+            None => rules.kinds(tool, &rules.extract("", said)).into_iter().collect(),
+        };
+        let is_alike = |entry: &NameEntry| {
+            let own = kinds(entry);
+            !own.is_empty() && !wanted.is_empty() && (own.is_subset(&wanted) || wanted.is_subset(&own))
+        };
+        let is_harmless = |one: &Arc<Candidate>| one.spec().effects.are_harmless() && !one.spec().is_hidden;
+        let others = snapshot.entries().filter(|(name, _)| &***name != tool);
+        let fitting = others.filter(|(_, entry)| entry.candidates.iter().all(is_harmless) && is_alike(entry));
+        let mut found: Vec<_> =
+            fitting.map(|(name, entry)| (entry.primary().map(|one| one.priority), name.clone())).collect();
+        found.sort_by_key(|(priority, _)| *priority);
+        found.into_iter().map(|(_, name)| name).collect()
     }
 
     fn watch(&self, topic: Topic, hits: &[Hit], asker: Option<&CallerRecord>) {

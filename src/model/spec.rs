@@ -13,6 +13,8 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments; key order is kept.
     pub parameters: Arc<Value>,
     pub capabilities: Vec<Arc<str>>,
+    /// What kind of tool it is, by its name or the user's word; never by a word of its description.
+    pub kinds: Vec<Arc<str>>,
     pub effects: Effects,
     /// How far the source of the tool is trusted.
     pub trust: Trust,
@@ -45,6 +47,7 @@ impl ToolSpec {
             description: Arc::from(""),
             parameters: Arc::new(serde_json::json!({"type": "object"})),
             capabilities: Vec::new(),
+            kinds: Vec::new(),
             effects: Effects::UNKNOWN,
             trust: Trust::Full,
             idempotent: false,

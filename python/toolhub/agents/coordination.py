@@ -137,7 +137,8 @@ class CoordinationAgent(AnsweringAgent):
 
     async def _conclude(self, run: AgentRun, plan: Plan, results: Results) -> AgentAnswer:
         ordered = [results[step.id] for step in plan if step.id in results]
-        errors = [self.view.say(f"Step {one.id}: {one.error}") for one in ordered if not one.success]
+        failed = [(one.id, _failure(one)) for one in ordered]
+        errors = [self.view.say(f"Step {id}: {error}") for id, error in failed if error is not None]
         steps = [dict(one) for one in ordered]
         stop = next((one for one in ordered if one.stopped), None)
         good = [one for one in ordered if one.success and one.result.strip()]
@@ -153,18 +154,30 @@ class CoordinationAgent(AnsweringAgent):
             for one in ordered
             for call in _as_records(one)
         ]
-        evidence = calls if last.method == "reasoning" else None
+        evidence = None if last.method in _CALLED else calls
         earlier = [one for one in good if one is not last]
         checked = await verified_in_time(
             self.view,
             self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question),
         )
         run.emit(Verified(**checked))
-        reason = "answered" if stop is None else str(stop.stopped)
-        message = "" if stop is None else str(stop.error)
-        return run.end(
-            last.result, stop is None, reason, errors, message, steps=steps, verification=dict(checked)
+        # What could have changed something and failed is not made up for by another result.
+        acted = all(
+            results[step.id].success or self.view.safety(step.tool_type) == "harmless"
+            for step in plan
+            if step.id in results
         )
+        reason = ("answered" if acted else "failed") if stop is None else str(stop.stopped)
+        message = "" if stop is None else str(stop.error)
+        success = reason == "answered"
+        return run.end(last.result, success, reason, errors, message, steps=steps, verification=dict(checked))
+
+
+def _failure(result: StepResult) -> str | None:
+    """Why a step failed, or why the model answered in place of its tool."""
+    if not result.success:
+        return result.error
+    return result.attempts[-1]["error"] if result.method == "reasoned" else None
 
 
 def _report(run: AgentRun, step: Step, result: StepResult) -> None:

@@ -10,7 +10,7 @@ from ..kit import check_whole
 from ..options import Model
 from ..permissions import Approve
 from ..result import ToolResult
-from .inputs import NoExpressionError, arguments_for, by_schema, objects_in, unwrapped, with_results
+from .inputs import NoExpressionError, arguments_for, objects_in, unwrapped, with_results
 from .model import AgentModel
 from .plans import NONE, Step, StepResult, shown
 from .profile import AgentProfile
@@ -21,15 +21,20 @@ from .view import AgentView, RunStop
 if TYPE_CHECKING:
     from ..hub import ToolHub
 
-_MOST_BY_CAPABILITY = 3
-"""The number of tools that are tried by capability after the tool of a step has failed."""
+_MOST_BY_KIND = 3
+"""The number of tools of the same kind that are tried after the tool of a step has failed."""
+
+_MISUNDERSTOOD = (ErrorKind.INVALID_ARGUMENTS, ErrorKind.TOOL_ERROR)
+"""The kinds of failures that other arguments may mend."""
 
 
 class ExecutionAgent:
-    """Carries out steps: by their tool, otherwise by a harmless tool of the same capability, otherwise by reasoning.
+    """Carries out steps: by their tool, otherwise by a harmless tool of the same kind, otherwise by reasoning.
 
-    `max_parallel` steps run at a time; those that may act run one after another. A step whose tool may act is never reasoned
-    away: if its call fails, or is not allowed, the step has failed.
+    The arguments are those of the plan, or what the words of the step tell for sure to a harmless tool; otherwise the model
+    writes them, and without a model the step fails. `max_parallel` steps run at a time; those that may act run one after
+    another. A step whose tool is not known to be harmless is never reasoned away: if its call fails, or is not allowed, the
+    step has failed. The `method` of a result that the model gave in place of a harmless tool is `reasoned`.
 
     >>> import asyncio
     >>> from toolhub import ToolHub
@@ -112,29 +117,18 @@ class _Attempt:
         if tool == NONE:
             return await self._reason()
         try:
-            # Nobody is asked for the arguments of a call that is refused.
-            given = {} if self._view.forbids(tool) else self._given()
-            result = await self._call(tool, "tool", given)
-            if given is not None and cast("ToolResult", result.full).kind is ErrorKind.INVALID_ARGUMENTS:
-                # Nothing was called; what the plan gave does not fit the schema.
-                result = await self._call(tool, "tool", None)
+            result = await self._by_name(tool, "tool", self._given())
         except NoExpressionError as error:
-            self._tried.append({"method": "tool", "tool": tool, "error": self._view.say(str(error))})
-            return await self._reason()
+            result = self._not_called(tool, "tool", str(error))
         if result.success:
             return result
-        full = cast("ToolResult", result.full)
-        if full.kind is ErrorKind.PAUSED:
+        if result.full is not None and result.full.kind is ErrorKind.PAUSED:
             # Somebody has to decide first; nothing else may take its place.
             result["stopped"] = "paused"
             return result
-        refused = full.kind is ErrorKind.NOT_ALLOWED
-        unclear = (
-            full.meta.get("error", {}).get("outcome") == "unknown" and self._view.safety(tool) != "harmless"
-        )
-        if refused or unclear or self._view.safety(tool) == "may_act":
+        if self._view.safety(tool) != "harmless":
             return result
-        return await self._by_capability(tool) or await self._reason()
+        return await self._by_kind(tool) or await self._reason()
 
     def _given(self) -> dict[str, Any] | None:
         """The arguments that the plan gave, with the results that they refer to; None if it gave none."""
@@ -145,41 +139,77 @@ class _Attempt:
             for name, value in self._step.arguments.items()
         }
 
-    async def _by_capability(self, failed: str) -> StepResult | None:
-        inferred = self._view.hub.capability_rules.extract("", self._step.description)
-        names = (name for tag in inferred for name in self._view.harmless(tag) if name != failed)
-        for _, name in zip(range(_MOST_BY_CAPABILITY), dict.fromkeys(names), strict=False):
+    async def _by_kind(self, failed: str) -> StepResult | None:
+        names = self._view.stand_ins(failed, self._step.description)
+        for name in names[:_MOST_BY_KIND]:
             try:
-                result = await self._call(name, "capability", None)
+                result = await self._by_name(name, "capability", None)
             except NoExpressionError:
                 continue
             if result.success:
                 return result
         return None
 
-    async def _call(self, tool: str, method: str, given: dict[str, Any] | None) -> StepResult:
-        arguments = await self._arguments(tool) if given is None else given
+    async def _by_name(self, tool: str, method: str, given: dict[str, Any] | None) -> StepResult:
+        """Call a tool with the arguments of the plan, otherwise with what the words tell, otherwise with those of the model."""
+        known = self._view.hub.get(tool)
+        if known is None or self._view.forbids(tool):
+            # Nobody is asked for the arguments of a call that is refused.
+            return await self._call(tool, method, given or {})
+        result = None
+        if given is not None:
+            result = await self._call(tool, method, given)
+            if not _is_unfit(result):
+                return result
+        told = self._told(known)
+        if told is not None:
+            result = await self._call(tool, method, told)
+            # Words that the tool did not understand can be said in another way, because nothing has acted.
+            if not told or cast("ToolResult", result.full).kind not in _MISUNDERSTOOD:
+                return result
+        if not self._model:
+            unknown = f"The words of the step do not tell the arguments of {tool!r}, and there is no model to write them."
+            return result or self._not_called(tool, method, unknown)
+        for _ in range(2):
+            written = await self._ask_for_arguments(tool, known, result)
+            if written is None:
+                return result or self._not_called(tool, method, f"The model wrote no arguments for {tool!r}.")
+            if result is not None and written == result.arguments:
+                return result
+            result = await self._call(tool, method, written)
+            if not _is_unfit(result):
+                return result
+        return cast("StepResult", result)
+
+    def _told(self, known: ToolInfo) -> dict[str, Any] | None:
+        """The arguments that the words of the step tell for sure."""
+        if not known.parameters.get("properties"):
+            return {}
+        if known.safety != "harmless":
+            return None
+        said = with_results(self._step.description, self._texts)
+        return arguments_for(kit.kind_of(known), said, known.parameters, takes_described=not self._model)
+
+    async def _call(self, tool: str, method: str, arguments: dict[str, Any]) -> StepResult:
         full = await self._view.call(tool, arguments)
-        text = self._view.hub.format(full) if full.success else ""
+        text = kit.visible_text(full.text) if full.success else ""
         result = self._result(full.success, text, full.error, method, tool, arguments)
         result.full = full
-        if not full.success:
+        if full.success:
+            result["shown"] = self._view.hub.format(full)
+        else:
             self._tried.append({"method": method, "tool": tool, "arguments": arguments, "error": full.error})
         return result
 
-    async def _arguments(self, tool: str) -> dict[str, Any]:
-        known = self._view.hub.get(tool)
-        if known is None:
-            return {}
-        kind = kit.kind_of(known)
-        said, schema = self._step.description, known.parameters
-        arguments = arguments_for(kind, said, schema, self._texts)
-        if arguments is None and self._model and schema.get("properties"):
-            arguments = await self._ask_for_arguments(tool, known)
-        return by_schema(said, schema, self._texts) if arguments is None else arguments
+    def _not_called(self, tool: str, method: str, reason: str) -> StepResult:
+        error = self._view.say(reason)
+        self._tried.append({"method": method, "tool": tool, "error": error})
+        return self._result(False, "", error, method, tool, None)
 
-    async def _ask_for_arguments(self, tool: str, known: ToolInfo) -> dict[str, Any] | None:
-        """The arguments that the model gives; None if it fails or answers with something else."""
+    async def _ask_for_arguments(
+        self, tool: str, known: ToolInfo, before: StepResult | None
+    ) -> dict[str, Any] | None:
+        """The arguments that the model writes, after others that failed; None if it fails or answers with something else."""
         schema = json.dumps(known.parameters, ensure_ascii=False)
         prompt = self._prompts.text(
             "arguments",
@@ -188,6 +218,9 @@ class _Attempt:
             results=shown(self._results),
             step=self._step.description,
         )
+        if before is not None:
+            failed = json.dumps({"arguments": before.arguments, "error": before.error}, ensure_ascii=False)
+            prompt = f"{prompt}\n\n{self._prompts.text('failed_arguments', failed=failed)}"
         try:
             text = await self._model.ask(prompt, "arguments")
         except RunStop as stop:
@@ -218,7 +251,8 @@ class _Attempt:
             return self.failed(str(stop))
         if not text:
             return self.failed(self._view.say("The model answered nothing."))
-        return self._result(True, text, None, "reasoning", None, None)
+        method = "reasoning" if self._step.tool_type == NONE else "reasoned"
+        return self._result(True, text, None, method, None, None)
 
     def failed(self, error: str, stopped: str | None = None) -> StepResult:
         """The result of a step that could not be carried out."""
@@ -241,3 +275,8 @@ class _Attempt:
             attempts=self._tried,
             stopped=None,
         )
+
+
+def _is_unfit(result: StepResult) -> bool:
+    """Whether nothing was called, because the arguments do not fit the schema."""
+    return result.full is not None and result.full.kind is ErrorKind.INVALID_ARGUMENTS

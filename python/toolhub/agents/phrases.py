@@ -8,85 +8,63 @@ from typing import NamedTuple
 _LONGEST = 4_000
 """Characters of a step that are read. Blanks are collapsed first: patterns with gaps take quadratic time for long ones."""
 
-_FUNCTIONS = (
-    "sqrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|min|max|pow|factorial"
-)
-_TOKEN = re.compile(
-    rf"\b(?:{_FUNCTIONS})\b(?=\s*\()|\b(?:pi|e)\b|\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%(),]", re.I
+_TOKENS = re.compile(
+    r"(?:(?:sqrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|min|max|pow|factorial)(?=\s*\()|"
+    r"\b(?:pi|e)\b|(?<![\d.])\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%(),]|\s)+",
+    re.I,
 )
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
-_DATES = re.compile(r"\b\d{4}-\d{1,2}-\d{1,2}\b|\b(?:19|20)\d\d-(?:19|20)\d\d\b")
 _SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-", "·": "*", "（": "(", "）": ")", "，": ","})
 _WORDS = [
     (r"(\d),(?=\d{3}(?!\d))", r"\1"),
     (rf"{_NUMBER}\s*(?:%|percent|per cent)\s+of\s+(?=[\d(])", r"\1 / 100 * "),
     (rf"(?<=\d)\s*的\s*{_NUMBER}\s*%", r" * \1 / 100"),
-    (rf"multiply\s+{_NUMBER}\s+(?:by|with|and)\s+{_NUMBER}", r"\1 * \2"),
-    (rf"divide\s+{_NUMBER}\s+by\s+{_NUMBER}", r"\1 / \2"),
-    (rf"subtract\s+{_NUMBER}\s+from\s+{_NUMBER}", r"\2 - \1"),
-    (rf"(?:add|sum of|sum)\s+{_NUMBER}\s+(?:and|to|with)\s+{_NUMBER}", r"\1 + \2"),
-    (rf"product of\s+{_NUMBER}\s+and\s+{_NUMBER}", r"\1 * \2"),
-    (rf"difference (?:between|of)\s+{_NUMBER}\s+and\s+{_NUMBER}", r"\1 - \2"),
-    (rf"square root of\s+{_NUMBER}", r"sqrt(\1)"),
-    (rf"{_NUMBER}\s+squared", r"\1 ** 2"),
-    (rf"{_NUMBER}\s*(?:和|与)\s*{_NUMBER}\s*(?:相加|之和|的和)", r"\1 + \2"),
-    (rf"{_NUMBER}\s*(?:和|与)\s*{_NUMBER}\s*(?:相乘|之积|的积)", r"\1 * \2"),
     (r"(?<=[\d)])\s*(?:plus|加上|加)\s*(?=[\d(])", " + "),
     (r"(?<=[\d)])\s*(?:minus|减去|减)\s*(?=[\d(])", " - "),
     (r"(?<=[\d)])\s*(?:times|multiplied by|x|乘以|乘)\s*(?=[\d(])", " * "),
     (r"(?<=[\d)])\s*(?:divided by|over|除以)\s*(?=[\d(])", " / "),
-    (r"(?<=[\d)])\s*(?:to the power of)\s*(?=[\d(])", " ** "),
-    (rf"{_NUMBER}\s*%(?!\s*[\d(])", r"(\1/100)"),
 ]
+_FORMS = [
+    (rf"multiply {_NUMBER} (?:by|with|and) {_NUMBER}|product of {_NUMBER} and {_NUMBER}", "*"),
+    (rf"divide {_NUMBER} by {_NUMBER}", "/"),
+    (rf"(?:add|sum of) {_NUMBER} (?:and|to|with) {_NUMBER}", "+"),
+    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?(?:相加|之和|的和)", "+"),
+    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?(?:相乘|之积|的积)", "*"),
+]
+_AROUND = (
+    r"(?:please|calculate|compute|evaluate|work out|what is|how much is|the (?:value|result) of|the(?= (?:sum|product) )|"
+    r"请|帮我|计算|算一下|求|把|等于多少|是多少|等于|的值|的结果|[\s:：,?？.。!！=])"
+)
+"""Words around an expression that change nothing about it. With any other word, somebody who understands it has to write it."""
 
 
 def expression_of(text: str) -> str | None:
-    """The expression in a text, or None. Words between numbers count as signs; dates are not differences.
+    """The expression that a text asks to calculate, or None if there are words that it does not hold.
 
     >>> expression_of("Calculate 15% of 2,400 plus 3"), expression_of("计算 12 乘以 (3 加 4)")
     ('15 / 100 * 2400 + 3', '12 * (3 + 4)')
-    >>> expression_of("Work out how many days lie between 2024-01-05 and today")
+    >>> expression_of("Calculate 5 + 3 and then multiply by 2")
     """
-    plain = _DATES.sub(" ; ", unicodedata.normalize("NFKC", text[:_LONGEST]).translate(_SIGNS))
-    plain = " ".join(plain.split())
+    # Powers, fractions and numbers in circles (`3²`, `½`) would become other numbers.
+    if len(text) > _LONGEST or any(unicodedata.category(sign) == "No" for sign in text):
+        return None
+    plain = " ".join(unicodedata.normalize("NFKC", text).translate(_SIGNS).split())
     for pattern, sign in _WORDS:
         plain = re.sub(pattern, sign, plain, flags=re.I)
-    found = [expression for run in _runs(plain) if (expression := _trimmed(run)) is not None]
-    return max(found, key=len, default=None)
+    plain = re.sub(rf"^{_AROUND}+|{_AROUND}+$", "", plain, flags=re.I)
+    for pattern, sign in _FORMS:
+        if found := re.fullmatch(pattern, plain, re.I):
+            one, other = (number for number in found.groups() if number)
+            return f"{one} {sign} {other}"
+    return plain if _TOKENS.fullmatch(plain) and _calculates(plain) and not _DATES.search(plain) else None
 
 
-def _runs(text: str) -> list[str]:
-    """Stretches of numbers, signs and functions with nothing but white space between them."""
-    runs: list[str] = []
-    end = -1
-    for token in _TOKEN.finditer(text):
-        between = text[end : token.start()]
-        if end < 0 or between.strip():
-            runs.append(token.group())
-        else:
-            runs[-1] += between + token.group()
-        end = token.end()
-    return runs
+_DATES = re.compile(r"(?<!\d)\d{4}-\d{1,2}-\d{1,2}(?!\d)|(?<!\d)(?:19|20)\d\d-(?:19|20)\d\d(?!\d)")
 
 
-def _trimmed(run: str) -> str | None:
-    """A run without signs too many at its ends; None unless it is an expression with something to calculate."""
-    run = " ".join(run.split())
-    for _ in range(4):
-        if _calculates(run):
-            return run
-        # Signs of the sentence around it: a bullet in front, a comma or a bracket behind.
-        shorter = run.rstrip("+-*/^%, (").lstrip("+*/^%, )")
-        shorter = shorter[1:] if shorter == run and run.count("(") > run.count(")") else shorter
-        run = shorter[:-1].rstrip() if shorter == run and run.endswith(")") else shorter.strip()
-    return None
-
-
-def _calculates(run: str) -> bool:
-    if not run or len(run) > 2_000:
-        return False
+def _calculates(expression: str) -> bool:
     try:
-        tree = ast.parse(run.replace("^", "**"), mode="eval").body
+        tree = ast.parse(expression.replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     inner = tree.operand if isinstance(tree, ast.UnaryOp) else tree
@@ -139,51 +117,53 @@ def keywords_of(text: str) -> str:
 
 
 class HistoryPart(NamedTuple):
-    """Which part of a conversation a step wants."""
+    """Which part of a conversation a step wants; None for what it does not say."""
 
-    which: str
+    which: str | None
     """`first`, `last` or `all`."""
     number: int | None
     role: str | None
-    about: str | None
 
     def __str__(self) -> str:
-        return self.which if self.number is None else f"{self.which} {self.number}"
+        return f"{self.which}" if self.number is None else f"{self.which} {self.number}"
 
 
 _ENGLISH = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTS = {word: n for words in (_ENGLISH, "一二三四五六七八九十") for n, word in enumerate(words, 1)} | {
     "两": 2
 }
+_PARTS = {
+    "all": r"\b(?:all|entire|whole|full|complete)\b|全部|所有|整个|完整",
+    "first": r"\b(?:first|earliest)\b|最初|最早",
+    "last": r"\b(?:last|latest|recent|most recent)\b|最近|最后",
+}
+_ROLES = {"user": r"\b(?:user(?:'s)?|my)\b|用户|我", "assistant": r"\b(?:assistant(?:'s)?|your)\b|助手|你"}
+_COUNT = rf"\b(?:\d{{1,4}}|{'|'.join(_ENGLISH)})\b|(?:\d{{1,4}}|[一二两三四五六七八九十])(?=\s*[条轮个])"
+_OTHERS = (
+    r"\b(?:please|get|read|show|list|fetch|retrieve|look at|me|the|this|our|of|from|in|by|so far|conversation|chat|history|"
+    r"messages?|questions?|answers?|turns?)\b|请|获取|查看|读取|列出|这次|对话|聊天|历史|记录|消息|问题|回答|[条轮个的\s,.?!，。？！]"
+)
 
 
-def history_part(text: str) -> HistoryPart:
-    """Which part of the conversation a text asks for.
+def history_part(text: str) -> HistoryPart | None:
+    """Which part of the conversation a text asks for; None if it says something else too.
 
-    >>> history_part("Get the last three messages of the user about invoices")
-    HistoryPart(which='last', number=3, role='user', about='invoices')
+    >>> history_part("Get the last three messages of the user")
+    HistoryPart(which='last', number=3, role='user')
+    >>> history_part("Get the last three messages about invoices")
     """
-    text = " ".join(text[:_LONGEST].split())
-    low = text.lower()
-    which = "last"
-    for word, pattern in (
-        ("all", r"\b(?:all|entire|whole|full|complete)\b|全部|所有|整个|完整"),
-        ("first", r"\b(?:first|earliest|beginning|initial|start)\b|最初|第一|开头|最早|开始"),
-    ):
-        if re.search(pattern, low):
-            which = word
-    number = re.search(r"\b(\d{1,4})\b|(\d{1,4})\s*[条轮个]", low)
-    count = int(number.group(1) or number.group(2)) if number else None
-    if count is None:
-        spelt = re.search(rf"\b({'|'.join(_ENGLISH)})\b|([一二两三四五六七八九十])\s*[条轮个]", low)
-        count = _COUNTS[spelt.group(1) or spelt.group(2)] if spelt else None
-    role = None
-    if re.search(r"\b(?:user|my)\b|用户|我的", low):
-        role = "user"
-    elif re.search(r"\b(?:assistant|your|you)\b|助手|你的", low):
-        role = "assistant"
-    about = re.search(
-        r"\b(?:about|regarding|concerning)\s+(.+?)[.?!]*$|关于(.+?)(?:的|[。？！]|$)", text, re.I
-    )
-    topic = None if about is None else (about.group(1) or about.group(2)).strip()
-    return HistoryPart(which, None if which == "all" else count, role, topic)
+    if len(text) > _LONGEST:
+        return None
+    left = text.lower()
+    found: dict[str, list[str]] = {}
+    for name, pattern in {**_PARTS, **_ROLES, "number": _COUNT}.items():
+        if said := re.findall(pattern, left):
+            found[name] = said
+            left = re.sub(pattern, " ", left)
+    which = [name for name in _PARTS if name in found]
+    role = [name for name in _ROLES if name in found]
+    counts = found.get("number", [])
+    if max(len(which), len(role), len(counts)) > 1 or re.sub(_OTHERS, "", left):
+        return None
+    number = (int(counts[0]) if counts[0].isdigit() else _COUNTS[counts[0]]) if counts else None
+    return HistoryPart(next(iter(which), None), number, next(iter(role), None))

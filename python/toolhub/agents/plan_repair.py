@@ -24,7 +24,7 @@ _NO_TOOL = (
 
 
 class FoundTool(NamedTuple):
-    """The tool for a step, or None for reasoning.
+    """The tool for a step, or None if the model has to answer without it.
 
     `is_forbidden`: the plan named a tool that exists and that the profile does not allow. `fails`: it is this one, because
     nothing may take its place; its call is refused.
@@ -68,8 +68,9 @@ def _name_tool(step: Step, find_tool: Callable[[str, str], FoundTool], problems:
         step["tool_type"] = NONE
         return
     found = find_tool(given, step.description)
-    step["tool_type"] = found.name or NONE
-    if found.name == given and not found.is_forbidden:
+    # Without the tool the step keeps its name, so that its result tells that the model answered in its place.
+    step["tool_type"] = found.name or given
+    if found.name == given and not found.is_forbidden and not found.fails:
         return
     wrong = (
         "names a tool that the profile does not allow"

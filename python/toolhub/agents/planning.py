@@ -80,8 +80,9 @@ class PlanningAgent:
     def prompt(self, question: str) -> str:
         """The prompt that asks for a plan."""
         tools = self._view.prompt_names()
+        # Words that fit few tools leave room for others: the model may know better what they are for.
         listed = self._view.hub.system_prompt(
-            query=question, limit=self._limit, tools=tools, lang=self._prompts.lang
+            query=question, limit=self._limit, fill=True, tools=tools, lang=self._prompts.lang
         )
         # Without its last section, which tells how to call a tool: a plan calls none.
         tools_only = listed.rpartition("\n## ")[0].rstrip() if tools is None or tools else ""
@@ -98,16 +99,8 @@ class PlanningAgent:
         return Step(1, question, self._by_words(question) if not self._model else NONE)
 
     def _by_words(self, question: str) -> str:
-        hub = self._view.hub
-        wanted = set(hub.capability_rules.extract("", question))
-        for hit in hub.search(question, 5):
-            if (
-                hit.tool.safety == "harmless"
-                and wanted & set(hit.tool.capabilities)
-                and self._view.holds(hit.name)
-            ):
-                return hit.name
-        return NONE
+        fitting = self._view.stand_ins("", question)
+        return next((hit.name for hit in self._view.hub.search(question, 5) if hit.name in fitting), NONE)
 
     def _find_tool(self, name: str, description: str) -> FoundTool:
         """The tool that a plan means. One that only sounds like it is used if it is harmless."""
@@ -123,16 +116,11 @@ class PlanningAgent:
         if (held := next(filter(view.holds, named), None)) is not None:
             return FoundTool(held)
         forbidden = [one for one in named if view.forbids(one)]
-        for one in forbidden:
-            if view.safety(one) != "harmless":
-                # Neither another tool nor the model may stand in for what may act: the call is refused, and the step fails.
-                return FoundTool(one, is_forbidden=True, fails=True)
-        wanted = set(hub.capability_rules.extract(name, ""))
-        for hit in hits:
-            fits = hit.tool.safety == "harmless" and wanted & set(hit.tool.capabilities)
-            if fits and view.holds(hit.name):
-                return FoundTool(hit.name, is_forbidden=bool(forbidden))
-        return FoundTool(None, is_forbidden=bool(forbidden))
+        acting = [one for one in forbidden if view.safety(one) != "harmless"]
+        if acting or kit.acting_verb(name):
+            # Neither another tool nor the model may stand in for what may act: the call fails, and with it the step.
+            return FoundTool(next(iter([*acting, given])), is_forbidden=bool(forbidden), fails=True)
+        return FoundTool(next(iter(view.stand_ins(given, "")), None), is_forbidden=bool(forbidden))
 
 
 def _words(name: str) -> list[str]:

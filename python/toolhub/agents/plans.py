@@ -95,8 +95,9 @@ class Plan(list[Step]):
 class StepResult(Record):
     """What a step came to.
 
-    `result` is the text for prompts, cut by the kind of the tool; `method` how it was got: `tool`, `capability` or
-    `reasoning`. `attempts` list what failed on the way. `stopped` names the limit of the run that ended the step,
+    `result` is the whole text; prompts get `shown`, which is cut by the kind of the tool. `method` is how it was got: `tool`,
+    `capability`, `reasoning`, or `reasoned` if the model answered in place of a tool; that is never verified. `attempts` list
+    what failed on the way. `stopped` names the limit of the run that ended the step,
     or is `paused` if its call waits for a decision.
     """
 
@@ -117,5 +118,8 @@ class StepResult(Record):
 
 def shown(results: Iterable[StepResult]) -> str:
     """Results for a prompt: each as a JSON text, so that nothing in it looks like a part of the prompt."""
-    lines = [json.dumps({"step": one.id, "result": one.result}, ensure_ascii=False) for one in results]
+    lines = [
+        json.dumps({"step": one.id, "result": one.get("shown", one.result)}, ensure_ascii=False)
+        for one in results
+    ]
     return "\n".join(lines) or "-"

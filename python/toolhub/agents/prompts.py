@@ -10,7 +10,7 @@ from ..options import Lang
 
 _OWN = Path(__file__).parent / "prompts"
 
-NAMES = ("chat", "plan", "reason", "arguments", "empty", "repeated", "verify")
+NAMES = ("chat", "plan", "reason", "arguments", "failed_arguments", "empty", "repeated", "verify")
 
 
 class AgentPrompts:
@@ -18,8 +18,8 @@ class AgentPrompts:
 
     A prompt is a file `<name>.md` in the folder, or in its subfolder for the language (`en/plan.md`). `$name` in it is
     replaced: `$tools` and `$question` in `plan`, `$profile`, `$results` and `$step` in `reason`, `$schema`, `$tool`,
-    `$results` and `$step` in `arguments`, `$profile` in `chat`, `$call` in `repeated`, `$question`, `$records` and `$answer` in
-    `verify`.
+    `$results` and `$step` in `arguments`, `$failed` in `failed_arguments`, `$profile` in `chat`, `$call` in `repeated`,
+    `$question`, `$records` and `$answer` in `verify`.
 
     >>> AgentPrompts(lang="zh").text("empty")
     '你的回复是空的。请回答问题，或者调用一个工具。'

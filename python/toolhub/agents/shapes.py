@@ -93,6 +93,7 @@ _RESULT = dict.fromkeys(("description", "result", "method"), _TEXT) | {
     "success": _FLAG,
     "error": Maybe(_TEXT),
     "tool": Maybe(_TEXT),
+    "shown": Maybe(_TEXT),
     "attempts": [_ATTEMPT],
     "stopped": _NOTHING,
 }

@@ -13,6 +13,7 @@ from ..result import ToolResult
 from ._record import Record
 from .evidence import ANSWER, Evidence, unseen
 from .facts import collapsed, impossible, numbers_of
+from .plans import StepResult
 from .prompts import AgentPrompts
 from .view import AgentView
 
@@ -145,6 +146,11 @@ class VerificationAgent:
             issues.append(f"The result is an error: {error}")
         elif not text.strip():
             issues.append("The result is empty.")
+        issues += dict.fromkeys(
+            f"The model answered step {one['id']} in place of a tool: {one['attempts'][-1]['error']}"
+            for one in (*earlier, result)
+            if isinstance(one, StepResult) and one.get("method") == "reasoned"
+        )
         issues += dict.fromkeys(impossible(text))
         issues += dict.fromkeys(_contradictions(text, about, before))
         if records is not None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import Candidate
+from .. import Candidate, kit
 from ..exceptions import ErrorKind
 from ..kit import call, in_language
 from ..permissions import Approve, EachApproves, Permissions
@@ -199,22 +199,16 @@ class AgentView:
         )
         return outcome.results[0]
 
-    def harmless(self, capability: str) -> list[str]:
-        """The names of the tools in the view that have a capability and are known to be harmless, best first."""
-        found = self.hub.find_by_capability(capability)
-        usable = [one for one in found if one.safety == "harmless" and self._holds(one)]
-        listed = {
-            (one.name, one.source, one.server): tool.name
-            for tool in self.hub.tools()
-            for one in tool.candidates
-        }
-        usable = [listed.get((one.name, one.source, one.server), one.name) for one in usable]
-        return [name for name in dict.fromkeys(usable) if self.safety(name) == "harmless"]
+    def stand_ins(self, tool: str, said: str) -> list[str]:
+        """The names of the harmless tools in the view of the same kind as one that failed; `said` is what it was to do."""
+        return [name for name in kit.stand_ins(self.hub, tool, said) if self.holds(name)]
 
     def safety(self, name: str) -> str:
-        """How safe a tool is: `harmless`, `unknown` or `may_act`; a missing one is harmless."""
+        """How safe a tool is: `harmless`, `unknown` or `may_act`. A missing one may act if its name says so."""
         tool = self.hub.get(name)
-        return "harmless" if tool is None else tool.safety
+        if tool is not None:
+            return tool.safety
+        return "may_act" if kit.acting_verb(name) else "harmless"
 
     def title(self, name: str) -> str | None:
         """The title of a tool, if its server gave it one."""

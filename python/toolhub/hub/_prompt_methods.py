@@ -36,11 +36,13 @@ class PromptMethods:
         budget_tokens: int | None = None,
         tools: Iterable[str] | None = None,
         tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
+        fill: bool = False,
     ) -> str:
         """A prompt that lists the tools and says how to call them, after your own `base`.
 
         The core tools come first (`core`, by default those of the hub). With a `query` the `limit` most relevant others follow
-        (default 10), without one the first `limit` others (default all); the rest is only counted. `tools` are the names to
+        (default 10), without one the first `limit` others (default all); the rest is only counted. With `fill`, tools that do
+        not match the query follow those that do, until there are `limit`. `tools` are the names to
         choose from, by default all. `budget_tokens` limits the length of the prompt (estimated, or counted with a `tokenizer`
         as in `toolhub.truncate`): the first tools keep their details, the next get one line, the last only their name.
 
@@ -79,6 +81,7 @@ class PromptMethods:
             budget_tokens=budget_tokens,
             tools=tools,
             tokenizer=tokenizer,
+            fill=fill,
         )
 
     def as_openai(

@@ -57,6 +57,7 @@ class Prompts:
         budget_tokens: int | None,
         tools: Iterable[str] | None,
         tokenizer: "_core.Tokenizer | str | PathLike[str] | None",
+        fill: bool = False,
     ) -> str:
         """See `ToolHub.system_prompt`."""
         if budget_tokens is not None:
@@ -68,7 +69,7 @@ class Prompts:
         if query is not None or tools is not None or limit is not None:
             choice = self._choice(first, tools)
             if query is not None:
-                choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice)
+                choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice, fill)
         if tokenizer is not None and not isinstance(tokenizer, _core.Tokenizer):
             from .. import text
 
@@ -111,14 +112,16 @@ class Prompts:
             raise TypeError(f"tools must be a list of names, got the text {tools!r}")
         return _core.ToolChoice(self._core, first, None if tools is None else list(tools))
 
-    def _relevant(self, query: str, limit: int, choice: _core.ToolChoice) -> _core.ToolChoice:
-        """The choice with only the tools that match a query best."""
+    def _relevant(
+        self, query: str, limit: int, choice: _core.ToolChoice, fill: bool = False
+    ) -> _core.ToolChoice:
+        """The choice with only the tools that match a query best; with `fill`, others follow up to the limit."""
         # The search cannot exclude tools, so request more than needed. Tools may be added meanwhile; if too few of the hits
         # are in the choice, request more.
         wanted = limit + max(0, len(self._core) - len(choice))
         while True:
             ranked = self._search.search(query, wanted)
-            best = choice.best(ranked, limit, len(ranked) < wanted)
+            best = choice.best(ranked, limit, len(ranked) < wanted, fill)
             if best is not None:
                 return best
             wanted *= 2

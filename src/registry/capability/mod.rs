@@ -73,6 +73,12 @@ impl CapabilityRules {
         self.given(name, description, |_| true)
     }
 
+    /// The tags that a name tells, otherwise those that the user declared. A description may speak of anything.
+    pub fn kinds(&self, name: &str, declared: &[String]) -> Vec<String> {
+        let named = self.extract(name, "");
+        if named.is_empty() { declared.to_vec() } else { named }
+    }
+
     fn given(&self, name: &str, description: &str, wanted: impl Fn(&TagRules) -> bool) -> Vec<String> {
         let matcher = self.inner.matcher.get_or_init(|| Matcher::new(&self.inner.table));
         let given = matcher.tags(name, description);

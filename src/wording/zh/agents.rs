@@ -19,8 +19,12 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "The model made the same {} calls in a circle, {} times with the same results: {}.",
         "模型循环进行相同的 {0} 个调用，{1} 次结果都相同：{2}。",
     ),
-    ("The step holds no expression to calculate.", "该步骤中没有可计算的表达式。"),
     ("The step holds no number to calculate with.", "该步骤中没有可用于计算的数字。"),
+    (
+        "The words of the step do not tell the arguments of {}, and there is no model to write them.",
+        "该步骤的文字没有给出 {0} 的参数，也没有可以编写参数的模型。",
+    ),
+    ("The model wrote no arguments for {}.", "模型没有为 {0} 写出参数。"),
     ("There is no model to reason with.", "没有可用于推理的模型。"),
     ("Not started, because step {} failed.", "未开始，因为步骤 {0} 失败。"),
     ("No step gave a result.", "没有任何步骤给出结果。"),
@@ -52,6 +56,10 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "步骤 {0} 指定的工具不存在：{1}；改为推理完成。",
     ),
     (
+        "Step {} names a tool that does not exist: {}; the step fails.",
+        "步骤 {0} 指定的工具不存在：{1}；该步骤失败。",
+    ),
+    (
         "Step {} names a tool that does not exist: {}; {} is used.",
         "步骤 {0} 指定的工具不存在：{1}；改用 {2}。",
     ),
@@ -73,6 +81,7 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
         "步骤 {0} 与步骤 {1} 互相等待；步骤 {2} 不再等待。",
     ),
     ("Step {}: {~}", "步骤 {0}：{1}"),
+    ("The model answered step {} in place of a tool: {~}", "步骤 {0} 由模型代替工具回答：{1}"),
     ("The result is an error: {~}", "结果是一个错误：{0}"),
     ("The result is empty.", "结果为空。"),
     ("The number {} is not finite.", "数字 {0} 不是有限数。"),

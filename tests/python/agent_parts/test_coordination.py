@@ -90,7 +90,8 @@ def test_the_last_result_that_is_not_empty_is_the_answer() -> None:
         raise ValueError("too loud")
 
     answer = CoordinationAgent(hub, Roles(plan)).answer_sync("What?")
-    assert (answer.text, answer.success) == ("42", True)
+    # What was to change something has failed, and no other result makes up for it.
+    assert (answer.text, answer.success, answer.reason) == ("42", False, "failed")
     assert "too loud" in answer.errors[0]
 
 
@@ -151,7 +152,8 @@ def test_a_harmless_tool_that_is_not_allowed_is_told_and_replaced() -> None:
     assert made.problems == [
         "Step 1 names a tool that the profile does not allow: 'read_invoice'; it is done by reasoning."
     ]
-    assert (answer.text, calls) == ("I cannot read it.", [])
+    assert (answer.text, calls, answer.verification["verified"]) == ("I cannot read it.", [], False)
+    assert answer.steps[0]["method"] == "reasoned"
 
 
 def test_a_paused_run_goes_on_in_another_agent_and_does_nothing_twice() -> None:

@@ -116,12 +116,15 @@ def test_cycles_are_reported_and_broken() -> None:
 
 def test_unknown_tools_are_reported_and_repaired() -> None:
     plan = plan_of(
-        json.dumps([step(1, "web_search"), step(2, "SearchWeb"), step(3, "teleport"), step(4, "mail_sender")])
+        json.dumps([step(1, "web_search"), step(2, "SearchWeb"), step(3, "teleport"), step(4, "send_fax")])
     )
     # A tool that only sounds alike is taken if it is harmless, never one that acts.
-    assert [one.tool_type for one in plan] == ["search_web", "search_web", "none", "none"]
-    assert plan.problems[2] == "Step 3 names a tool that does not exist: 'teleport'; it is done by reasoning."
-    assert len(plan.problems) == 4
+    assert [one.tool_type for one in plan] == ["search_web", "search_web", "teleport", "send_fax"]
+    # A step keeps the name of its tool if the model answers in its place, so that this is known.
+    assert plan.problems[2:] == [
+        "Step 3 names a tool that does not exist: 'teleport'; it is done by reasoning.",
+        "Step 4 names a tool that does not exist: 'send_fax'; the step fails.",
+    ]
 
 
 def test_a_tool_outside_of_the_profile_is_not_shown_and_its_step_fails() -> None:
@@ -225,7 +228,8 @@ def test_any_plan_becomes_one_that_can_be_carried_out(steps: list[Any], cut: int
             ready = [one.id for one in plan if one.id not in done and set(one.dependencies) <= done]
             assert ready, "the plan has a cycle"
             done |= set(ready)
-        assert all(one.tool_type == "none" or one.tool_type in hub for one in plan)
+        unknown = [one.tool_type for one in plan if one.tool_type != "none" and one.tool_type not in hub]
+        assert all(any(repr(name) in told for told in plan.problems) for name in unknown)
         json.dumps(plan)
 
 
@@ -258,3 +262,18 @@ def test_entries_that_are_no_steps_are_reported() -> None:
     ]
     many = plan_of(json.dumps({"steps": [*range(1_000), {"id": 1, "description": "one"}]}))
     assert many.problems[-1].startswith("980 more entries")
+
+
+def test_the_list_of_tools_is_filled_up_to_the_limit() -> None:
+    """Words that fit no tool, or few, leave room for others."""
+    hub = ToolHub()
+    for name in ("play_music", "dim_lights", "read_feed", "set_timer"):
+        hub.register(len, name=name, description=f"{name.replace('_', ' ')}.")
+    prompt = PlanningAgent(hub, lambda _: "").prompt("Put on some jazz")
+    assert all(f"**{name}**" in prompt for name in ("play_music", "dim_lights", "read_feed", "set_timer"))
+    for number in range(30):
+        hub.register(len, name=f"tool_{number}", description="Does something else.")
+    few = PlanningAgent(hub, lambda _: "", limit=6).prompt("Dim the lights")
+    assert "1. **dim_lights**" in few
+    assert few.count(". **") == 6
+    assert "(28 more tools can be called by name)" in few
