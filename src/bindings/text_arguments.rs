@@ -7,6 +7,8 @@ use super::python_tool::python_tool;
 use super::releasing::LargeJson;
 use super::slices::released;
 use super::unicode::all_of;
+use crate::model::repeats_key;
+use crate::parse;
 use crate::registry::Candidate;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyString};
@@ -17,22 +19,39 @@ const WINDOW: isize = 64;
 /// `json.loads` holds the GIL until it has read all, so longer texts are read by the core.
 const LONG: usize = 100_000;
 
-/// The object that a text holds. `None` for any other value, and for text that is not an object in JSON.
-pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
-    static LOADS: Imported = Imported::new("json", "loads");
+/// The object that a text holds. `None` for any other value, and for text that is not an object in JSON; an error for an object
+/// that says something twice: which one was meant, nobody knows.
+pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>, String> {
+    let Some(text) = object_text(given) else { return Ok(None) };
+    let Some(read) = read_object(&text).filter(|read| json::not_finite(read).is_none()) else {
+        return Ok(None);
+    };
+    let Ok(json) = all_of(&text) else { return Ok(None) };
+    let fault =
+        released(given.py(), json.len(), || repeats_key(&json).then(|| parse::read_json(&json).err()));
+    match fault.flatten() {
+        Some(why) => Err(format!("The arguments cannot be read: {why}.")),
+        None => Ok(Some(read)),
+    }
+}
+
+/// A text that begins as an object in JSON.
+fn object_text<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
     let text = given.cast_exact::<PyString>().ok()?;
     // A window: converting a long text to look at its start costs more than the call.
     let window = text.get_item(PySlice::new(given.py(), 0, WINDOW, 1)).ok()?;
-    if !window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{') {
-        return None;
-    }
+    let begins = window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{');
+    begins.then(|| text.clone())
+}
+
+fn read_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
+    static LOADS: Imported = Imported::new("json", "loads");
     if text.len().is_ok_and(|len| len > LONG)
         && let Some(read) = long_object(text)
     {
         return Some(read);
     }
-    let read = LOADS.get(given.py()).ok()?.call1((text,)).ok()?.cast_into().ok();
-    read.filter(|read: &Bound<'py, PyDict>| json::not_finite(read).is_none())
+    LOADS.get(text.py()).ok()?.call1((text,)).ok()?.cast_into().ok()
 }
 
 /// The same for a long text, read without the GIL. `None` if it is not JSON; `json.loads` accepts some more texts.
@@ -41,8 +60,7 @@ fn long_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
     let given = all_of(text).ok()?;
     let read = released(py, given.len(), || serde_json::from_str(&given).ok());
     let read = LargeJson::from(Value::Object(read?));
-    let read = json::to_python(py, &read).ok()?.cast_into().ok();
-    read.filter(|read: &Bound<'py, PyDict>| json::not_finite(read).is_none())
+    json::to_python(py, &read).ok()?.cast_into().ok()
 }
 
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.

@@ -9,6 +9,7 @@ mod options;
 mod output;
 pub mod param_headers;
 pub mod protocol;
+mod repeated_key;
 mod rpc_envelope;
 mod source;
 mod spec;
@@ -23,6 +24,7 @@ pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
     size_within,
 };
+pub use repeated_key::repeats_key;
 pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;
 pub use spec::{ToolSpec, tags};

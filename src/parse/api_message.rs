@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::call_parts::{self, CallParts};
 use super::draft::Draft;
 use super::json_calls::{self, CallShape};
-use super::keys::ARGUMENT_KEYS;
+use super::keys::INNER_KEYS;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 use super::turn::{self, PartAuthor};
@@ -15,6 +16,8 @@ const CUT_ANSWER: &str = "The call cannot be read: the answer was cut off before
 
 /// Keys that hold the parts of a message or response.
 const PART_KEYS: &[&str] = &["content", "choices", "candidates", "message", "output", "parts"];
+/// Keys of parts that hold the call itself.
+const CALL_HOLDERS: &[&str] = &["functionCall", "function_call", "function"];
 /// Types of blocks that stand beside those of calls.
 const BLOCKS: &[&str] = &[
     "text",
@@ -165,13 +168,11 @@ impl<'a> ApiMessage<'a> {
         match kind {
             "tool_use" => return self.call(map, "anthropic"),
             "function_call" => return self.call(map, "openai_responses"),
-            "custom_tool_call" => return self.custom_call(map, map, "openai_responses"),
+            "custom_tool_call" => return self.custom_call(map, "openai_responses"),
             // The API has already executed it, or has its result.
             kind if is_hosted(kind) => return self.last = None,
-            "custom" => {
-                if let Some(Value::Object(custom)) = map.get("custom") {
-                    return self.custom_call(map, custom, "openai");
-                }
+            "custom" if map.get("custom").is_some_and(Value::is_object) => {
+                return self.custom_call(map, "openai");
             }
             "text" | "output_text" => {
                 return self.say(map.get("text").and_then(Value::as_str).unwrap_or_default());
@@ -180,16 +181,16 @@ impl<'a> ApiMessage<'a> {
             _ if map.get("thought") == Some(&Value::Bool(true)) => return self.last = None,
             _ => {}
         }
-        if let Some(Value::Object(call)) = map.get("functionCall").or_else(|| map.get("function_call")) {
+        let before = self.drafts.len();
+        if CALL_HOLDERS.iter().any(|key| map.get(*key).is_some_and(Value::is_object)) {
             // Gemini's SDK uses the key of OpenAI's old API; only OpenAI has `arguments` in it.
-            let is_openai = map.contains_key("function_call") && call.contains_key("arguments");
-            self.call(call, if is_openai { "openai" } else { "gemini" });
+            let is_old = map.get("function_call").is_some_and(|call| call.get("arguments").is_some());
+            let is_openai = is_old || map.contains_key("function");
+            self.call(map, if is_openai { "openai" } else { "gemini" });
         } else if kind.is_empty() && !map.contains_key("role") {
             map.get("text").into_iter().for_each(|text| self.message(text));
         }
-        if map.get("function").is_some_and(Value::is_object) {
-            self.call(map, "openai");
-        }
+        let held = self.drafts.len() - before;
         // Of several alternatives the first one counts.
         let first = |key: &str| map.get(key).and_then(Value::as_array).and_then(|all| all.first());
         let alternatives = ["choices", "candidates"].into_iter().filter_map(first);
@@ -201,9 +202,25 @@ impl<'a> ApiMessage<'a> {
             if self.drafts.len() == before && !call.is_null() {
                 self.format.get_or_insert("openai");
                 let why = "A tool call must be an object with a function.";
-                let id = call.as_object().and_then(json_calls::id_of);
+                let id = call.as_object().and_then(|call| CallParts::of(call.clone()).id());
                 self.add([Draft { id, ..Draft::failed("", why) }], call);
             }
+        }
+        self.compare_held(before, held);
+    }
+
+    /// A message may have one call both in a key of its own and in its list. Two different calls contradict each other.
+    fn compare_held(&mut self, from: usize, held: usize) {
+        let (one, listed) = self.drafts[from..].split_at_mut(held);
+        let ([one], [_, ..]) = (&mut *one, &*listed) else { return };
+        if listed.iter().any(|call| call.is_same(one)) {
+            self.drafts.remove(from);
+            self.raw.remove(from);
+            return;
+        }
+        for draft in &mut self.drafts[from..] {
+            let why = "The call cannot be read: the message has another one beside its list of calls.";
+            *draft = Draft { id: draft.id.take(), ..Draft::failed(&draft.name, why) };
         }
     }
 
@@ -216,45 +233,44 @@ impl<'a> ApiMessage<'a> {
     }
 
     /// A call of a custom tool: its input is a text, which is the argument of a tool that takes one.
-    fn custom_call(
-        &mut self,
-        given: &'a Map<String, Value>,
-        call: &Map<String, Value>,
-        format: &'static str,
-    ) {
-        let name = call.get("name").and_then(Value::as_str).unwrap_or_default().trim();
-        let input = call.get("input").cloned().unwrap_or_default();
+    fn custom_call(&mut self, given: &'a Map<String, Value>, format: &'static str) {
+        let mut parts = CallParts::of(given.clone());
+        let input = parts.arguments.take().map(|said| said.value).unwrap_or_default();
+        let name = parts.name();
         let schema = self.tools.parameters(name);
         let arguments = match schema.and_then(only_parameter).filter(|_| input.is_string()) {
             Some(parameter) => Map::from_iter([(parameter.to_owned(), input)]).into(),
             None => input,
         };
-        let id = given.get("call_id").or_else(|| given.get("id")).and_then(Value::as_str);
-        let draft = Draft::new(name, Ok(arguments), Repairs::default());
+        let draft = match &parts.fault {
+            Some(why) => Draft::failed(name, call_parts::cannot_be_read(why)),
+            None => Draft::new(name, Ok(arguments), Repairs::default()),
+        };
         let repairs = draft.repairs.without(&[SyntaxRepair::ArgumentsAsString]);
-        let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
         self.format.get_or_insert(format);
-        self.add([Draft { id, repairs, is_custom: true, ..draft }], given);
+        self.add([Draft { id: parts.id(), repairs, is_custom: true, ..draft }], given);
         self.last = Some(LastCall { given, is_closed: false });
     }
 
     fn call(&mut self, given: &'a Map<String, Value>, format: &'static str) {
-        let mut map = given.clone();
-        // A response has two ids: that of the item, and `call_id`, which the result must name.
-        if let Some(id) = map.remove("call_id") {
-            map.insert("id".into(), id);
-        }
-        let drafts = json_calls::calls(Value::Object(map), Repairs::default(), CallShape::Marked, self.tools);
+        // A message has more than its call: its own name, for one.
+        let is_message = given.contains_key("role") || PART_KEYS.iter().any(|key| given.contains_key(*key));
+        let is_part = |(key, _): &(&String, &Value)| !is_message || INNER_KEYS.contains(&key.as_str());
+        let parts = given.iter().filter(is_part).map(|(key, value)| (key.clone(), value.clone()));
+        let drafts = json_calls::calls(
+            Value::Object(parts.collect()),
+            Repairs::default(),
+            CallShape::Issued,
+            self.tools,
+        );
         self.format.get_or_insert(format);
-        let json = arguments_text(given);
+        let drafts = drafts.unwrap_or_default();
+        let is_closed = drafts.iter().any(|draft| draft.repairs.has(SyntaxRepair::ArgumentsAsString));
         // Structures and text for arguments are the API's own form.
         let own = [SyntaxRepair::NestedShape, SyntaxRepair::ArgumentsAsString];
-        let drafts = drafts.into_iter().flatten().map(|draft| {
-            let draft = draft.unless_cut(json);
-            Draft { repairs: draft.repairs.without(&own), ..draft }
-        });
+        let drafts = drafts.into_iter().map(|draft| Draft { repairs: draft.repairs.without(&own), ..draft });
         self.add(drafts, given);
-        self.last = Some(LastCall { given, is_closed: json.is_some_and(|json| !json.trim().is_empty()) });
+        self.last = Some(LastCall { given, is_closed });
     }
 }
 
@@ -262,12 +278,6 @@ impl<'a> ApiMessage<'a> {
 fn is_hosted(kind: &str) -> bool {
     let is_call = kind.ends_with("_call") && kind != "tool_call";
     is_call || kind.ends_with("_tool_result") || matches!(kind, "server_tool_use" | "mcp_tool_use")
-}
-
-/// The arguments of a call that are a text.
-pub(super) fn arguments_text(call: &Map<String, Value>) -> Option<&str> {
-    let call = call.get("function").and_then(Value::as_object).unwrap_or(call);
-    ARGUMENT_KEYS.iter().find_map(|key| call.get(*key))?.as_str()
 }
 
 /// The parameter of a tool that takes one: the only one that is required, or the only one at all.

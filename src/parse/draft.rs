@@ -6,9 +6,13 @@ use super::call_arguments::CallArguments;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
+use crate::canonical::canonical;
 
 /// The error of a call whose arguments go on behind the end of its text.
 pub(super) const CUT: &str = "The arguments cannot be read: the text ends before they do.";
+
+/// The error of a call without a name.
+pub const NO_NAME: &str = "The call has no name.";
 
 /// A call, or the reason why it cannot be read.
 #[derive(Debug, Default, PartialEq)]
@@ -32,7 +36,7 @@ impl Draft {
     pub fn new(name: &str, arguments: Result<Value, String>, repairs: Repairs) -> Self {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
-            _ if name.is_empty() => draft.error = Some("The call has no name.".into()),
+            _ if name.is_empty() => draft.error = Some(NO_NAME.into()),
             Ok(Value::Object(arguments)) => draft.arguments = arguments.into(),
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
@@ -52,6 +56,12 @@ impl Draft {
             true => Self { id: self.id, source: self.source, ..Self::failed(&self.name, CUT) },
             false => self,
         }
+    }
+
+    /// True for the same tool with the same arguments.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let arguments = |draft: &Self| canonical(&Value::Object((*draft.arguments).clone()));
+        self.error.is_none() && self.name == other.name && arguments(self) == arguments(other)
     }
 
     /// Takes arguments that are JSON inside a string.

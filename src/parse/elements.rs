@@ -25,6 +25,9 @@ pub(super) fn call(
     {
         name = element.content.trim().to_owned();
         rest = element.after;
+        if next(rest, mark).is_some_and(|element| element.name == "tool_name") {
+            return Err(given_twice("tool_name"));
+        }
     }
     if let Some(element) = next(rest, mark)
         && element.name == "parameters"

@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::call_parts::{self, CallParts};
 use super::draft::Draft;
-use super::keys::{
-    ABOUT_KEYS, ARGUMENT_KEYS, ID_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS, SAME_KEYS, is_record,
-};
+use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
@@ -14,6 +13,8 @@ use super::schemas::ToolSchemas;
 pub(super) enum CallShape {
     /// It stands where a call must be: anything else is an error.
     Marked,
+    /// As `Marked`, from an API or a program: no end tag shows that arguments which came as text are complete.
+    Issued,
     /// As `Marked`; an object with a single key is the tool of that name with its arguments.
     Keyed,
     /// It may be data that is not a call.
@@ -81,101 +82,53 @@ pub(super) fn calls(
 }
 
 fn object(
-    mut map: Map<String, Value>,
+    map: Map<String, Value>,
     mut repairs: Repairs,
     shape: CallShape,
     tools: &dyn ToolSchemas,
 ) -> Option<Vec<Draft>> {
+    let is_bare = shape == CallShape::Bare;
     // The API has already executed it.
-    if shape == CallShape::Bare && map.get("type").is_some_and(|kind| kind == "server_tool_use") {
+    if is_bare && map.get("type").is_some_and(|kind| kind == "server_tool_use") {
         return None;
     }
-    let named = NAME_KEYS.iter().any(|key| map.get(*key).is_some_and(Value::is_string));
-    if named && shape == CallShape::Bare && is_record(map.keys().map(String::as_str)) {
+    if shape == CallShape::Keyed && map.len() == 1 && !call_parts::says_call(&map) {
+        let (name, arguments) = map.into_iter().next()?;
+        return Some(vec![Draft::new(&name, Ok(arguments), repairs)]);
+    }
+    let mut parts = CallParts::of(map);
+    let name = parts.name().to_owned();
+    if is_bare && (parts.is_record || parts.is_description()) {
         return None;
     }
-    if !named {
-        if let Some(list) = LIST_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_array)) {
-            repairs.add(SyntaxRepair::NestedShape);
-            return calls(list, repairs, shape, tools);
-        }
-        if let Some(Value::Object(mut inner)) =
-            INNER_KEYS.iter().find_map(|key| map.remove(*key).filter(Value::is_object))
-        {
-            repairs.add(SyntaxRepair::NestedShape);
-            for key in ID_KEYS.iter().chain(&["source"]) {
-                if let Some(outer) = map.remove(*key) {
-                    inner.entry(*key).or_insert(outer);
-                }
-            }
-            return object(inner, repairs, shape, tools);
-        }
-        if shape == CallShape::Keyed && map.len() == 1 {
-            let (name, arguments) = map.into_iter().next()?;
-            return Some(vec![Draft::new(&name, Ok(arguments), repairs)]);
-        }
+    if let Some(why) = &parts.fault {
+        return (!is_bare).then(|| vec![Draft::failed(&name, call_parts::cannot_be_read(why))]);
     }
-    let name = NAME_KEYS.iter().find_map(|key| match map.get(*key) {
-        Some(Value::String(name)) => Some(name.trim().to_owned()),
-        _ => None,
-    });
-    let name = name.unwrap_or_default();
-    if shape == CallShape::Bare
-        && map.get("parameters").is_some_and(|schema| schema.get("properties").is_some())
-    {
-        // A tool description has the same keys.
-        return None;
+    if let Some(list) = parts.take_list() {
+        repairs.add(SyntaxRepair::NestedShape);
+        return calls(list, repairs, shape, tools);
     }
-    if let Some(why) = contradiction(&map) {
-        return (shape != CallShape::Bare)
-            .then(|| vec![Draft::failed(&name, format!("The call cannot be read: {why}."))]);
+    if parts.is_nested {
+        repairs.add(SyntaxRepair::NestedShape);
     }
-    let mut arguments = ARGUMENT_KEYS.iter().find_map(|key| map.remove(*key));
-    if arguments.is_none() && shape != CallShape::Bare {
-        arguments = beside_the_name(&map).map(Value::Object);
-        if arguments.is_some() {
-            repairs.add(SyntaxRepair::BesideTheName);
-        }
+    let is_alone = parts.beside.is_empty();
+    let mut arguments = parts.arguments.take().map(|said| said.value);
+    if arguments.is_none() && !is_bare && !is_alone {
+        arguments = Some(Value::Object(std::mem::take(&mut parts.beside)));
+        repairs.add(SyntaxRepair::BesideTheName);
     }
     // Without arguments, and with something else beside the name, it is data about a tool, such as the result of a call.
-    let is_plain = || tools.parameters(&name).is_some() && beside_the_name(&map).is_none();
+    let is_plain = || tools.parameters(&name).is_some() && is_alone;
     let is_call = !name.is_empty() && (arguments.is_some() || is_plain());
-    if shape == CallShape::Bare && !is_call {
+    if is_bare && !is_call {
         return None;
     }
-    let mut draft = Draft::new(&name, Ok(arguments.unwrap_or_default()), repairs);
-    if shape == CallShape::Bare && draft.error.is_some() {
+    let arguments = arguments.unwrap_or_default();
+    let text = arguments.as_str().filter(|_| shape == CallShape::Issued).map(str::to_owned);
+    let mut draft = Draft::new(&name, Ok(arguments), repairs).unless_cut(text.as_deref());
+    if is_bare && draft.error.is_some() {
         return None;
     }
-    draft.id = id_of(&map);
-    draft.source = map.get("source").and_then(Value::as_str).map(str::to_owned);
+    (draft.id, draft.source) = (parts.id(), parts.source());
     Some(vec![draft])
-}
-
-/// Why a call means two things: keys that are the same thing hold different values.
-fn contradiction(map: &Map<String, Value>) -> Option<String> {
-    SAME_KEYS.iter().find_map(|keys| {
-        let given = keys.iter().filter_map(|key| Some((key, map.get(*key)?)));
-        let mut given = given.filter(|(_, value)| !value.is_null());
-        let (first, value) = given.next()?;
-        let (other, _) = given.find(|(_, other)| *other != value)?;
-        Some(format!("\"{first}\" and \"{other}\" differ; give only one of them"))
-    })
-}
-
-/// The id of a call.
-pub(super) fn id_of(map: &Map<String, Value>) -> Option<String> {
-    ID_KEYS.iter().find_map(|key| match map.get(*key) {
-        Some(Value::String(id)) if !id.is_empty() => Some(id.clone()),
-        Some(Value::Number(id)) => Some(id.to_string()),
-        _ => None,
-    })
-}
-
-/// Arguments written next to the name instead of inside their own object.
-fn beside_the_name(map: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let known = |key: &str| [NAME_KEYS, ID_KEYS, ABOUT_KEYS].iter().any(|keys| keys.contains(&key));
-    let beside: Map<_, _> =
-        map.iter().filter(|(key, _)| !known(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
-    (!beside.is_empty()).then_some(beside)
 }

@@ -1,48 +1,75 @@
-//! The keys of a call written as JSON.
+//! The keys of a call written as JSON: the one table of what a key may hold. [`super::call_parts`] reads a call by it.
 
-/// Keys for the tool's name; the first one present wins.
+use std::cmp::Reverse;
+use std::sync::OnceLock;
+
+/// Keys for the tool's name.
 pub(super) const NAME_KEYS: &[&str] = &["name", "tool_name", "tool", "function_name", "function", "action"];
-/// Keys for the arguments; the first three are those of our own requests.
+/// Keys for the arguments.
 pub(super) const ARGUMENT_KEYS: &[&str] =
     &["arguments", "parameters", "args", "input", "action_input", "tool_input", "params", "kwargs"];
-/// Keys that are the same thing in a request: two of them must agree.
-pub(super) const SAME_KEYS: &[&[&str]] = &[&["name", "tool_name"], &["arguments", "parameters", "args"]];
-/// Keys that describe the call, and so are not arguments.
-pub(super) const ABOUT_KEYS: &[&str] = &["source", "type", "index", "description"];
+/// Keys for the id. In an object with a type, `id` is that of the object if there is a `call_id`.
 pub(super) const ID_KEYS: &[&str] = &["id", "call_id", "tool_call_id"];
+const SOURCE_KEYS: &[&str] = &["source"];
+/// Keys that describe the call, and so are not arguments.
+const ABOUT_KEYS: &[&str] = &["type", "index", "description"];
 /// Keys that hold a list of calls.
 pub(super) const LIST_KEYS: &[&str] = &["tool_calls", "function_calls"];
 /// Keys that hold the call itself.
-pub(super) const INNER_KEYS: &[&str] = &["function", "function_call", "functionCall", "tool_call"];
+pub(super) const INNER_KEYS: &[&str] = &["function", "function_call", "functionCall", "tool_call", "custom"];
+
+/// What a key of a call holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyUse {
+    Name,
+    Arguments,
+    Id,
+    Source,
+    /// The call itself.
+    Inner,
+    /// A list of calls.
+    List,
+    About,
+    /// Not a key of calls: an argument beside the name, or a note.
+    Other,
+}
+
+const TABLE: &[(KeyUse, &[&str])] = &[
+    // Before the names, which have `function` too: an object is the call.
+    (KeyUse::Inner, INNER_KEYS),
+    (KeyUse::Name, NAME_KEYS),
+    (KeyUse::Arguments, ARGUMENT_KEYS),
+    (KeyUse::Id, ID_KEYS),
+    (KeyUse::Source, SOURCE_KEYS),
+    (KeyUse::List, LIST_KEYS),
+    (KeyUse::About, ABOUT_KEYS),
+];
+
+impl KeyUse {
+    /// What a key holds, and its place among the keys for the same thing.
+    pub fn of(key: &str, holds_call: impl Fn() -> bool, holds_list: bool) -> (Self, usize) {
+        let fits = |kind: Self| match kind {
+            Self::Inner => holds_call(),
+            Self::List => holds_list,
+            _ => true,
+        };
+        let place = |keys: &[&str]| keys.iter().position(|known| *known == key);
+        let mut found = TABLE.iter().filter_map(|(kind, keys)| Some((*kind, place(keys)?)));
+        found.find(|(kind, _)| fits(*kind)).unwrap_or((Self::Other, 0))
+    }
+}
 
 /// Every key that may come first in a bare call. A key comes before its own prefixes.
-pub(super) const FIRST_KEYS: &[&str] = &[
-    "tool_call_id",
-    "tool_calls",
-    "tool_call",
-    "tool_name",
-    "tool_input",
-    "tool",
-    "function_calls",
-    "function_call",
-    "function_name",
-    "functionCall",
-    "function",
-    "name",
-    "action_input",
-    "action",
-    "arguments",
-    "args",
-    "parameters",
-    "params",
-    "kwargs",
-    "input",
-    "type",
-    "id",
-    "call_id",
-    "source",
-    "index",
-];
+pub(super) fn first_keys() -> &'static [&'static str] {
+    static KEYS: OnceLock<Vec<&str>> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let all = TABLE.iter().flat_map(|(_, keys)| *keys).copied();
+        let mut keys: Vec<_> = all.filter(|key| !matches!(*key, "description" | "custom")).collect();
+        keys.sort_by_key(|key| Reverse(key.len()));
+        keys.dedup();
+        keys
+    })
+}
 
 /// Keys that hold the result of a call. An object that begins with one is data, whatever is inside.
 pub(super) const RESULT_KEYS: &[&str] = &[

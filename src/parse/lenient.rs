@@ -8,8 +8,8 @@ use serde_json::{Map, Number, Value};
 use super::keys::swallows_brace;
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
-use super::repeated::repeats_key;
 use super::strings;
+use crate::model::repeats_key;
 
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;

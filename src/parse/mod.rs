@@ -47,6 +47,7 @@
 mod api_message;
 mod buffer;
 mod call_arguments;
+mod call_parts;
 mod certainty;
 mod context;
 mod dialects;
@@ -75,7 +76,6 @@ mod read;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
-mod repeated;
 mod responses;
 mod resume;
 mod schemas;
@@ -88,11 +88,13 @@ mod view;
 mod whole;
 
 pub use call_arguments::CallArguments;
+pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
+pub use draft::NO_NAME;
 pub use found::{CallView, FoundText, WholeText, write_id};
-pub use native::{has_foreign_keys, message_text, parse_request, parse_value};
+pub use native::{is_own_request, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
 #[cfg(feature = "python")]

@@ -7,7 +7,7 @@ use super::api_message::{self, ApiMessage, MessageKind};
 use super::found::WholeText;
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
-use super::keys::{ARGUMENT_KEYS, SAME_KEYS};
+use super::keys::KeyUse;
 use super::options::ParseOptions;
 use super::parsed::{ParsedCall, ParsedText};
 use super::repair::Repairs;
@@ -51,18 +51,29 @@ pub fn message_text(value: &Value) -> Option<String> {
 
 /// The calls in an object that stands for calls and for nothing else, in any shape that models and APIs give them.
 pub fn parse_request(value: Value, options: &ParseOptions) -> Vec<ParsedCall> {
-    let json = value.as_object().and_then(api_message::arguments_text).map(str::to_owned);
-    let drafts = json_calls::calls(value, Repairs::default(), CallShape::Marked, &*options.tools);
-    let drafts =
-        drafts.map(|drafts| drafts.into_iter().map(|draft| draft.unless_cut(json.as_deref())).collect());
+    let drafts = json_calls::calls(value, Repairs::default(), CallShape::Issued, &*options.tools);
     let input = InputBuffer::default();
     input.emit(drafts.unwrap_or_default(), 0, "openai");
     input.take_calls()
 }
 
-/// Whether a request has its arguments under a key that only models and APIs use, or two keys for one thing.
-pub fn has_foreign_keys(has: impl Fn(&str) -> bool) -> bool {
-    let (ours, foreign) = ARGUMENT_KEYS.split_at(3);
-    let is_twice = |keys: &&[&str]| keys.iter().filter(|key| has(key)).count() > 1;
-    SAME_KEYS.iter().any(is_twice) || !ours.iter().any(|key| has(key)) && foreign.iter().any(|key| has(key))
+/// Whether a request is in our own form: it has its name and its arguments under one of our keys each, no other key of calls, and
+/// nothing beside them that the arguments have, too.
+pub fn is_own_request<'a>(keys: impl Iterator<Item = &'a str>, is_argument: impl Fn(&str) -> bool) -> bool {
+    const OWN_KEYS: &[&str] = &["name", "tool_name", "arguments", "parameters", "args", "id"];
+    let (mut names, mut arguments) = (0, 0);
+    for key in keys {
+        let kind = KeyUse::of(key, || true, true).0;
+        names += usize::from(kind == KeyUse::Name);
+        arguments += usize::from(kind == KeyUse::Arguments);
+        let is_own = match kind {
+            KeyUse::Other => !is_argument(key),
+            KeyUse::About | KeyUse::Source => true,
+            _ => OWN_KEYS.contains(&key),
+        };
+        if !is_own {
+            return false;
+        }
+    }
+    names == 1 && arguments <= 1
 }

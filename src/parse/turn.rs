@@ -9,8 +9,26 @@ use super::keys::{ARGUMENT_KEYS, NAME_KEYS};
 
 /// Roles of the model; every other role is one of others.
 const MODEL_ROLES: &[&str] = &["assistant", "model", "ai", "chatbot", "bot"];
-/// Types of messages that have a type in place of a role.
-const OTHER_TYPES: &[&str] = &["human", "user", "system", "developer", "tool", "function"];
+/// Roles that the templates and the APIs give to others. Where it is certain that a word is a role, every other one is of others, too.
+const OTHER_ROLES: &[&str] = &[
+    "human",
+    "user",
+    "prompter",
+    "system",
+    "developer",
+    "tool",
+    "tools",
+    "function",
+    "ipython",
+    "observation",
+    "environment",
+    "context",
+    "tool_response",
+    "tool_result",
+    "tool_output",
+    "function_response",
+    "function_result",
+];
 /// Types of blocks that answer a call.
 const ANSWER_TYPES: &[&str] =
     &["tool_result", "tool_response", "tool_output", "function_result", "function_response"];
@@ -48,6 +66,16 @@ const CUT_REASONS: &[&str] = &[
     "insufficient_system_resource",
 ];
 
+/// True for a role of the model.
+pub(super) fn is_model_role(role: &str) -> bool {
+    MODEL_ROLES.iter().any(|known| known.eq_ignore_ascii_case(role))
+}
+
+/// True for a role that others are known to have.
+pub(super) fn is_role_of_others(role: &str) -> bool {
+    OTHER_ROLES.contains(&role)
+}
+
 /// Who wrote a message or a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartAuthor {
@@ -59,8 +87,8 @@ pub(super) enum PartAuthor {
 
 /// Who wrote a message or a block, by its role or by its type.
 pub(super) fn author_of(map: &Map<String, Value>) -> PartAuthor {
-    if let Some(role) = map.get("role").and_then(Value::as_str) {
-        let is_model = MODEL_ROLES.iter().any(|known| known.eq_ignore_ascii_case(role));
+    if let Some(role) = map.get("role") {
+        let is_model = role.as_str().is_some_and(is_model_role);
         return if is_model { PartAuthor::Model } else { PartAuthor::Others };
     }
     let kind = map.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -69,7 +97,7 @@ pub(super) fn author_of(map: &Map<String, Value>) -> PartAuthor {
     let is_message = || map.contains_key("content") && !map.contains_key("function") && !is_call(map);
     match kind {
         "ai" if is_message() => PartAuthor::Model,
-        kind if OTHER_TYPES.contains(&kind) && is_message() => PartAuthor::Others,
+        kind if is_role_of_others(kind) && is_message() => PartAuthor::Others,
         kind if ANSWER_TYPES.contains(&kind) || kind.ends_with("_call_output") => PartAuthor::Others,
         _ if ANSWER_KEYS.iter().any(has) => PartAuthor::Others,
         _ => PartAuthor::Unsaid,

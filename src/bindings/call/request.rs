@@ -12,7 +12,7 @@ use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::parse::{self, Certainty, ParseOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyMapping, PyString};
 use serde_json::Value;
 
 const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
@@ -36,20 +36,21 @@ enum RequestFields<'py> {
 }
 
 impl<'py> RequestFields<'py> {
-    /// A field that is there and not None.
+    /// A field that is there and not None, nor a method.
     fn field(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = match self {
             RequestFields::Get(get) => Some(get.call1((key,))?),
             RequestFields::Attributes(object) => object.getattr_opt(key)?,
         };
-        Ok(value.filter(|value| !value.is_none()))
+        Ok(value.filter(|value| !value.is_none() && !value.is_callable()))
     }
 }
 
 /// Takes a mapping, or an object with the attributes of a parsed call.
 pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
     let py = given.py();
-    let fields = if let Some(mapping) = as_mapping(given) {
+    let mapping = as_mapping(given);
+    let fields = if let Some(mapping) = mapping {
         RequestFields::Get(mapping.getattr(intern!(py, "get"))?)
     } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
         RequestFields::Attributes(given.clone())
@@ -59,20 +60,32 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
             class_of(given)
         )));
     };
-    let either = |keys: &[&Bound<'py, PyString>]| {
-        keys.iter().find_map(|key| fields.field(key).transpose()).transpose()
-    };
-    let name = either(&[intern!(py, "tool_name"), intern!(py, "name")])?;
-    if let RequestFields::Get(_) = &fields {
-        let has = |key: &str| given.contains(key).unwrap_or(false);
-        if name.is_none() || parse::has_foreign_keys(has) {
-            return foreign(given);
+    let mut fault = None;
+    // An object may have its parts under two names, as a mapping may: both must agree.
+    let mut either = |keys: &[&Bound<'py, PyString>]| -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut found: Option<(_, Bound<'py, PyAny>)> = None;
+        for key in keys {
+            match (fields.field(key)?, &found) {
+                (Some(value), None) => found = Some((key, value)),
+                (Some(value), Some((first, known))) if !known.eq(&value)? => {
+                    fault = Some(parse::contradiction(&shown(first)?, &shown(key)?));
+                }
+                _ => {}
+            }
         }
-    }
+        Ok(found.map(|(_, value)| value))
+    };
+    let name = either(&[intern!(py, "name"), intern!(py, "tool_name")])?;
     let arguments = either(&[intern!(py, "arguments"), intern!(py, "parameters"), intern!(py, "args")])?;
+    if let Some(mapping) = mapping
+        && (name.is_none() || !is_own(mapping, arguments.as_ref())?)
+    {
+        return foreign(given);
+    }
     let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
     let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
-    let error = text(fields.field(intern!(py, "error"))?)?.or_else(|| fault(name.as_ref(), source.as_ref()));
+    let error = text(fields.field(intern!(py, "error"))?)?;
+    let error = error.or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
     let name = name.and_then(|name| name.cast_into::<PyString>().ok());
     Ok(ReadRequest {
         name: name.unwrap_or_else(|| PyString::new(py, "")),
@@ -82,6 +95,17 @@ pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         error,
         api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api().map(str::to_owned)),
     })
+}
+
+/// Whether a mapping is a request in our own form, with nothing beside its arguments that they have too.
+fn is_own(given: &Bound<'_, PyMapping>, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    let keys = given.keys()?;
+    let texts: Vec<_> = keys.iter().filter_map(|key| key.cast_into::<PyString>().ok()).collect();
+    let texts: Vec<_> = texts.iter().map(|key| key.to_string_lossy()).collect();
+    let has = |key: &str| {
+        arguments.is_some_and(|all| all.is_instance_of::<PyDict>() && all.contains(key).unwrap_or(false))
+    };
+    Ok(parse::is_own_request(texts.iter().map(|key| &**key), has))
 }
 
 /// The sentence around a parsed call that may not have been meant.
@@ -118,7 +142,8 @@ fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
         ));
     };
     if call.name.is_empty() {
-        return Ok(nothing(NAMELESS.to_owned()));
+        let why = call.error.filter(|why| why != parse::NO_NAME);
+        return Ok(nothing(why.unwrap_or_else(|| NAMELESS.to_owned())));
     }
     Ok(ReadRequest {
         name: PyString::new(py, &call.name),
@@ -135,7 +160,7 @@ fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// What a model got wrong is an answer for the model, not an exception.
-fn fault(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
+fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
     let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
     match (name, source) {
         (None, _) => Some(NAMELESS.to_owned()),
@@ -157,7 +182,13 @@ impl<'py> ReadRequest<'py> {
     pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = hub.py();
         let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
-        let read = object_in(&given).filter(|_| coerce);
+        let read = match object_in(&given) {
+            Ok(read) => read.filter(|_| coerce),
+            Err(why) => {
+                self.error = Some(why);
+                return Ok(PyDict::new(py).into_any());
+            }
+        };
         let arguments = read.clone().map_or_else(|| given.clone(), Bound::into_any);
         let (name, arguments) = prompt::from_form_of(hub, &self.name, arguments, self.api.as_deref())?;
         self.name = name;

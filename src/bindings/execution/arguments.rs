@@ -63,7 +63,8 @@ pub fn whole<'py>(
     given: &Bound<'py, PyAny>,
     pass: &CheckPass,
 ) -> Result<Bound<'py, PyAny>, HubError> {
-    let read = object_in(given).filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
+    let read = object_in(given).map_err(|why| HubError::new(ErrorKind::InvalidArguments, why))?;
+    let read = read.filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
     let completed = pass.passed_on.as_ref().map(|passed_on| completed(candidate, given, passed_on));
     let completed = completed.transpose().map_err(|error| {

@@ -15,6 +15,7 @@ pub(super) const MIROTHINKER: CallDialect =
     CallDialect { name: FORMAT, markers: &[Marker::new(OPEN, read), Marker::new(CLOSE, common::leftover)] };
 
 const FORMAT: &str = "mirothinker";
+const TORN: &str = "The call cannot be read: a name is given twice.";
 const OPEN: &str = "<use_mcp_tool>";
 const CLOSE: &str = "</use_mcp_tool>";
 const ARGUMENTS: &str = "<arguments>";
@@ -27,18 +28,25 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
         let mut at = cx.input.skip_space(opening.after).await;
         let mut names = [String::new(), String::new()];
+        let mut is_torn = false;
         while let Some(index) = cx.input.literal(at, &NAMES.map(|(open, _)| open)).await {
             let (open, close) = NAMES[index];
             let from = at + open.len();
             let Some((to, 0)) = cx.input.find(from, &[close, "<", "\n\n"]).await else {
                 return ReadOutcome::No;
             };
+            is_torn |= !names[index].is_empty();
             names[index] = cx.input.slice(from, to).trim().to_owned();
             at = cx.input.skip_space(to + close.len()).await;
         }
         let [server, tool] = names;
         if tool.is_empty() {
             return ReadOutcome::No;
+        }
+        if is_torn {
+            let end = cx.input.find(at, &[CLOSE]).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+            cx.emit(vec![Draft::failed(&tool, TORN)], end, FORMAT);
+            return ReadOutcome::Block(end);
         }
         let name = known(&*cx.tools, &server, tool);
         match cx.input.literal(at, &[ARGUMENTS, CLOSE]).await {

@@ -6,7 +6,7 @@ use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::extent::ValueExtent;
 use crate::parse::json_calls::{self, CallShape};
-use crate::parse::keys::{ARGUMENT_KEYS, FIRST_KEYS, NAME_KEYS, RESULT_KEYS, holds_call};
+use crate::parse::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys, holds_call};
 use crate::parse::lenient::{self, MissingClosers};
 use crate::parse::marker::{Opening, ReadOutcome};
 use crate::parse::notation::Notation;
@@ -149,7 +149,7 @@ fn is_nested(cx: &ReadContext, at: usize) -> bool {
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
-    begins_with(cx, at, FIRST_KEYS).await
+    begins_with(cx, at, first_keys()).await
 }
 
 /// True if the first key of the object at the bracket, or of the first one in a list, is one of these.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
+use crate::model::repeats_key;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadOutcome};
@@ -119,6 +120,12 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
         Some(word) if style.lines && begins_parameters(cx, at, style).await => Some(word),
         _ => None,
     };
+    if header.is_torn && !is_mentioned(cx, opening, at, style).await {
+        let end = skip_call(cx, at, style).await;
+        let name = header.name.unwrap_or_default();
+        cx.emit(vec![Draft::failed(&name, format!("The call cannot be read: {TORN}."))], end, style.format);
+        return Some(end);
+    }
     let Some(name) = header.name.or(word) else {
         // The older form has its name inside. A tag without a name is only mentioned.
         at = cx.input.skip_space(at).await;
@@ -151,7 +158,7 @@ async fn begins_parameters(cx: &ReadContext, at: usize, style: &TagStyle) -> boo
 pub async fn by_parameter_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
     cx.input.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
     let (header, after) = header(cx, at + style.param.len(), style).await?;
-    let name = header.name.filter(|name| cx.tools.parameters(name).is_some())?;
+    let name = header.name.filter(|name| !header.is_torn && cx.tools.parameters(name).is_some())?;
     let first = cx.input.skip_space(after).await;
     cx.input.literal(first, &[style.param]).await?;
     let end = by_parameters(cx, first, &name, style).await;
@@ -274,7 +281,7 @@ fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<M
     let schema = SchemaView::new(cx.tools.parameters(tool)?);
     let inside = match value {
         Value::Object(inside) => inside.clone(),
-        Value::String(text) => serde_json::from_str(text).ok()?,
+        Value::String(text) if !repeats_key(text) => serde_json::from_str(text).ok()?,
         _ => return None,
     };
     (!schema.names(key) && inside.keys().all(|name| schema.names(name))).then_some(inside)
@@ -323,6 +330,9 @@ async fn parameter(
 ) -> Result<Parameter, BadParameter> {
     let nameless = || BadParameter { why: "a parameter has no name", end: None };
     let (header, from) = header(cx, at, style).await.ok_or_else(nameless)?;
+    if header.is_torn {
+        return Err(BadParameter { why: TORN, end: None });
+    }
     let name = header.name.ok_or_else(nameless)?;
     let end = match header.closed {
         true => ValueEnd::found(from, from),
@@ -498,7 +508,13 @@ struct TagHeader {
     closed: bool,
     /// `<function now>`: a word that is no attribute.
     word: Option<String>,
+    /// An attribute is given twice, or two that are the same thing differ.
+    is_torn: bool,
 }
+
+/// Attributes with a name.
+const NAMES: &[&str] = &["name", "tool", "key"];
+const TORN: &str = "an attribute is given twice";
 
 /// Reads a tag from after its name, and returns the position after the tag.
 async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHeader, usize)> {
@@ -528,6 +544,7 @@ fn attributes(text: &str) -> TagHeader {
         header.name = (!name.is_empty()).then(|| name.to_owned());
         return header;
     }
+    let mut seen = Vec::new();
     while let Some((key, after)) = rest.split_once('=') {
         let after = after.trim_start();
         let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''));
@@ -535,14 +552,19 @@ fn attributes(text: &str) -> TagHeader {
             Some(quote) => after[1..].split_once(quote).unwrap_or((&after[1..], "")),
             None => after.split_once(' ').unwrap_or((after, "")),
         };
-        match (key.trim(), value) {
-            ("name" | "tool" | "key", "") => {}
-            ("name" | "tool" | "key", value) => header.name = Some(value.to_owned()),
-            ("string", value) => header.is_text = Some(value == "true"),
-            ("type", "string") => header.is_text = Some(true),
-            ("type", _) => header.is_text = Some(false),
-            _ => {}
-        }
+        let key = key.trim();
+        let is_text = match key {
+            "string" => Some(value == "true"),
+            "type" => Some(value == "string"),
+            _ => None,
+        };
+        let name = (NAMES.contains(&key) && !value.is_empty()).then_some(value);
+        header.is_torn |= seen.contains(&key)
+            || name.is_some_and(|name| header.name.as_ref().is_some_and(|known| known != name))
+            || is_text.is_some_and(|is_text| header.is_text.is_some_and(|known| known != is_text));
+        seen.push(key);
+        header.name = name.map(str::to_owned).or(header.name);
+        header.is_text = is_text.or(header.is_text);
         rest = next.trim_start();
     }
     if header.name.is_none() && !rest.is_empty() && rest.bytes().all(python::names) {

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::bare_json;
+use crate::model::repeats_key;
 use crate::parse::api_message::{ApiMessage, MessageKind, kind_of};
 use crate::parse::context::ReadContext;
 use crate::parse::extent::ValueExtent;
@@ -42,6 +43,10 @@ pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
     let after = cx.input.skip_space(end).await;
     if cx.input.byte(after).await.is_some() {
         return ReadOutcome::No;
+    }
+    // Which of two values was meant, nobody knows.
+    if cx.input.with(at, end, repeats_key) {
+        return ReadOutcome::Text(after);
     }
     let ApiMessage { drafts, text, format, is_of_others, .. } = ApiMessage::new(&value, &*cx.tools);
     if is_of_others {

@@ -5,6 +5,7 @@
 
 use super::api::Vendor;
 use super::words::common_type;
+use crate::model::repeats_key;
 use serde_json::{Map, Value, json};
 
 /// The only parameter of a tool that has free names and no others.
@@ -33,13 +34,18 @@ pub fn spread(tree: &Value, given: &mut Value) {
     let held = match all.get(ALL) {
         Some(Value::Object(held)) => held.clone(),
         Some(Value::Null) => Map::new(),
-        Some(Value::String(text)) => match serde_json::from_str(text) {
-            Ok(Value::Object(held)) => held,
+        Some(Value::String(text)) => match json_in(text) {
+            Some(Value::Object(held)) => held,
             _ => return,
         },
         _ => return,
     };
     *all = held;
+}
+
+/// The value of a text. One that has a key twice stays a text: which value was meant, nobody knows.
+fn json_in(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().filter(|_| !repeats_key(text))
 }
 
 /// The value that a model wrote as JSON text for one of these schemas, which are no unions; `None` if the text is the value.
@@ -53,7 +59,7 @@ pub fn read(schemas: &[&Value], text: &str, vendor: Vendor) -> Option<Value> {
     };
     let is_complex = |value: &Value| value.is_object() || value.is_array();
     if options().any(|option| is_complex(&option)) {
-        let read = serde_json::from_str::<Value>(text).ok().filter(is_complex);
+        let read = json_in(text).filter(is_complex);
         if let Some(read) = read.filter(|read| options().any(|option| option == *read)) {
             return Some(read);
         }
@@ -62,20 +68,16 @@ pub fn read(schemas: &[&Value], text: &str, vendor: Vendor) -> Option<Value> {
         return None;
     }
     if schemas.iter().all(|schema| has_types(schema, &["object", "array", "null"])) {
-        return serde_json::from_str(text).ok().filter(is_complex);
+        return json_in(text).filter(is_complex);
     }
     let is_any = |schema: &&Value| schema.as_object().is_none_or(is_any);
     match vendor {
         Vendor::OpenAi | Vendor::Anthropic => None,
         // Models often omit the quotes of a string.
-        Vendor::Gemini if schemas.iter().any(is_any) && !schemas.iter().any(takes_text) => {
-            serde_json::from_str(text).ok()
-        }
-        Vendor::OpenAiStrict if schemas.iter().any(is_any) => {
-            serde_json::from_str(text).ok().filter(is_complex)
-        }
+        Vendor::Gemini if schemas.iter().any(is_any) && !schemas.iter().any(takes_text) => json_in(text),
+        Vendor::OpenAiStrict if schemas.iter().any(is_any) => json_in(text).filter(is_complex),
         // A text or an object, which is requested as text.
-        _ if schemas.iter().any(is_free_object) => serde_json::from_str(text).ok().filter(Value::is_object),
+        _ if schemas.iter().any(is_free_object) => json_in(text).filter(Value::is_object),
         _ => None,
     }
 }

@@ -10,8 +10,8 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 /// Up to this many keys are compared with each other; of more, a set is kept.
 const FEW: usize = 8;
 
-/// True if an object in a text of strict JSON has a key twice.
-pub(super) fn repeats_key(json: &str) -> bool {
+/// True if an object in a text has a key twice, and for a text that is not strict JSON.
+pub fn repeats_key(json: &str) -> bool {
     serde_json::from_str::<EachKeyOnce>(json).is_err()
 }
 
