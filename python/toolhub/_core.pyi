@@ -334,6 +334,10 @@ class Gateway:
         """
         A warning when everyone who reaches this address may call the tools; None on this machine, and with credentials.
         """
+    def few_descriptors(self, /) -> str | None:
+        """
+        A line for the log when the process has too few descriptors for `max_connections`.
+        """
     def handle(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]], body: bytes) -> BridgeFuture:
         """
         Awaits the reply to one HTTP request. Cancelling the await cancels the call.

@@ -107,6 +107,17 @@ impl PyGateway {
         })
     }
 
+    /// A line for the log when the process has too few descriptors for `max_connections`.
+    fn few_descriptors(&self) -> Option<String> {
+        let (most, wanted) =
+            (self.core.admission.most_connections(), self.core.admission.limits().max_connections);
+        (most < wanted).then(|| {
+            format!(
+                "at most {most} connections at once, not {wanted}: the process may have too few descriptors open; raise its limit (`ulimit -n`, `LimitNOFILE=`)"
+            )
+        })
+    }
+
     /// Serves the socket that `bind` has opened, or else the client that started this process, until its end or `drain`. What
     /// runs then gets `grace` seconds to end.
     fn serve<'py>(&self, py: Python<'py>, grace: f64) -> PyResult<Bound<'py, BridgeFuture>> {

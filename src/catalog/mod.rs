@@ -98,10 +98,9 @@ impl Servers {
     }
 
     /// Writes a line about a server into the log of the hub's owner.
-    pub fn log(&self, server: &str, text: &str) {
-        const LEVEL: &str = "info";
-        if let Some(log) = self.host.log.as_ref().filter(|log| log.wants(LEVEL)) {
-            log.write(server, LEVEL, text);
+    pub fn log(&self, server: &str, level: &str, text: &str) {
+        if let Some(log) = self.host.log.as_ref().filter(|log| log.wants(level)) {
+            log.write(server, level, text);
         }
     }
 

@@ -118,9 +118,9 @@ impl Upstreams for HubUpstreams {
         })
     }
 
-    fn log(&self, server: &str, text: &str) {
+    fn log(&self, server: &str, level: &str, text: &str) {
         if let Some(servers) = self.set() {
-            servers.log(server, text);
+            servers.log(server, level, text);
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A limit refuses at once; nothing queues here. What a principal may do does not depend on what others do.
 
+use super::connections::{ConnectionPlace, Connections, descriptors, room};
 use super::view::View;
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ const MOST_BUDGETS: usize = 10_000;
 pub struct GatewayLimits {
     /// The longest head of a request, in bytes: 431.
     pub max_headers: usize,
-    /// Connections at once; others are closed without an answer.
+    /// Connections at once, if the process has the descriptors for them; others get 503.
     pub max_connections: usize,
     /// Requests of one principal at once: 429.
     pub max_in_flight: usize,
@@ -94,7 +94,6 @@ type BudgetKey = (Arc<str>, Arc<str>);
 
 struct AdmissionCounts {
     limits: ArcSwap<GatewayLimits>,
-    connections: AtomicUsize,
     running: Mutex<HashMap<Arc<str>, Running>>,
     budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
 }
@@ -103,6 +102,7 @@ struct AdmissionCounts {
 #[derive(Clone)]
 pub struct Admission {
     counts: Arc<AdmissionCounts>,
+    connections: Connections,
 }
 
 impl Admission {
@@ -110,10 +110,10 @@ impl Admission {
         Admission {
             counts: Arc::new(AdmissionCounts {
                 limits: ArcSwap::from_pointee(limits),
-                connections: AtomicUsize::default(),
                 running: Mutex::default(),
                 budgets: Mutex::default(),
             }),
+            connections: Connections::default(),
         }
     }
 
@@ -128,14 +128,16 @@ impl Admission {
 
     /// A place for a connection; `None` if there are too many.
     pub fn connect(&self) -> Option<ConnectionPlace> {
-        let most = self.limits().max_connections;
-        let one_more = |now: usize| (now < most).then_some(now + 1);
-        let taken = self.counts.connections.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
-        taken.is_ok().then(|| ConnectionPlace(self.counts.clone()))
+        self.connections.enter(self.most_connections())
     }
 
-    pub fn connections(&self) -> usize {
-        self.counts.connections.load(Ordering::Acquire)
+    /// The limit, or what the descriptors of the process leave room for.
+    pub fn most_connections(&self) -> usize {
+        self.limits().max_connections.min(room(descriptors()))
+    }
+
+    pub fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// A place for a request or a stream of a principal.
@@ -181,15 +183,6 @@ impl Admission {
         }
         budget.left -= 1.0;
         Ok(())
-    }
-}
-
-/// Dropping it makes room for another connection.
-pub struct ConnectionPlace(Arc<AdmissionCounts>);
-
-impl Drop for ConnectionPlace {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -38,7 +38,7 @@
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
-//! | [`limits`] | how much callers may ask for at once |
+//! | [`limits`], [`connections`] | how much callers may ask for at once |
 //! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
@@ -47,6 +47,7 @@ mod caller;
 mod capability;
 mod client_changes;
 mod client_tasks;
+mod connections;
 mod conversation;
 mod cursor;
 mod endpoint;

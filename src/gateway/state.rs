@@ -209,7 +209,8 @@ impl Gateway {
         }
         let public = error.public();
         if public != error.message {
-            self.upstreams.log(provider, &format!("for '{}': {}", clip(&caller.principal.id), error.message));
+            let text = format!("for '{}': {}", clip(&caller.principal.id), error.message);
+            self.upstreams.log(provider, "info", &text);
         }
         public
     }
@@ -278,7 +279,7 @@ impl Gateway {
     pub fn gauges(&self) -> MetricsGauges {
         let (requests, streams) = self.admission.running();
         MetricsGauges {
-            connections: self.admission.connections(),
+            connections: self.admission.connections().count(),
             requests,
             streams,
             tools: self.hub.registry.load().len(),

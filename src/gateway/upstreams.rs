@@ -33,8 +33,8 @@ pub trait Upstreams: CallServices {
         Box::pin(std::future::ready(()))
     }
 
-    /// Writes a line about a server into the log of the operator.
-    fn log(&self, _server: &str, _text: &str) {}
+    /// Writes a line about a server, or the gateway, into the log of the operator.
+    fn log(&self, _server: &str, _level: &str, _text: &str) {}
 
     /// The state of each server, for the operator: id, state, era, version, transport, tools, age, error, pid, notices, stderr.
     fn server_states(&self) -> Vec<Value> {

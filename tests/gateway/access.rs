@@ -1,5 +1,6 @@
 //! Who may call, what they see, and how much they may ask for.
 
+use crate::client::Http;
 use crate::world::{KeptLog, PATIENCE, World, add, initialize, modern, request};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -316,7 +317,11 @@ async fn large_heads_slow_bodies_and_further_connections_are_refused() {
     let large = "x".repeat(20_000);
     assert_eq!(ask(address, "POST /mcp", &[("x-large", &large)], "").await.status, 431);
     assert_eq!(ask(address, "POST /mcp", &[JSON, ("content-length", "10")], "{").await.status, 408);
-    let held = [TcpStream::connect(address).await.unwrap(), TcpStream::connect(address).await.unwrap()];
+    // Connections of callers; those of strangers would make room.
+    let mut held = [Http::connect(address).await, Http::connect(address).await];
+    for client in &mut held {
+        assert_eq!(client.post(&list(), &[]).await.status, 200);
+    }
     let turned_away = async {
         loop {
             let answer = ask(address, "GET /healthz", &[], "").await;

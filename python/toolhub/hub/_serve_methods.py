@@ -234,6 +234,8 @@ def _announce(
     warning = gateway.exposure(*address)
     if warning:
         _log.warning("%s", warning)
+    if few := gateway.few_descriptors():
+        _log.info("%s", few)
     if ready is not None:
         ready(serving)
 

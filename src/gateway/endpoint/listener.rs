@@ -9,7 +9,7 @@ use super::reply::{HttpReply, ReplyBody};
 use super::standing_socket::{EventStream, StandingSlot, write_events};
 use super::stream_timeout::{StreamExecutor, TimedBody};
 use super::write_timeout::{WriteProgress, WriteTimeout};
-use crate::gateway::limits::ConnectionPlace;
+use crate::gateway::connections::ConnectionPlace;
 use crate::gateway::operate::Drain;
 use crate::gateway::state::Gateway;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -45,12 +45,15 @@ const NO_ROOM: &[u8] =
 const LEAVING_TIME: Duration = Duration::from_secs(1);
 const LEAVING_BYTES: usize = 64 * 1024;
 const MOST_LEAVING: usize = 256;
+/// The part of the connections that may be leaving; they have descriptors too.
+const LEAVING_PART: usize = 8;
 
 /// Serves connections until the gateway stops. Requests that are running then are answered.
 pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     let stop = gateway.stop.clone();
     let mut connections = tokio::task::JoinSet::new();
-    let leaving = Arc::new(Semaphore::new(MOST_LEAVING));
+    let most_leaving = MOST_LEAVING.min(gateway.admission.most_connections() / LEAVING_PART);
+    let leaving = Arc::new(Semaphore::new(most_leaving));
     connections.spawn({
         let gateway = gateway.clone();
         async move { gateway.stop.run_until_cancelled(gateway.busy_poll.run()).await.unwrap_or_default() }
@@ -59,19 +62,42 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
         tokio::select! {
             () = stop.cancelled() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => match gateway.admission.connect() {
-                    Some(place) => {
-                        connections.spawn(serve_connection(gateway.clone(), stream, stop.clone(), place));
+                Ok((stream, _)) => {
+                    let is_full = gateway.admission.connections().count() >= gateway.admission.most_connections();
+                    match gateway.admission.connect() {
+                        Some(place) => {
+                            let place = Arc::new(place);
+                            connections.spawn(serve_connection(gateway.clone(), stream, stop.clone(), place));
+                        }
+                        None => turn_away(&gateway, stream, &leaving),
                     }
-                    None => turn_away(&gateway, stream, &leaving),
-                },
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    if is_full {
+                        log_no_room(&gateway);
+                    }
+                }
+                Err(_) => {
+                    // Most often no descriptor is left.
+                    gateway.admission.connections().close_stranger();
+                    log_no_room(&gateway);
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             },
             Some(_) = connections.join_next() => {}
         }
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+fn log_no_room(gateway: &Gateway) {
+    if gateway.admission.connections().is_line_due(Instant::now()) {
+        let most = gateway.admission.most_connections();
+        gateway.upstreams.log(
+            "gateway",
+            "warning",
+            &format!("all {most} connections are taken: idle ones of strangers are closed, others get 503"),
+        );
+    }
 }
 
 /// Says that there is no room, as far as the socket takes it at once, and closes the connection.
@@ -103,10 +129,11 @@ async fn serve_connection(
     gateway: Arc<Gateway>,
     stream: TcpStream,
     stop: CancellationToken,
-    _place: ConnectionPlace,
+    place: Arc<ConnectionPlace>,
 ) {
     // Boxed, so that its memory is free when a standing stream goes on without it.
-    let left = Box::pin(serve_requests(gateway, stream, stop)).await;
+    let served = Box::pin(serve_requests(gateway, stream, stop, place.clone()));
+    let left = place.closed.run_until_cancelled(served).await.flatten();
     if let Some((stream, events)) = left {
         write_events(stream, events).await;
     }
@@ -117,6 +144,7 @@ async fn serve_requests(
     gateway: Arc<Gateway>,
     mut stream: TcpStream,
     stop: CancellationToken,
+    place: Arc<ConnectionPlace>,
 ) -> Option<(WriteTimeout<HangUpWatch>, EventStream)> {
     let limits = gateway.admission.limits();
     // Without this, a small answer waits for the acknowledgement of the one before it (40 ms).
@@ -135,8 +163,8 @@ async fn serve_requests(
     let stream = TokioIo::new(first.before(stream));
     let slot = (!is_http2).then(|| standing.clone());
     let service = service_fn(move |request| {
-        let (gateway, slot) = (gateway.clone(), slot.clone());
-        async move { Ok::<_, Infallible>(reply(&gateway, request, slot.as_ref()).await) }
+        let (gateway, slot, place) = (gateway.clone(), slot.clone(), place.clone());
+        async move { Ok::<_, Infallible>(reply(&gateway, request, slot.as_ref(), &place).await) }
     });
     if is_http2 {
         let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
@@ -185,13 +213,14 @@ async fn reply(
     gateway: &Arc<Gateway>,
     request: Request<Incoming>,
     slot: Option<&StandingSlot>,
+    place: &ConnectionPlace,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (parts, body) = request.into_parts();
     // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
     // follows on the connection must not be taken for a request.
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
     gateway.busy_poll.extend();
-    let reply = answered(gateway, &parts, body).await.unwrap_or_else(|refusal| refusal);
+    let reply = answered(gateway, &parts, body, place).await.unwrap_or_else(|refusal| refusal);
     let reply = cors::readable(gateway, &parts, reply);
     gateway.busy_poll.extend();
     let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
@@ -220,8 +249,16 @@ async fn reply(
 }
 
 /// The body is read after the request was admitted: strangers cannot make the gateway read.
-async fn answered(gateway: &Arc<Gateway>, parts: &Parts, body: Incoming) -> Result<HttpReply, HttpReply> {
+async fn answered(
+    gateway: &Arc<Gateway>,
+    parts: &Parts,
+    body: Incoming,
+    place: &ConnectionPlace,
+) -> Result<HttpReply, HttpReply> {
+    let looked = place.look();
     let admitted = admit(gateway, parts).await?;
+    looked.is_caller();
+    drop(looked);
     let limit = gateway.admission.limits().body_timeout;
     let read = tokio::time::timeout(limit, body_of(body, gateway.options.max_body)).await;
     let body = read.unwrap_or_else(|_| Err(HttpReply::empty(StatusCode::REQUEST_TIMEOUT)));

@@ -40,11 +40,13 @@ fn nothing_is_left_of_principals_that_are_gone() {
 fn connections_are_counted() {
     let admission = admission();
     let first = admission.connect().unwrap();
-    let _second = admission.connect().unwrap();
+    let second = admission.connect().unwrap();
+    first.look().is_caller();
+    second.look().is_caller();
     assert!(admission.connect().is_none());
     drop(first);
     assert!(admission.connect().is_some());
-    assert_eq!(admission.connections(), 1);
+    assert_eq!(admission.connections().count(), 1);
 }
 
 #[test]

@@ -309,8 +309,9 @@ async def test_slow_and_greedy_clients_meet_the_limits(hub: ToolHub) -> None:
 async def test_connections_are_limited(hub: ToolHub) -> None:
     async with served(hub, max_connections=1) as at:
         with socket.create_connection(("127.0.0.1", at.port), timeout=30) as taken:
-            taken.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert (await asyncio.to_thread(taken.recv, 100)).startswith(b"HTTP/1.1 200")
+            # A caller; a stranger would make room.
+            taken.sendall(b"DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert (await asyncio.to_thread(taken.recv, 100)).startswith(b"HTTP/1.1 400")
             assert (await asyncio.to_thread(exchange, at.port, b"")).startswith(b"HTTP/1.1 503")
 
 
