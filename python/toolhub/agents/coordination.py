@@ -12,7 +12,7 @@ from .events import AgentAnswer, PlanMade, StepFinished, StepStarted, Verified
 from .execution import ExecutionAgent
 from .model import AgentModel
 from .planning import PlanningAgent
-from .plans import Plan, Step, StepResult
+from .plans import Plan, Step, StepResult, reasoned_away
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .running import AgentRun, Waiting, waiting_call
@@ -137,7 +137,7 @@ class CoordinationAgent(AnsweringAgent):
 
     async def _conclude(self, run: AgentRun, plan: Plan, results: Results) -> AgentAnswer:
         ordered = [results[step.id] for step in plan if step.id in results]
-        failed = [(one.id, _failure(one)) for one in ordered]
+        failed = [(one.id, reasoned_away(one) if one.success else one.error) for one in ordered]
         errors = [self.view.say(f"Step {id}: {error}") for id, error in failed if error is not None]
         steps = [dict(one) for one in ordered]
         stop = next((one for one in ordered if one.stopped), None)
@@ -171,13 +171,6 @@ class CoordinationAgent(AnsweringAgent):
         message = "" if stop is None else str(stop.error)
         success = reason == "answered"
         return run.end(last.result, success, reason, errors, message, steps=steps, verification=dict(checked))
-
-
-def _failure(result: StepResult) -> str | None:
-    """Why a step failed, or why the model answered in place of its tool."""
-    if not result.success:
-        return result.error
-    return result.attempts[-1]["error"] if result.method == "reasoned" else None
 
 
 def _report(run: AgentRun, step: Step, result: StepResult) -> None:

@@ -123,3 +123,16 @@ def shown(results: Iterable[StepResult]) -> str:
         for one in results
     ]
     return "\n".join(lines) or "-"
+
+
+def reasoned_away(result: Any) -> str | None:
+    """Why the model answered in place of a tool; None for every other result.
+
+    >>> reasoned_away({"method": "reasoned", "attempts": [{"error": "no network"}]}), reasoned_away("42")
+    ('no network', None)
+    """
+    if not isinstance(result, Mapping):
+        return None
+    given = cast("Mapping[str, Any]", result)
+    attempts: list[Mapping[str, Any]] = given.get("attempts") or [{}]
+    return str(attempts[-1].get("error")) if given.get("method") == "reasoned" else None

@@ -13,7 +13,7 @@ from ..result import ToolResult
 from ._record import Record
 from .evidence import ANSWER, Evidence, unseen
 from .facts import collapsed, impossible, numbers_of
-from .plans import StepResult
+from .plans import reasoned_away
 from .prompts import AgentPrompts
 from .view import AgentView
 
@@ -147,9 +147,9 @@ class VerificationAgent:
         elif not text.strip():
             issues.append("The result is empty.")
         issues += dict.fromkeys(
-            f"The model answered step {one['id']} in place of a tool: {one['attempts'][-1]['error']}"
+            f"The model answered step {one.get('id')} in place of a tool: {why}"
             for one in (*earlier, result)
-            if isinstance(one, StepResult) and one.get("method") == "reasoned"
+            if (why := reasoned_away(one)) is not None
         )
         issues += dict.fromkeys(impossible(text))
         issues += dict.fromkeys(_contradictions(text, about, before))

@@ -37,6 +37,8 @@ from toolhub.agents.phrases import expression_of, history_part, keywords_of
         ("Subtract 5 from 20 times 2", None),
         ("Calculate 3½ + 1", None),
         ("Calculate 200 * 15%", None),
+        ("Calculate 0x10 + 1", None),
+        ("Calculate 1 000 * 2", None),
         ("Calculate 5% growth on 2000: 2000 * 1.05", None),
         ("How many people live there?", None),
         ("Count the days between 2024-03-01 and 2024-12-25", None),

@@ -199,6 +199,11 @@ def test_what_was_reasoned_taints_what_builds_on_it() -> None:
     answer = CoordinationAgent(hub, Roles(json.dumps(steps), "It cannot be told.", "{}")).answer_sync("What?")
     assert [step["method"] for step in answer.steps] == ["reasoned", "reasoning"]
     assert not answer.verification["verified"]
+    # Also when a loop of one's own hands the steps over as plain data.
+    alone = VerificationAgent().verify_result_sync(
+        "It cannot be told.", json.loads(json.dumps(answer.steps[:1]))
+    )
+    assert (alone.verified, alone.issues) == (False, answer.verification["issues"])
 
 
 @pytest.mark.parametrize(
