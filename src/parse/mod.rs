@@ -83,6 +83,7 @@ mod sentence;
 mod stream;
 mod strings;
 mod turn;
+mod turn_marks;
 mod typed;
 mod view;
 mod whole;

@@ -41,44 +41,6 @@ pub(super) const RESPONSES: &[ResponseMarks] = &[
     ending("<|observation|>", "<|assistant|>"),
 ];
 
-/// The tokens that begin a turn of a user, a system or a tool in the templates of the families. The text of such a turn is not the
-/// model's, whoever wrote it.
-pub(super) const OF_OTHERS: &[&str] = &[
-    "<|im_start|>user",
-    "<|im_start|>system",
-    "<|im_start|>tool",
-    "<|im_user|>",
-    "<|im_system|>",
-    "<|start_header_id|>user",
-    "<|start_header_id|>system",
-    "<|start_header_id|>ipython",
-    "<|header_start|>user",
-    "<|header_start|>system",
-    "<|header_start|>ipython",
-    "<start_of_turn>user",
-    "<|turn>user",
-    "<|turn>system",
-    "<|USER_TOKEN|>",
-    "<|SYSTEM_TOKEN|>",
-    "<|user|>",
-    "<|system|>",
-    "<｜User｜>",
-];
-
-/// The tokens that begin a turn of the model.
-pub(super) const OF_MODEL: &[&str] = &[
-    "<|im_start|>assistant",
-    "<|im_assistant|>",
-    "<|start_header_id|>assistant",
-    "<|header_start|>assistant",
-    "<start_of_turn>model",
-    "<|turn>model",
-    "<|CHATBOT_TOKEN|>",
-    "<|assistant|>",
-    "<｜Assistant｜>",
-    "<|start|>assistant",
-];
-
 /// The marks that begin with this one.
 pub(super) fn marks_of(open: &str) -> Option<&'static ResponseMarks> {
     RESPONSES.iter().find(|marks| marks.open == open)

@@ -12,6 +12,7 @@ use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome
 use crate::parse::read::arguments::{self, CallStops, NamedCall};
 use crate::parse::read::common;
 use crate::parse::schemas::{self, ToolSchemas};
+use crate::parse::turn;
 
 pub(super) const HARMONY: CallDialect = CallDialect {
     name: "harmony",
@@ -24,14 +25,14 @@ pub(super) const HARMONY: CallDialect = CallDialect {
     ],
 };
 
+const START: &str = "<|start|>";
+const TWO_RECIPIENTS: &str = "The call cannot be read: its message has two recipients.";
 const MESSAGE: &str = "<|message|>";
 const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
 const STOPS: CallStops<'_> = CallStops {
     ends: &["<|call|>", "<|end|>", "<|return|>", "<|eom|>"],
     next: &["<|start|>", "<|channel|>"],
 };
-/// Roles of others. A header that begins with its channel is of the model.
-const OTHERS: &[&str] = &["user", "system", "developer"];
 /// Longer headers are text.
 const LONGEST_HEADER: usize = 512;
 
@@ -66,11 +67,27 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             cx.forget(opening.start);
             cx.input.trust();
         }
-        if OTHERS.iter().any(|role| header.starts_with(role)) {
-            return common::turn_of_others(cx, opening).await;
+        let named = |rest: &'_ str| rest.split([' ', '<']).next().unwrap_or_default().to_owned();
+        let mut recipients: Vec<_> = header.split("to=").skip(1).map(named).collect();
+        recipients.retain(|name| !name.is_empty());
+        recipients.dedup();
+        let recipient = recipients.first().map(String::as_str);
+        // A header that begins with its channel is of the model.
+        let begins = cx.input.with(opening.start, opening.after, |mark| mark == START);
+        if begins && recipient != Some("assistant") && !turn::is_model_role(role_in(&header)) {
+            return match cx.input.is_first(opening.start) {
+                // The prompt: its messages end with a token, whatever stands in them.
+                true => said(cx, body).await,
+                false => common::turn(cx, opening).await,
+            };
         }
-        let recipient = header.split("to=").nth(1).and_then(|rest| rest.split([' ', '<']).next());
-        match recipient.filter(|name| !name.is_empty()) {
+        match recipient {
+            Some(name) if recipients.len() > 1 => {
+                let end =
+                    cx.input.find(body, ENDS).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
+                cx.emit(vec![Draft::failed(name, TWO_RECIPIENTS)], end, "harmony");
+                ReadOutcome::Block(end)
+            }
             // A message to the model is a result that it made up.
             Some("assistant" | "user") => said(cx, body).await,
             // Muse writes its thoughts to itself, and its calls as elements.
@@ -88,6 +105,15 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             None => ReadOutcome::Block(body),
         }
     })
+}
+
+/// The first word of a header.
+fn role_in(header: &str) -> &str {
+    header
+        .trim_start()
+        .split(|letter: char| letter.is_whitespace() || letter == '<')
+        .next()
+        .unwrap_or_default()
 }
 
 /// The name of the tool: the model may lose the mark before the type of the arguments, `shelljson`.

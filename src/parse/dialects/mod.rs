@@ -49,7 +49,8 @@ use std::sync::OnceLock;
 use super::marker::{CallDialect, Marker, ReadFn};
 use super::read::common;
 use super::reasoning_tags::{ReasoningTag, TAGS};
-use super::responses::{OF_OTHERS, RESPONSES as ANSWERS};
+use super::responses::RESPONSES as ANSWERS;
+use super::turn_marks::TURN_MARKS;
 
 /// All dialects, the most specific first: where two share a marker, the first that can read what follows wins.
 pub(super) const ALL: &[CallDialect] = &[
@@ -135,14 +136,17 @@ pub(super) fn reasoning() -> &'static [Marker] {
     })
 }
 
-/// The tokens that begin a turn of somebody else.
+/// The marks that begin a turn.
 pub(super) const TURNS: &[Marker] = &turn_markers();
 
-const fn turn_markers() -> [Marker; OF_OTHERS.len()] {
-    let mut markers = [Marker::new("", common::turn_of_others); OF_OTHERS.len()];
+const fn turn_markers() -> [Marker; TURN_MARKS.len()] {
+    let mut markers = [Marker::new("", common::turn); TURN_MARKS.len()];
     let mut index = 0;
-    while index < OF_OTHERS.len() {
-        markers[index] = Marker::new(OF_OTHERS[index], common::turn_of_others);
+    while index < TURN_MARKS.len() {
+        let marker = Marker::new(TURN_MARKS[index].text, common::turn);
+        // A word is a mark only at the start of a line.
+        let is_word = marker.text.as_bytes()[0].is_ascii_alphabetic();
+        markers[index] = if is_word { marker.at_line() } else { marker };
         index += 1;
     }
     markers

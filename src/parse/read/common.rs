@@ -6,6 +6,7 @@ use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
 use crate::parse::reasoning;
 use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
 use crate::parse::responses;
+use crate::parse::turn_marks::{BegunTurn, TurnMark};
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
@@ -203,22 +204,44 @@ pub fn response_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// A turn of somebody else is text. At the start it is the prompt; later on a model that goes on past its turn makes it up, and all
-/// that follows with it.
-pub fn turn_of_others(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+/// A turn of somebody else is text. At the start it is the prompt, and what the model says after it counts; later on a model that
+/// goes on past its turn makes it up, and all that follows with it.
+pub fn turn(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
-        let is_word = cx.input.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, opening).await;
-        if is_word || is_mentioned(cx, opening).await {
+        let Some(mark) = cx.input.with(opening.start, opening.after, TurnMark::of) else {
+            return ReadOutcome::No;
+        };
+        let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
+            return ReadOutcome::No;
+        };
+        let whole = Opening { after, ..opening };
+        let is_word = cx.input.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, whole).await;
+        if is_word || is_mentioned(cx, opening).await || is_mentioned(cx, whole).await {
             return ReadOutcome::No;
         }
         if cx.input.is_first(opening.start)
-            && let Some((at, _)) = cx.input.text_until(opening.after, responses::OF_MODEL).await
+            && let Some(at) = turn_of_model(cx, mark, after).await
         {
             return ReadOutcome::Text(at);
         }
         cx.stop();
-        ReadOutcome::Text(opening.after)
+        ReadOutcome::Text(after)
     })
+}
+
+/// Passes the turns of others, and returns where the turn of the model begins in the same template.
+async fn turn_of_model(cx: &ReadContext, mark: &TurnMark, mut from: usize) -> Option<usize> {
+    let sought = mark.of_model();
+    loop {
+        let (start, _) = cx.input.text_until(from, &[sought]).await?;
+        from = start + sought.len();
+        let Some(next) = TurnMark::of(sought) else { return Some(start) };
+        match next.turn(cx, Opening { start, after: from }).await {
+            Some(turn) if turn.is_model => return Some(start),
+            Some(turn) => from = turn.after,
+            None => {}
+        }
+    }
 }
 
 /// What a model of the ReAct style made up: it ends with the next part, or with its paragraph.
