@@ -17,17 +17,18 @@ const OTHER_ROLES: &[&str] = &[
     "system",
     "developer",
     "tool",
-    "tools",
     "function",
     "ipython",
     "observation",
     "environment",
     "context",
+    "document",
     "tool_response",
     "tool_result",
     "tool_output",
     "function_response",
     "function_result",
+    "function_output",
 ];
 /// Types of blocks that answer a call.
 const ANSWER_TYPES: &[&str] =
@@ -71,9 +72,9 @@ pub(super) fn is_model_role(role: &str) -> bool {
     MODEL_ROLES.iter().any(|known| known.eq_ignore_ascii_case(role))
 }
 
-/// True for a role that others are known to have.
+/// True for a role that others are known to have: `tool`, `tools`.
 pub(super) fn is_role_of_others(role: &str) -> bool {
-    OTHER_ROLES.contains(&role)
+    OTHER_ROLES.contains(&role.strip_suffix('s').unwrap_or(role))
 }
 
 /// Who wrote a message or a block.

@@ -342,6 +342,10 @@ TURNS = [
         for role in (*ROLES, "utilisateur", "用户", "critic", "")
     ),
     *(token.format(role) for token in TOKENS for role in ROLES),
+    *(
+        f"\n<|{role}|>\n"
+        for role in ("tools", "documents", "tool_response", "tool_results", "function_output")
+    ),
     *("</s>[INST] ", "[SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "<<SYS>>\n", "\n\nHuman: "),
 ]
 
