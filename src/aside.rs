@@ -1,6 +1,8 @@
 //! L0, long computations on a tokio runtime, kept from delaying its other tasks.
 
+use serde_json::Value;
 use std::panic::resume_unwind;
+use std::time::Instant;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 
@@ -22,6 +24,30 @@ pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes > LARGE { in_place(work) } else { work() }
 }
 
+/// Whether work on all of a JSON value is heavy: it has long texts, or many values.
+pub fn is_heavy(value: &Value) -> bool {
+    const VALUE: usize = 64;
+    let (mut todo, mut left) = (vec![value], LARGE);
+    while let Some(value) = todo.pop() {
+        let size = VALUE + if let Value::String(text) = value { text.len() } else { 0 };
+        let members = match value {
+            Value::Array(items) => items.len(),
+            Value::Object(map) => map.len(),
+            _ => 0,
+        };
+        match left.checked_sub(size.saturating_add(members.saturating_mul(VALUE))) {
+            None => return true,
+            Some(rest) => left = rest,
+        }
+        match value {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(map) => todo.extend(map.values()),
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Runs a computation on a thread that no task waits for. `None` if the runtime ends before it begins.
 pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let permit = THREADS.acquire().await.ok()?;
@@ -33,6 +59,17 @@ pub async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
     match running.await {
         Ok(result) => Some(result),
         Err(ended) => ended.try_into_panic().ok().map(|panic| resume_unwind(panic)),
+    }
+}
+
+/// The same, if it ends in time.
+pub async fn on_thread_until<T: Send + 'static>(
+    end: Option<Instant>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match end {
+        None => on_thread(work).await,
+        Some(end) => tokio::time::timeout_at(end.into(), on_thread(work)).await.ok().flatten(),
     }
 }
 

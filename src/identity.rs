@@ -12,7 +12,9 @@
 //! A server that has not listed a tool has not defined it. That is a definition of its own (`listed: false`), equal to no
 //! other one, so what was kept without a definition does not count for a tool that has one.
 
+use crate::aside::is_heavy;
 use crate::canonical::{canonical, digest_of, json_digest};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::{CallOptions, Source};
 use crate::registry::Candidate;
 use serde_json::{Map, Value, json};
@@ -59,6 +61,34 @@ pub struct CallContent {
     pub meta: Map<String, Value>,
     /// Values of the caller for the tools that have parameters of these names; `Null` without any.
     pub passed_on: Value,
+}
+
+impl CallContent {
+    /// Whether it takes a while to make the key.
+    pub fn is_heavy(&self) -> bool {
+        [&self.arguments, &self.passed_on].into_iter().chain(self.meta.values()).any(is_heavy)
+    }
+}
+
+/// Why arguments have no JSON form.
+#[derive(Clone, Debug)]
+pub struct NotJson {
+    pub sentence: String,
+    /// They have too many values.
+    pub too_many: bool,
+}
+
+impl NotJson {
+    /// The refusal of a call with such arguments.
+    pub fn refusal(&self, tool: &str) -> HubError {
+        let kind = if self.too_many { ErrorKind::Limit } else { ErrorKind::InvalidArguments };
+        let text = format!("Invalid arguments for '{}': {}", clip(tool), self.sentence);
+        HubError::new(kind, text).with_outcome(Outcome::NotSent)
+    }
+
+    pub fn not_given() -> Self {
+        NotJson { sentence: "they were not given".to_owned(), too_many: false }
+    }
 }
 
 /// By what a call is found.

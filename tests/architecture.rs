@@ -51,7 +51,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &["model", "error"]),
     ("store", &["model", "error", "stats", "kill_point"]),
     ("registry", &["tool", "limit", "model", "error", "pattern", "stats", "schema", "text"]),
-    ("identity", &["canonical", "model", "registry"]),
+    ("identity", &["aside", "canonical", "error", "model", "registry"]),
     ("tape", &["canonical", "identity", "model", "error", "registry", "secret", "tool"]),
     ("inspector", &["canonical", "error", "model", "sync", "tape", "tool", "wording"]),
     ("parse", &["canonical", "model", "error"]),

@@ -52,6 +52,9 @@ Approve = Approver | Sequence[Approver]
 class EachApproves(list[Any]):
     """Several `approve=`, each of which has to approve: those of an agent and of the agents around it."""
 
+    heeds_answers = False
+    """Whether answers in the store count too, though nobody is asked anew: the agent goes on with a paused state."""
+
 
 class Permissions:
     """Which tools may be called, and which only after approval.
@@ -89,6 +92,7 @@ class Permissions:
         self._functions: list[Callable[[Approval], Any]] = []
         self.approvers: list[list[int | None]] = [self._checked(one) for one in lists]
         """Lists, each of which has to approve: the number of a function, or None for a person."""
+        self.heeds_answers = isinstance(approve, EachApproves) and approve.heeds_answers
         self.patterns = PatternList(patterns)
         self.timeout = check_seconds("timeout", timeout, above_zero=True)
         # One question at a time, in the order of the calls.

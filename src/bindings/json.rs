@@ -6,7 +6,8 @@ use super::imported::Imported;
 use super::slices::{Entries, Slices};
 use super::{unicode, value};
 use crate::canonical::canonical;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::error::HubError;
+pub use crate::identity::NotJson;
 use crate::model::Arguments;
 use crate::schema::Opaque;
 use crate::stack;
@@ -105,22 +106,6 @@ const MAX_VALUES: usize = 2_000_000;
 /// Arguments have fewer: no model writes more, and each is looked at several times.
 pub const MAX_ARGUMENTS: usize = 200_000;
 
-/// Why arguments have no JSON form.
-pub struct NotJson {
-    pub sentence: String,
-    /// They have too many values.
-    pub too_many: bool,
-}
-
-impl NotJson {
-    /// The refusal of a call with such arguments.
-    pub fn refusal(&self, tool: &str) -> HubError {
-        let kind = if self.too_many { ErrorKind::Limit } else { ErrorKind::InvalidArguments };
-        let text = format!("Invalid arguments for '{}': {}", clip(tool), self.sentence);
-        HubError::new(kind, text).with_outcome(Outcome::NotSent)
-    }
-}
-
 /// The arguments of a call as JSON.
 pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
     Conversion { most: MAX_ARGUMENTS, ..Conversion::new(false) }
@@ -136,7 +121,7 @@ pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
 /// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
 /// address in memory reads differently in each process, and is `null`.
 pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
-    let mut conversion = Conversion { writes_texts: true, ..Conversion::new(false) };
+    let mut conversion = Conversion { writes_texts: true, most: MAX_ARGUMENTS, ..Conversion::new(false) };
     conversion.convert(object, 0).unwrap_or(Value::Null)
 }
 

@@ -107,8 +107,8 @@ pub struct EffectRecorder {
     call: String,
     run: Option<String>,
     record: Mutex<Option<CallRecord>>,
-    /// The candidates that have a row, and its id.
-    rows: Mutex<Vec<(usize, String)>>,
+    /// The candidates that have a row, and its id; `None` once whoever ends them has taken them.
+    rows: Mutex<Option<Vec<(usize, String)>>>,
 }
 
 /// What is called when the row of an attempt is written, or could not be.
@@ -128,20 +128,25 @@ impl EffectRecorder {
             call: record.as_ref().map_or_else(new_row_id, |record| record.call.clone()),
             run: record.as_ref().map(|record| record.run.clone()),
             record: Mutex::new(record),
-            rows: Mutex::default(),
+            rows: Mutex::new(Some(Vec::new())),
         }
     }
 
     pub(super) fn has_row(&self, slot: usize) -> bool {
-        self.rows.lock().iter().any(|(at, _)| *at == slot)
+        self.rows.lock().iter().flatten().any(|(at, _)| *at == slot)
     }
 
     /// The rows, for whoever ends them.
     pub(super) fn take_rows(&self) -> Vec<(usize, String)> {
-        std::mem::take(&mut *self.rows.lock())
+        self.rows.lock().take().unwrap_or_default()
     }
 
-    /// Writes the row of an attempt. `content` is asked for if the key of the call is not known yet.
+    /// Whether the call is recognised without its content.
+    pub fn knows_call(&self) -> bool {
+        self.asked.digests.get().is_some()
+    }
+
+    /// Writes the row of an attempt, unless the call has ended. `content` is asked for if the key of the call is not known yet.
     pub fn write(
         &self,
         (slot, candidate): (usize, &Candidate),
@@ -151,7 +156,10 @@ impl EffectRecorder {
     ) {
         let id = new_row_id();
         let KeyDigests { key, arguments } = self.asked.digests(content);
-        self.rows.lock().push((slot, id.clone()));
+        // Held until the row is on its way, so that its end comes after it.
+        let mut rows = self.rows.lock();
+        let Some(rows) = &mut *rows else { return };
+        rows.push((slot, id.clone()));
         let row = NewEffect {
             id,
             run: self.run.clone(),

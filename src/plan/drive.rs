@@ -176,6 +176,7 @@ async fn prepare(
 ) -> Readied {
     loop {
         match plan.next(hub, services.servers(), now()) {
+            PlanStep::Identify(work) => plan.identified(aside::in_place(|| work.key())),
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
             PlanStep::AwaitTurn => {
                 let (woken, turn) = oneshot::channel();

@@ -54,6 +54,7 @@ pub use permissions::{
     ApprovalRequest, ApprovalRound, Approver, FunctionAnswer, NOT_APPROVED, NextApprover, Permissions,
     Verdict, changed_meanwhile, not_approved,
 };
+pub use question::QuestionWork;
 pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
@@ -65,6 +66,7 @@ pub use view::PlanView;
 
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::hub::{Hub, PlannedRun};
+use crate::identity::{CallContent, CallKey};
 use crate::model::{CallOptions, Prefer};
 use crate::route::Route;
 use order::Due;
@@ -76,6 +78,8 @@ use std::time::Instant;
 
 /// What the driver of a call does next.
 pub enum PlanStep {
+    /// Make the key of the call where it holds nobody up, then report [`CallPlan::identified`].
+    Identify(Box<KeyWork>),
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
     /// Wait until [`CallPlan::on_turn`] calls back, and not beyond the deadline: calls before this one have not ended.
@@ -94,6 +98,19 @@ pub enum PlanStep {
     Refuse(HubError),
 }
 
+/// The content of a call that is so large that its key takes a while.
+pub struct KeyWork {
+    target: CallTarget,
+    options: CallOptions,
+    content: CallContent,
+}
+
+impl KeyWork {
+    pub fn key(self) -> CallKey {
+        CallKey::new(&self.target, &self.options, self.content)
+    }
+}
+
 impl CallPlan {
     /// What to do next.
     pub fn next(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>, now: Instant) -> PlanStep {
@@ -104,6 +121,12 @@ impl CallPlan {
         let (hub, now) = (view.hub, view.now);
         if hub.is_closed() {
             return Err(closed());
+        }
+        if let Some(content) = self.heavy.take() {
+            self.check_deadline(now)?;
+            let CallRequest { target, options, .. } = &self.request;
+            let (target, options) = (target.clone(), options.clone());
+            return Ok(PlanStep::Identify(Box::new(KeyWork { target, options, content })));
         }
         self.take_number(hub);
         if let Some(error) = &self.request.unreadable {
@@ -218,12 +241,13 @@ impl CallPlan {
 
     /// The question about a call that is not known to be harmless; `None` when there is nobody to ask, or it was answered.
     fn needed_approval(&mut self, planned: &PlannedRun) -> Result<Option<ApprovalRequest>, HubError> {
-        if !self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
-            if self.request.proposed_in.is_none() {
-                return Ok(None);
-            }
+        let permissions = self.request.permissions.as_ref();
+        if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
             self.is_forbidden = true;
             return Err(permissions::only_proposed(self.request.target.name()));
+        }
+        if !permissions.is_some_and(Permissions::needs_approval) {
+            return Ok(None);
         }
         match &self.approval {
             ApprovalState::Given => Ok(None),

@@ -13,17 +13,19 @@ pub struct Permissions {
     /// Who is asked about calls that are not known to be harmless: lists, each of which has to approve; without any, nobody is
     /// asked.
     pub approvers: Arc<[Vec<Approver>]>,
+    /// Answers in the store count even if no approver is a person: somebody was asked before.
+    pub heeds_answers: bool,
 }
 
 impl Permissions {
     /// Whether calls of tools that are not known to be harmless need an approval.
     pub fn needs_approval(&self) -> bool {
-        !self.approvers.is_empty()
+        !self.approvers.is_empty() || self.heeds_answers
     }
 
     /// Whether a person may be asked through the store.
     pub fn may_be_kept(&self) -> bool {
-        self.approvers.iter().flatten().any(|one| *one == Approver::Ask)
+        self.heeds_answers || self.approvers.iter().flatten().any(|one| *one == Approver::Ask)
     }
 }
 

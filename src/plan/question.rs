@@ -2,24 +2,39 @@
 
 use super::permissions::{ApprovalRequest, not_approved};
 use super::state::CallPlan;
+use crate::aside::is_heavy;
 use crate::canonical::{digest_of, json_digest};
 use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::Hub;
-use crate::identity::CallIdentity;
+use crate::identity::{CallIdentity, NotJson};
 use crate::invisible::visible_json;
 use crate::secret::{scrubbed, scrubbed_text};
 use crate::store::ledger::ApprovalQuestion;
 use serde_json::Value;
 
+/// A question whose text and digest are still to be made, which takes a while for large arguments.
+pub struct QuestionWork {
+    request: ApprovalRequest,
+    identity: CallIdentity,
+    run: Option<String>,
+    principal: String,
+    proposed_in: Option<String>,
+    lasts: i64,
+    is_new_asked: bool,
+    /// All forms of the arguments that would run: they are one question.
+    forms: Vec<Value>,
+}
+
 impl CallPlan {
-    /// All forms of the arguments that would run are one question; the error says what is not JSON in them. A tool that its
-    /// server has not listed has no definition that an answer could be bound to.
+    /// The question about a call. The error says what is not JSON in its arguments. A tool that its server has not listed has
+    /// no definition that an answer could be bound to. Without `is_new_asked`, only an answer to an earlier question counts.
     pub fn stored_question(
         &self,
         hub: &Hub,
-        request: &ApprovalRequest,
-        forms: Result<Vec<Value>, String>,
-    ) -> Result<ApprovalQuestion, HubError> {
+        request: ApprovalRequest,
+        forms: Result<Vec<Value>, NotJson>,
+        is_new_asked: bool,
+    ) -> Result<QuestionWork, HubError> {
         if let Some(unlisted) = request.candidates.iter().find(|one| !one.tool.is_defined()) {
             let server = unlisted.server.as_deref().unwrap_or_default();
             let reason = format!(
@@ -28,34 +43,58 @@ impl CallPlan {
             );
             return Err(not_approved(&request.name, &reason));
         }
-        let not_json = |reason: String| {
+        let not_json = |why: NotJson| {
+            if why.too_many {
+                return why.refusal(&request.name);
+            }
             let text = format!(
-                "Tool '{}' was not called: an approval is bound to arguments, and these are not JSON: {reason}.",
-                clip(&request.name)
+                "Tool '{}' was not called: an approval is bound to arguments, and these are not JSON: {}.",
+                clip(&request.name),
+                why.sentence
             );
             HubError::new(ErrorKind::InvalidArguments, text)
         };
         let forms = forms.map_err(not_json)?;
         let identity = self.identity(hub, &request.candidates);
-        let identity = identity.unwrap_or_else(|| Err("they were not given".to_owned())).map_err(not_json)?;
-        let run = self.options.run.as_deref();
+        let identity = identity.unwrap_or_else(|| Err(NotJson::not_given())).map_err(not_json)?;
+        Ok(QuestionWork {
+            identity,
+            run: self.options.run.as_deref().map(str::to_owned),
+            principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
+            proposed_in: self.request().proposed_in.clone(),
+            lasts: i64::try_from(hub.options.approval_lifetime.as_micros()).unwrap_or(i64::MAX),
+            is_new_asked,
+            forms,
+            request,
+        })
+    }
+}
+
+impl QuestionWork {
+    pub fn is_heavy(&self) -> bool {
+        self.forms.iter().any(is_heavy)
+    }
+
+    pub fn question(self) -> ApprovalQuestion {
+        let QuestionWork { request, identity, run, forms, .. } = self;
         // The forms follow from the identity and from whether arguments are coerced.
-        let forms_digest = json_digest(&Value::Array(forms.clone()));
+        let forms = Value::Array(forms);
+        let forms_digest = json_digest(&forms);
         let bound_to = [
             &*identity.digest(),
             if run.is_some() { "run" } else { "" },
-            run.unwrap_or_default(),
+            run.as_deref().unwrap_or_default(),
             &forms_digest,
         ];
-        let lasts = hub.options.approval_lifetime.as_micros();
-        Ok(ApprovalQuestion {
+        ApprovalQuestion {
             digest: digest_of(&bound_to),
-            principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
-            run: run.map(str::to_owned),
+            principal: self.principal,
             tool: request.name.to_string(),
-            shown: shown(request, &identity, forms, self.request().proposed_in.as_deref()),
-            lasts: i64::try_from(lasts).unwrap_or(i64::MAX),
-        })
+            shown: shown(&request, &identity, forms, self.proposed_in.as_deref()),
+            lasts: self.lasts,
+            is_new_asked: self.is_new_asked,
+            run,
+        }
     }
 }
 
@@ -65,7 +104,7 @@ impl CallPlan {
 fn shown(
     request: &ApprovalRequest,
     identity: &CallIdentity,
-    forms: Vec<Value>,
+    forms: Value,
     proposed_in: Option<&str>,
 ) -> String {
     let json = |value: Value| visible_json(&scrubbed(value).to_string());
@@ -74,6 +113,7 @@ fn shown(
         let servers = request.servers.iter().map(|id| &**id).collect::<Vec<_>>().join(", ");
         text.push_str(&format!(" on {servers}"));
     }
+    let forms = if let Value::Array(forms) = forms { forms } else { Vec::new() };
     let forms: Vec<_> = forms.into_iter().map(json).collect();
     text.push_str(&format!(" {}", forms.join(" or ")));
     let parts = identity.key.parts();

@@ -6,6 +6,7 @@ use crate::error::{ErrorKind, HubError, clip};
 use crate::hub::{
     AskedCall, CallRecord, Hub, PlannedRun, held_back, kept_result, not_recalled, without_secrets,
 };
+use crate::identity::NotJson;
 use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
 use std::sync::Arc;
@@ -77,8 +78,8 @@ impl CallPlan {
                 let tool = self.request.target.name();
                 let identity = match self.identity(hub, &planned.candidates) {
                     Some(Ok(identity)) => identity,
-                    Some(Err(reason)) => return Err(not_json(tool, run, &reason)),
-                    None => return Err(not_json(tool, run, "they were not given")),
+                    Some(Err(why)) => return Err(not_json(tool, run, &why)),
+                    None => return Err(not_json(tool, run, &NotJson::not_given())),
                 };
                 // It has a number, because it has a key.
                 let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
@@ -144,11 +145,15 @@ impl CallPlan {
 }
 
 /// The error of a call that a run could not recognise later.
-fn not_json(tool: &str, run: &str, reason: &str) -> HubError {
+fn not_json(tool: &str, run: &str, why: &NotJson) -> HubError {
+    if why.too_many {
+        return why.refusal(tool);
+    }
     let text = format!(
-        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {reason}.",
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
         clip(tool),
-        clip(run)
+        clip(run),
+        why.sentence
     );
     HubError::new(ErrorKind::InvalidArguments, text)
 }

@@ -2,7 +2,7 @@
 
 use super::order::MessageTurn;
 use super::permissions::Permissions;
-use crate::identity::{CallContent, CallTarget};
+use crate::identity::{CallContent, CallTarget, NotJson};
 use crate::model::CallOptions;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub struct CallRequest {
     pub unreadable: Option<String>,
     pub options: CallOptions,
     /// What is sent, for a call that somebody has to recognise; the reason if it is not JSON.
-    pub content: Option<Result<CallContent, String>>,
+    pub content: Option<Result<CallContent, NotJson>>,
     /// Of the agent that asks; `None` allows everything.
     pub permissions: Option<Permissions>,
     pub sharing: Option<SharingRequest>,

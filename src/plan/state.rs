@@ -5,7 +5,7 @@ use super::permissions::Verdict;
 use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{CallRecord, Hub, late};
-use crate::identity::{CallIdentity, CallKey, CallTarget};
+use crate::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
 use crate::model::CallOptions;
 use crate::registry::Candidate;
 use crate::route::RouteRule;
@@ -28,7 +28,9 @@ pub struct CallPlan {
     /// What the call asks for, narrowed by route and permissions.
     pub(super) options: CallOptions,
     /// By what the call is found, if somebody has to; the reason if what it sends is not JSON.
-    pub(super) key: Option<Result<Arc<CallKey>, String>>,
+    pub(super) key: Option<Result<Arc<CallKey>, NotJson>>,
+    /// What the key is made of, while it takes too long to be made here.
+    pub(super) heavy: Option<CallContent>,
     pub(super) begun: Instant,
     pub(super) route: RouteState,
     /// The servers that could not be asked; `Some` once they were.
@@ -82,9 +84,13 @@ pub(super) enum RecallState {
 
 impl CallPlan {
     pub fn new(mut request: CallRequest, now: Instant) -> Self {
-        let key = request.content.take().map(|content| {
-            content.map(|content| Arc::new(CallKey::new(&request.target, &request.options, content)))
-        });
+        let (key, heavy) = match request.content.take() {
+            Some(Ok(content)) if content.is_heavy() => (None, Some(content)),
+            content => {
+                let key = |content| Arc::new(CallKey::new(&request.target, &request.options, content));
+                (content.map(|content| content.map(key)), None)
+            }
+        };
         let route = match request.target {
             CallTarget::Routed { .. } => RouteState::Open,
             CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
@@ -92,6 +98,7 @@ impl CallPlan {
         CallPlan {
             options: request.options.clone(),
             key,
+            heavy,
             number: None,
             in_doubt: Arc::default(),
             recall: RecallState::default(),
@@ -109,10 +116,19 @@ impl CallPlan {
 
     /// What makes another call the same call, if it runs with these candidates. `None` if nobody has to recognise it; the
     /// reason if what it sends is not JSON.
-    pub fn identity(&self, hub: &Hub, candidates: &[Arc<Candidate>]) -> Option<Result<CallIdentity, String>> {
+    pub fn identity(
+        &self,
+        hub: &Hub,
+        candidates: &[Arc<Candidate>],
+    ) -> Option<Result<CallIdentity, NotJson>> {
         let identity =
             |key: &Arc<CallKey>| CallIdentity { key: key.clone(), definition: hub.definition(candidates) };
-        Some(self.key.as_ref()?.as_ref().map(identity).map_err(String::clone))
+        Some(self.key.as_ref()?.as_ref().map(identity).map_err(NotJson::clone))
+    }
+
+    /// The key was made.
+    pub fn identified(&mut self, key: CallKey) {
+        self.key = Some(Ok(Arc::new(key)));
     }
 
     /// The servers were asked; those that could not be are listed with the reason.

@@ -43,12 +43,12 @@ pub(super) fn places_in(text: &str) -> Vec<Range<usize>> {
 /// `name=value`, `"name": "value"` and `Header: value`.
 fn named(text: &str, found: &mut Vec<Range<usize>>) {
     let mut read = 0;
-    for (at, sign) in text.match_indices(['=', ':']) {
+    for at in memchr::memchr2_iter(b'=', b':', text.as_bytes()) {
         if at < read {
             continue;
         }
         let Some((name, is_quoted)) = name_before(text, at) else { continue };
-        let is_header = sign == ":" && !is_quoted;
+        let is_header = text.as_bytes()[at] == b':' && !is_quoted;
         if is_header && !is_header_name(name) {
             continue;
         }

@@ -95,6 +95,7 @@ proptest! {
                     shares += 1;
                     plan.not_shared();
                 }
+                PlanStep::Identify(_) => prop_assert!(false, "its content is small"),
                 PlanStep::Recall(_) | PlanStep::Replay(_) => prop_assert!(false, "no run was named"),
                 PlanStep::AwaitTurn => prop_assert!(false, "it is not a part of a message"),
                 PlanStep::Run(planned) => break Ok(planned.candidates.len()),

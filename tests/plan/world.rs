@@ -184,5 +184,6 @@ pub fn ask(allowed: &[&'static str], asks: bool) -> super::Permissions {
     super::Permissions {
         allowed: Arc::new(toolhub::pattern::PatternList::new(allowed.iter().copied())),
         approvers: asks.then(|| vec![Approver::Function(0)]).into_iter().collect(),
+        heeds_answers: false,
     }
 }

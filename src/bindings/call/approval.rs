@@ -69,11 +69,15 @@ impl CallDriver {
         };
         let verdict = match refusal {
             Some(reason) => Verdict::Refused(reason),
-            None if is_kept => return self.ask_later(py),
+            None if is_kept || self.heeds_answers() => return self.ask_later(py, is_kept),
             None => Verdict::Approved,
         };
         self.plan.lock().approval_answered(verdict);
         Ok(Next::Plan)
+    }
+
+    fn heeds_answers(&self) -> bool {
+        self.plan.lock().request().permissions.as_ref().is_some_and(|one| one.heeds_answers)
     }
 
     /// Asks a function of the user, within the deadline of the call.

@@ -1,6 +1,6 @@
 //! What a call from Python sends, as JSON: by this it is recognised.
 
-use crate::bindings::json;
+use crate::bindings::json::{self, NotJson};
 use crate::bindings::slices::{Entries, Slices};
 use crate::identity::CallContent;
 use pyo3::prelude::*;
@@ -15,14 +15,14 @@ pub fn content(
     args: &Bound<'_, PyAny>,
     meta: Option<&Py<PyAny>>,
     passed_on: Option<&Py<PyDict>>,
-) -> Result<CallContent, String> {
+) -> Result<CallContent, NotJson> {
     let py = args.py();
-    let passed_on = passed_on.map(|given| json::from_python(given.bind(py))).transpose()?;
-    let meta = match meta.map(|meta| json::from_python(meta.bind(py))).transpose()? {
+    let passed_on = passed_on.map(|given| json::from_arguments(given.bind(py))).transpose()?;
+    let meta = match meta.map(|meta| json::from_arguments(meta.bind(py))).transpose()? {
         Some(Value::Object(meta)) => meta,
         _ => serde_json::Map::new(),
     };
-    Ok(CallContent { arguments: json::from_python(args)?, meta, passed_on: passed_on.unwrap_or_default() })
+    Ok(CallContent { arguments: json::from_arguments(args)?, meta, passed_on: passed_on.unwrap_or_default() })
 }
 
 /// The same, with a text for each part that is not JSON.

@@ -8,10 +8,10 @@ use crate::bindings::call_scope;
 use crate::bindings::execution::{Execution, Extras, Watch};
 use crate::bindings::hub::PyHub;
 use crate::bindings::json;
+use crate::bindings::json::NotJson;
 use crate::bindings::once::intern;
 use crate::bindings::options::PyCallOptions;
 use crate::bindings::patterns::PyPatternList;
-use crate::bindings::releasing::{is_large, without_gil_if};
 use crate::bindings::tool_from_python::as_json;
 use crate::bindings::unicode::as_text;
 use crate::error::{ErrorKind, HubError, clip};
@@ -92,7 +92,7 @@ impl Surroundings {
         options: &PyCallOptions,
         permissions: Option<&Permissions>,
         is_on_tape: bool,
-    ) -> Option<Result<CallContent, String>> {
+    ) -> Option<Result<CallContent, NotJson>> {
         let (meta, passed_on) = (self.meta.as_ref(), self.passed_on.as_ref());
         if options.options.run.is_some() || permissions.is_some_and(Permissions::may_be_kept) {
             return Some(content(args, meta, passed_on));
@@ -289,16 +289,15 @@ fn planned_call<'py>(
     request.options.rights = principal.map(|principal| principal.rights.clone());
     let is_on_tape = hub.get().core().tape().is_some();
     let allowed = around.permissions.as_ref().map(|one| python_permissions(one.bind(py))).transpose()?;
+    let content = around.content(&args, options.get(), allowed.as_ref(), is_on_tape);
     let request = CallRequest {
-        content: around.content(&args, options.get(), allowed.as_ref(), is_on_tape),
-        sharing: around.sharing(&args, options.get()),
+        sharing: around.sharing(&args, options.get()).filter(|_| matches!(content, Some(Ok(_)))),
+        content,
         permissions: allowed,
         ..request
     };
     let callbacks = CallCallbacks { watch, llm: around.llm, permissions: around.permissions, call_id };
-    let large =
-        request.content.as_ref().is_some_and(|one| one.as_ref().is_ok_and(|one| is_large(&one.arguments)));
-    let plan = without_gil_if(py, large, || CallPlan::new(request, Instant::now()));
+    let plan = CallPlan::new(request, Instant::now());
     let driver =
         CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);
     Ok(new_awaitable(py, driver)?.into_any())
@@ -312,5 +311,6 @@ fn python_permissions(permissions: &Bound<'_, PyAny>) -> PyResult<Permissions> {
     let approvers: Vec<Vec<Option<usize>>> = permissions.getattr(intern!(py, "approvers"))?.extract()?;
     let approver = |one: Option<usize>| one.map_or(Approver::Ask, Approver::Function);
     let approvers = approvers.into_iter().map(|list| list.into_iter().map(approver).collect()).collect();
-    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), approvers })
+    let heeds_answers = permissions.getattr(intern!(py, "heeds_answers"))?.extract()?;
+    Ok(Permissions { allowed: patterns.cast::<PyPatternList>()?.get().shared(), approvers, heeds_answers })
 }

@@ -7,6 +7,7 @@ use crate::bindings::awaiting::Awaitable;
 use crate::bindings::execution::Extras;
 use crate::bindings::hub::PyHub;
 use crate::bindings::user_code;
+use crate::identity::CallKey;
 use crate::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
 use crate::store::ledger::{ApprovalAnswer, RunMemory};
 use parking_lot::Mutex;
@@ -59,6 +60,8 @@ pub(super) type StoredAnswer = Arc<Mutex<Option<Result<ApprovalAnswer, String>>>
 /// What the caller waits for.
 pub(super) enum Awaiting {
     Nothing,
+    /// The key of a large call; `None` if it was not made in time.
+    Identity(Arc<Mutex<Option<CallKey>>>),
     LookUp(Arc<Mutex<Option<Unreachable>>>),
     /// Earlier calls of its message have to end.
     Turn,

@@ -2,6 +2,7 @@
 
 use super::flight::{FlightWait, Landed};
 use super::state::{Awaiting, CallDriver};
+use crate::aside;
 use crate::bindings::argument_checks::Checks;
 use crate::bindings::awaiting::{Step, iterator_of, new_awaitable};
 use crate::bindings::bridge;
@@ -20,8 +21,8 @@ use crate::bindings::value;
 use crate::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use crate::kind::ToolKind;
 use crate::plan::{
-    CallVerdict, Consulted, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, Unreachable, question,
-    synthesis_prompt,
+    CallVerdict, Consulted, KeyWork, LookUpRequest, PlanStep, RunEnd, ServerSet, Shareable, Unreachable,
+    question, synthesis_prompt,
 };
 use crate::shape::content::ImageNotes;
 use parking_lot::Mutex;
@@ -53,6 +54,7 @@ impl CallDriver {
         // Near names of a name that is not known take a while when there are many names.
         let step = if is_known { plan() } else { py.detach(plan) };
         match step {
+            PlanStep::Identify(work) => this.identify(py, *work),
             PlanStep::LookUp(request) => Self::look_up(slf, request),
             PlanStep::AwaitTurn => Self::await_turn(slf),
             PlanStep::Recall(request) => Self::recall(slf, &request),
@@ -85,6 +87,18 @@ impl CallDriver {
             }
             PlanStep::Refuse(error) => this.refuse(py, &error).map(Next::Finish),
         }
+    }
+
+    /// Makes the key of a large call on another thread, so that the loop goes on.
+    fn identify<'py>(&self, py: Python<'py>, work: KeyWork) -> PyResult<Next<'py>> {
+        let made = Arc::new(Mutex::new(None));
+        let (filled, end) = (made.clone(), self.plan.lock().end());
+        let make = async move {
+            *filled.lock() = aside::on_thread_until(end, move || work.key()).await;
+            Ok::<(), HubError>(())
+        };
+        self.state.lock().awaiting = Awaiting::Identity(made);
+        Ok(Next::Await(bridge::run(py, make)?.into_any()))
     }
 
     fn look_up<'py>(slf: &Bound<'py, Self>, request: LookUpRequest) -> PyResult<Next<'py>> {
@@ -160,6 +174,16 @@ impl CallDriver {
         };
         drop(inner);
         match awaiting {
+            Awaiting::Identity(made) => {
+                ended?;
+                let made = made.lock().take();
+                let Some(key) = made else {
+                    let error = this.plan.lock().deadline_passed(Outcome::NotSent);
+                    return this.refuse(py, &error).map(Next::Finish);
+                };
+                this.plan.lock().identified(key);
+                Ok(Next::Plan)
+            }
             Awaiting::LookUp(found) => {
                 ended?;
                 let unreachable = found.lock().take().unwrap_or_default();

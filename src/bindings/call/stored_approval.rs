@@ -3,18 +3,20 @@
 
 use super::state::{Awaiting, CallDriver, StoredAnswer};
 use super::steps::Next;
+use crate::aside;
 use crate::bindings::bridge;
 use crate::bindings::json;
 use crate::bindings::once::intern;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::invisible::error_line;
-use crate::plan::{NOT_APPROVED, Verdict};
-use crate::store::ledger::{ApprovalAnswer, ApprovalQuestion};
+use crate::plan::{NOT_APPROVED, QuestionWork, Verdict};
+use crate::store::ledger::ApprovalAnswer;
 use crate::store::real_place;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Characters of a reason that are shown.
@@ -22,19 +24,28 @@ const LONGEST: usize = 20_000;
 
 impl CallDriver {
     /// Uses the approval of this call up, or asks for one. All forms of the arguments are one question.
-    pub(super) fn ask_later<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
-        let hub = self.hub.get().core();
-        let question = match self.question(py)? {
-            Ok(question) => question,
+    /// Without `is_new_asked` only an answer to an earlier question counts.
+    pub(super) fn ask_later<'py>(&self, py: Python<'py>, is_new_asked: bool) -> PyResult<Next<'py>> {
+        let work = match self.question(py, is_new_asked)? {
+            Ok(work) => work,
             Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };
-        let (answer, answered) = oneshot::channel();
-        let end = self.plan.lock().end();
-        hub.ledger().ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
+        let (ledger, end) = (self.hub.get().core().ledger(), self.plan.lock().end());
         let known: StoredAnswer = Arc::new(Mutex::new(None));
         let filled = known.clone();
         let ask = async move {
-            let answer = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
+            let question = match work.is_heavy() {
+                true => aside::on_thread_until(end, move || work.question()).await,
+                false => Some(work.question()),
+            };
+            let answer = match question {
+                Some(question) => {
+                    let (answer, answered) = oneshot::channel();
+                    ledger.ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
+                    answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
+                }
+                None => Err("the time is over".to_owned()),
+            };
             *filled.lock() = Some(answer);
             Ok::<(), HubError>(())
         };
@@ -42,7 +53,7 @@ impl CallDriver {
         Ok(Next::Await(bridge::run(py, ask)?.into_any()))
     }
 
-    fn question(&self, py: Python<'_>) -> PyResult<Result<ApprovalQuestion, HubError>> {
+    fn question(&self, py: Python<'_>, is_new_asked: bool) -> PyResult<Result<QuestionWork, HubError>> {
         let hub = self.hub.get().core();
         let (forms, request) = {
             let state = self.state.lock();
@@ -53,8 +64,8 @@ impl CallDriver {
             let forms: Vec<_> = open.map(|form| form.args.bound(py)).collect();
             (forms, asked.request.clone())
         };
-        let forms = forms.iter().map(json::from_python).collect();
-        Ok(self.plan.lock().stored_question(hub, &request, forms))
+        let forms = forms.iter().map(json::from_arguments).collect();
+        Ok(self.plan.lock().stored_question(hub, request, forms, is_new_asked))
     }
 
     pub(super) fn stored_approval_ended<'py>(
@@ -67,7 +78,7 @@ impl CallDriver {
         let answer = known.lock().take().unwrap_or_else(|| Err("it gave no answer".to_owned()));
         let name = self.plan.lock().request().target.name().clone();
         let verdict = match answer {
-            Ok(ApprovalAnswer::Approved(_)) => Verdict::Approved,
+            Ok(ApprovalAnswer::Approved(_) | ApprovalAnswer::NeverAsked) => Verdict::Approved,
             Ok(ApprovalAnswer::Denied(reason)) => {
                 let reason = reason.map(|reason| error_line(&reason, LONGEST)).unwrap_or_default();
                 let given = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -80,7 +91,10 @@ impl CallDriver {
                 meta.set_item(intern!(py, "paused"), id)?;
                 return Ok(Next::Finish(result));
             }
-            Err(why) => Verdict::Refused(format!("its approval cannot be asked for ({why})")),
+            Err(why) => match self.plan.lock().check_deadline(Instant::now()) {
+                Err(late) => return self.refuse(py, &late).map(Next::Finish),
+                Ok(()) => Verdict::Refused(format!("its approval cannot be asked for ({why})")),
+            },
         };
         self.plan.lock().approval_answered(verdict);
         Ok(Next::Plan)

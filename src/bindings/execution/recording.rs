@@ -2,11 +2,13 @@
 
 use super::Execution;
 use super::state::{Address, AttemptStart, AttemptState, FinishedExecution};
+use crate::aside;
 use crate::bindings::addressee::Message;
 use crate::bindings::argument_checks::PreparedArguments;
 use crate::bindings::json;
 use crate::bindings::loop_bridge::Mail;
 use crate::bindings::once::intern;
+use crate::bindings::runtime;
 use crate::bindings::value;
 use crate::error::HubError;
 use crate::hub::{EffectRecorder, EndedRows, kept_failure};
@@ -30,7 +32,7 @@ impl Execution {
         slf: &Bound<'_, Self>,
         start: &AttemptStart,
         prepared: PreparedArguments,
-        recorder: &EffectRecorder,
+        recorder: Arc<EffectRecorder>,
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
         let given = this.state.lock().args.clone_ref(py);
@@ -56,8 +58,18 @@ impl Execution {
             mailbox.push(Mail::Deliver(key, Message::Recorded(result.map_err(Box::new))));
         };
         kill_point();
-        recorder.write((slot, &start.candidate), &definition.digest, content, Box::new(written));
-        Ok(())
+        let content = (!recorder.knows_call()).then(content).unwrap_or_default();
+        let (candidate, is_heavy) = (start.candidate.clone(), content.is_heavy());
+        let write =
+            move || recorder.write((slot, &candidate), &definition.digest, || content, Box::new(written));
+        // The digest of large arguments would hold up the loop.
+        match is_heavy {
+            true => runtime::spawn(async { _ = aside::on_thread(write).await }),
+            false => {
+                write();
+                Ok(())
+            }
+        }
     }
 }
 

@@ -153,7 +153,7 @@ impl Execution {
         prepared: PreparedArguments,
     ) -> PyResult<InPlace<'py>> {
         if let Some(recorder) = slf.get().missing_row(start.slot) {
-            return Self::write_row(slf, &start, prepared, &recorder).map(|()| None);
+            return Self::write_row(slf, &start, prepared, recorder).map(|()| None);
         }
         kill_point();
         match (python_tool(&start.candidate), prepared) {

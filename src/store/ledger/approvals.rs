@@ -18,6 +18,8 @@ pub struct ApprovalQuestion {
     pub shown: String,
     /// In microseconds.
     pub lasts: i64,
+    /// Without it, a call that nobody was ever asked about goes on.
+    pub is_new_asked: bool,
 }
 
 /// What is known about the answer.
@@ -28,6 +30,8 @@ pub enum ApprovalAnswer {
     Denied(Option<String>),
     /// Asked, under this id.
     Pending(String),
+    /// Nobody was ever asked, and nobody is.
+    NeverAsked,
 }
 
 /// A question as it is shown.
@@ -70,6 +74,10 @@ pub fn ask(
         }
         Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
         Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),
+        // An answer that was used or has expired is not one for this call.
+        None if !question.is_new_asked && !was_asked(connection, &question.digest)? => {
+            Ok(ApprovalAnswer::NeverAsked)
+        }
         None => {
             let id = new_id();
             connection.execute(
@@ -89,6 +97,10 @@ pub fn ask(
             Ok(ApprovalAnswer::Pending(id))
         }
     }
+}
+
+fn was_asked(connection: &Connection, digest: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])
 }
 
 /// Why a question cannot be answered.
