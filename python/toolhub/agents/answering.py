@@ -64,7 +64,7 @@ class AnsweringAgent(ABC):
         if given:
             question = given["question"]
             self.view.budget.restore(given["spent"])
-            self.view.ask_on(given.get("waiting") or ())
+            self.view.go_on(given)
         elif not question.strip():
             raise ValueError("the question is empty; ask something, or give the state of a paused run")
         self._run = AgentRun(self.profile.name, question, self.view, given.get("run"))
@@ -76,7 +76,7 @@ class AnsweringAgent(ABC):
         """The end of a run, however it came; a second time does nothing."""
         if self._run is run:
             self._run = None
-            self.view.ask_on(())
+            self.view.go_on(None)
             self.view.finish()
 
     @abstractmethod

@@ -62,7 +62,7 @@ class AgentView:
         self._effects: Effects = effects
         self._deadline = Deadline(deadline, None if parent is None else parent._deadline)
         self._approve: Approve | None = approve
-        self._asks_on = False
+        self._goes_on = self._asks_on = False
         self._parent = parent
         self._listed: tuple[int, list[str]] | None = None
         self._servers: tuple[str, ...] = ()
@@ -153,8 +153,14 @@ class AgentView:
         held = [one for tool in self.hub.tools() for one in tool.candidates if self._holds(one)]
         return [f"{one.server or 'native'}/{_literal(one.name)}" for one in held]
 
-    def ask_on(self, waiting: Sequence[Mapping[str, Any]]) -> None:
-        """Go on as a run that waits for a person, if these calls do: what was denied or is still open is so for any agent."""
+    def go_on(self, state: Mapping[str, Any] | None) -> None:
+        """Go on with a paused state; None: no longer. What was denied or is still open is so for any agent.
+
+        The store knows what was asked and answered, whatever the state says. A state that says that a person was asked is
+        believed: the store may be another one.
+        """
+        waiting: Sequence[Mapping[str, Any]] = (state or {}).get("waiting") or ()
+        self._goes_on = state is not None
         self._asks_on = any(call.get("approval") is not None for call in waiting)
 
     def approval(self) -> Approve | None:
@@ -164,7 +170,8 @@ class AgentView:
         asks_a_person = any(None in one for one in Permissions(approve=asked).approvers)
         if not asks_a_person and any(one._asks_on for one in levels):
             asked.append("ask")
-        return asked or None
+        asked.heeds_answers = any(one._goes_on for one in levels)
+        return asked if asked or asked.heeds_answers else None
 
     async def call(self, name: str, arguments: Any) -> ToolResult:
         """Call a tool of the view by its name; `RunStop` if there is no time or budget left.

@@ -340,3 +340,64 @@ def test_a_paused_state_is_bound_to_its_answer_in_any_loop(
             assert ended.reason == "answered"
             assert ("not today" in told[0]) is (answer == "denied")
         assert sent == (["ann"] if answer == "approved" else [])
+
+
+EDITS: dict[str, Any] = {
+    "emptied": lambda state: state.update(waiting=[]),
+    "removed": lambda state: state.pop("waiting"),
+    "without ids": lambda state: [call.pop("approval") for call in state["waiting"]],
+    "of nothing": lambda state: state.update(waiting=None),
+}
+AGENTS: dict[str, Any] = {
+    "chat": lambda hub, **more: ChatLoop(
+        hub, lambda _: call("send_mail", to="ann") if more else "Done.", **more
+    ),
+    "plan": lambda hub, **more: CoordinationAgent(hub, lambda _: PLAN, **more),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("answer", ["denied", "open", "used", "approved"])
+def test_the_store_knows_the_answer_whatever_the_state_says(
+    office: Office, edit: str, agent: str, answer: str
+) -> None:
+    with office.hub() as hub:
+        state = stored(asyncio.run(AGENTS[agent](hub, approve="ask").answer("Write to ann")))
+        (waiting,) = state["waiting"]
+        office.done.clear()
+        if answer == "denied":
+            hub.deny(waiting["approval"], "never")
+        elif answer != "open":
+            hub.approve(waiting["approval"])
+        EDITS[edit](state)
+        for _ in range(2 if answer == "used" else 1):
+            asyncio.run(AGENTS[agent](hub).answer(state=state))
+    assert office.done.count("ann") == (1 if answer in ("used", "approved") else 0)
+
+
+def test_a_paused_run_that_asked_nobody_goes_on_unasked(office: Office) -> None:
+    with office.hub() as hub:
+        script = iter(
+            [
+                call("look"),
+                call("send_mail", to="ann"),
+                "I might " + call("send_mail", to="bob") + " later.",
+                "Done.",
+            ]
+        )
+        loop = ChatLoop(hub, lambda _: next(script))
+
+        async def pausing() -> dict[str, Any]:
+            async for event in loop.stream("Write to ann"):
+                if event.type == "call_finished":
+                    loop.pause()
+                if event.type == "paused":
+                    return event.state
+            raise AssertionError("it did not pause")
+
+        state = json.loads(json.dumps(asyncio.run(pausing())))
+        assert state["waiting"] == []
+        end = asyncio.run(ChatLoop(hub, lambda _: next(script)).answer(state=state))
+    assert office.done == ["look", "ann"], "the second mail was only proposed"
+    assert end.text == "Done."
