@@ -4,6 +4,29 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
+@final
+class ArrivingRequest:
+    """
+    A request whose body arrives.
+    """
+    def answer(self, /) -> BridgeFuture:
+        """
+        Awaits the reply when the whole body has come. Cancelling the await cancels the call.
+        """
+    def expire(self, /) -> GatewayReply:
+        """
+        The reply to a request whose next part has not come in time.
+        """
+    def take(self, /, part: bytes) -> GatewayReply | None:
+        """
+        Takes a part of the body. The reply to a request that is refused, before or because of this part; None otherwise.
+        """
+    @property
+    def time_left(self, /) -> float:
+        """
+        In seconds: the next part has to be here before.
+        """
+
 class Awaitable:
     """
     The base class of everything that is [`Awaited`]: the coroutine protocol, written once.
@@ -309,6 +332,10 @@ class Gateway:
     The hub as one MCP server.
     """
     def __new__(cls, /, hub: Hub, options: Any, authenticate: Any | None = None) -> Gateway: ...
+    def admit(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]]) -> BridgeFuture:
+        """
+        Awaits who makes an HTTP request, and whether it may: its body is read after that.
+        """
     def bind(self, /, host: str, port: int) -> BridgeFuture:
         """
         Opens the socket; awaits the address that it got, as (host, port).
@@ -316,11 +343,6 @@ class Gateway:
     def bind_blocking(self, /, host: str, port: int) -> tuple[str, int]:
         """
         `bind`, blocking.
-        """
-    @property
-    def body_timeout(self, /) -> float:
-        """
-        In seconds.
         """
     def drain(self, /) -> None:
         """
@@ -338,10 +360,6 @@ class Gateway:
         """
         A line for the log when the process has too few descriptors for `max_connections`.
         """
-    def handle(self, /, method: str, target: str, headers: Sequence[tuple[Sequence[int], Sequence[int]]], body: bytes) -> BridgeFuture:
-        """
-        Awaits the reply to one HTTP request. Cancelling the await cancels the call.
-        """
     @property
     def inspect_key(self, /) -> str | None:
         """
@@ -354,11 +372,6 @@ class Gateway:
     def list_new_servers(self, /) -> None:
         """
         Lists the tools of servers that have not listed them yet, in the background.
-        """
-    @property
-    def max_body(self, /) -> int:
-        """
-        In bytes.
         """
     def reload(self, /, options: Any) -> BridgeFuture:
         """

@@ -206,6 +206,7 @@ class ServeOptions(TypedDict, total=False):
     max_in_flight: int | None
     max_streams: int | None
     max_headers: int | None
+    max_buffered: int | None
     header_timeout: float | None
     body_timeout: float | None
     write_timeout: float | None

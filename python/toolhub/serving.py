@@ -109,15 +109,17 @@ class AsgiApp:
                 return
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
+        request: Any = await self._gateway.admit(scope["method"], _target(scope), headers)
         try:
-            body = await asyncio.wait_for(_body(receive, self._gateway.max_body), self._gateway.body_timeout)
-        except TimeoutError:
-            await send({"type": "http.response.start", "status": 408, "headers": [(b"connection", b"close")]})
-            await send({"type": "http.response.body", "body": b""})
+            refusal = await _refusal(request, receive)
+        except ConnectionResetError:
             return
-        if body is None:
-            return  # the client has gone
-        handled = asyncio.ensure_future(self._reply(scope, body, send))
+        if refusal is not None:
+            # The rest of the body is not read.
+            await self._reply(refusal, [*refusal.headers, (b"connection", b"close")], send)
+            return
+        handled = asyncio.ensure_future(self._handle(request, send))
         gone = asyncio.ensure_future(_disconnected(receive))
         try:
             await asyncio.wait((handled, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -130,10 +132,12 @@ class AsgiApp:
         if not handled.cancelled():
             handled.result()
 
-    async def _reply(self, scope: Scope, body: bytes, send: Send) -> None:
-        headers = [(bytes(name), bytes(value)) for name, value in scope["headers"]]
-        reply: Any = await self._gateway.handle(scope["method"], _target(scope), headers, body)
-        await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+    async def _handle(self, request: Any, send: Send) -> None:
+        reply: Any = await request.answer()
+        await self._reply(reply, reply.headers, send)
+
+    async def _reply(self, reply: Any, headers: list[tuple[bytes, bytes]], send: Send) -> None:
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         # A client that takes nothing: the server closes a connection whose answer is not complete.
         with contextlib.suppress(TimeoutError):
             await self._send_body(reply, send)
@@ -170,16 +174,18 @@ def _target(scope: Scope) -> str:
     return quote(path or "/", safe="/:@!$&'()*+,;=~") + (f"?{query.decode('latin-1')}" if query else "")
 
 
-async def _body(receive: Receive, limit: int) -> bytes | None:
-    """The body, or as much of it as shows that it is too long; None if the client has gone."""
-    body = bytearray()
-    while True:
-        message = await receive()
+async def _refusal(request: Any, receive: Receive) -> Any:
+    """Hand over the body of a request that may be read; the reply if it is refused before all has come."""
+    refusal, more = request.take(b""), True
+    while more and refusal is None:
+        try:
+            message = await asyncio.wait_for(receive(), request.time_left)
+        except TimeoutError:
+            return request.expire()
         if message["type"] == "http.disconnect":
-            return None
-        body += message.get("body", b"")
-        if not message.get("more_body", False) or len(body) > limit:
-            return bytes(body)
+            raise ConnectionResetError
+        refusal, more = request.take(message.get("body", b"")), message.get("more_body", False)
+    return refusal
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -14,8 +14,8 @@ use crate::catalog::Servers;
 use crate::catalog::upstreams::HubUpstreams;
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::gateway::{
-    Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end, handle, serve_http,
-    serve_process_stdio,
+    ArrivingRequest, Gateway, HttpReply, PrincipalFunction, ReplyBody, SessionKeys, connections_end,
+    serve_http, serve_process_stdio,
 };
 use crate::net::unmapped;
 use bytes::Bytes;
@@ -204,14 +204,13 @@ impl PyGateway {
         drop(place);
     }
 
-    /// Awaits the reply to one HTTP request. Cancelling the await cancels the call.
-    fn handle<'py>(
+    /// Awaits who makes an HTTP request, and whether it may: its body is read after that.
+    fn admit<'py>(
         &self,
         py: Python<'py>,
         method: &str,
         target: &str,
         headers: Vec<(Vec<u8>, Vec<u8>)>,
-        body: &[u8],
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         runtime::check_generation(self.generation)?;
         let mut request = Request::builder().method(method).uri(target);
@@ -222,8 +221,8 @@ impl PyGateway {
             .body(())
             .map_err(|error| PyValueError::new_err(format!("this is not an HTTP request: {error}")))?;
         let (parts, ()) = request.into_parts();
-        let (core, body) = (self.core.clone(), Bytes::copy_from_slice(body));
-        bridge::run(py, async move { Ok(GatewayReply::new(handle(&core, &parts, body).await)) })
+        let admitted = ArrivingRequest::admit(self.core.clone(), parts);
+        bridge::run(py, async move { Ok(PyArrivingRequest(Mutex::new(Some(admitted.await)))) })
     }
 
     /// Signs session ids with this key from now on. Those of older keys are accepted for `grace` seconds more.
@@ -246,12 +245,6 @@ impl PyGateway {
 
     /// In seconds.
     #[getter]
-    fn body_timeout(&self) -> f64 {
-        self.core.admission.limits().body_timeout.as_secs_f64()
-    }
-
-    /// In seconds.
-    #[getter]
     fn write_timeout(&self) -> f64 {
         self.core.admission.limits().write_timeout.as_secs_f64()
     }
@@ -260,12 +253,6 @@ impl PyGateway {
     #[getter]
     fn inspect_key(&self) -> Option<&str> {
         self.core.has_inspector().then(|| self.core.inspector.key())
-    }
-
-    /// In bytes.
-    #[getter]
-    fn max_body(&self) -> usize {
-        self.core.options.max_body
     }
 }
 
@@ -324,6 +311,48 @@ async fn until_drained<T>(core: &Gateway, grace: Duration, serving: impl Future<
     }
     let drained = async { tokio::join!(core.drain(grace), serving).1 };
     tokio::time::timeout(connections_end(grace), drained).await.ok()
+}
+
+/// A request whose body arrives.
+#[pyclass(frozen, module = "toolhub._core", name = "ArrivingRequest")]
+pub struct PyArrivingRequest(Mutex<Option<Result<ArrivingRequest, HttpReply>>>);
+
+#[pymethods]
+impl PyArrivingRequest {
+    /// Takes a part of the body. The reply to a request that is refused, before or because of this part; None otherwise.
+    fn take(&self, part: &[u8]) -> Option<GatewayReply> {
+        let mut state = self.0.lock();
+        let refusal = match state.as_mut()? {
+            Ok(request) => request.take(part).err(),
+            Err(_) => state.take().and_then(Result::err),
+        };
+        refusal.map(GatewayReply::new)
+    }
+
+    /// In seconds: the next part has to be here before.
+    #[getter]
+    fn time_left(&self) -> f64 {
+        let left = self.0.lock().as_ref().and_then(|request| request.as_ref().ok()?.time_left().into());
+        left.unwrap_or_default().as_secs_f64()
+    }
+
+    /// The reply to a request whose next part has not come in time.
+    fn expire(&self) -> PyResult<GatewayReply> {
+        Ok(GatewayReply::new(self.ended()?.expire()))
+    }
+
+    /// Awaits the reply when the whole body has come. Cancelling the await cancels the call.
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let request = self.ended()?;
+        bridge::run(py, async move { Ok(GatewayReply::new(request.answer().await)) })
+    }
+}
+
+impl PyArrivingRequest {
+    fn ended(&self) -> PyResult<ArrivingRequest> {
+        let request = self.0.lock().take().and_then(Result::ok);
+        request.ok_or_else(|| PyRuntimeError::new_err("the request was answered"))
+    }
 }
 
 /// The reply to one HTTP request.

@@ -68,6 +68,7 @@ struct PythonJwt {
 /// Numbers and seconds that replace the defaults.
 #[derive(Deserialize)]
 struct PythonLimits {
+    max_buffered: Option<usize>,
     max_connections: Option<usize>,
     max_in_flight: Option<usize>,
     max_streams: Option<usize>,
@@ -81,6 +82,7 @@ impl PythonLimits {
     fn into_limits(self) -> PyResult<GatewayLimits> {
         let standard = GatewayLimits::default();
         Ok(GatewayLimits {
+            max_buffered: self.max_buffered.unwrap_or(standard.max_buffered),
             max_connections: self.max_connections.unwrap_or(standard.max_connections),
             max_in_flight: self.max_in_flight.unwrap_or(standard.max_in_flight),
             max_streams: self.max_streams.unwrap_or(standard.max_streams),
@@ -150,6 +152,7 @@ impl PythonGatewayOptions {
             allowed_origins: self.allowed_origins,
             max_result: self.max_result,
             views: Some(Views::new(standard, views).map_err(failed)?),
+            give_back: super::allocator::give_back,
             ..GatewayOptions::default()
         };
         options.max_body = self.max_body.unwrap_or(options.max_body);

@@ -8,6 +8,7 @@
 //! ```
 
 mod addressee;
+mod allocator;
 mod answers;
 mod argument_checks;
 mod awaiting;
@@ -100,11 +101,8 @@ mod whole_text;
 
 use pyo3::prelude::*;
 
-/// An answer is made on a thread of the runtime and dropped on that of the loop. The system's allocator makes such
-/// threads wait for each other; with a crowd of calls that cost more than the calls. Version 2 of mimalloc, because it
-/// has no locks that a fork could leave behind.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 #[pymodule]
 mod _core {
@@ -146,7 +144,7 @@ mod _core {
     #[pymodule_export]
     use super::execution::closing::{EndingCalls, end_calls};
     #[pymodule_export]
-    use super::gateway::{GatewayReply, PyGateway};
+    use super::gateway::{GatewayReply, PyArrivingRequest, PyGateway};
     #[pymodule_export]
     use super::gateway_options::serve_section;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 //! A limit refuses at once; nothing queues here. What a principal may do does not depend on what others do.
 
 use super::connections::{ConnectionPlace, Connections, descriptors, room};
+use super::held_bytes::{HeldBytes, HeldTotal, NoRoom, SMALL};
 use super::view::View;
 use crate::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
@@ -18,6 +19,8 @@ const MOST_BUDGETS: usize = 10_000;
 /// The limits of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GatewayLimits {
+    /// Bytes of bodies and of answers that are not read yet, of all callers: 503. A caller may have half of them: 429.
+    pub max_buffered: usize,
     /// The longest head of a request, in bytes: 431.
     pub max_headers: usize,
     /// Connections at once, if the process has the descriptors for them; others get 503.
@@ -37,6 +40,7 @@ pub struct GatewayLimits {
 impl Default for GatewayLimits {
     fn default() -> Self {
         GatewayLimits {
+            max_buffered: 256 * 1024 * 1024,
             max_headers: 64 * 1024,
             max_connections: 10_000,
             max_in_flight: 1_000,
@@ -103,10 +107,12 @@ struct AdmissionCounts {
 pub struct Admission {
     counts: Arc<AdmissionCounts>,
     connections: Connections,
+    held: HeldTotal,
 }
 
 impl Admission {
-    pub fn new(limits: GatewayLimits) -> Self {
+    /// `give_back` gives memory that is free to the system.
+    pub fn new(limits: GatewayLimits, give_back: fn()) -> Self {
         Admission {
             counts: Arc::new(AdmissionCounts {
                 limits: ArcSwap::from_pointee(limits),
@@ -114,6 +120,7 @@ impl Admission {
                 budgets: Mutex::default(),
             }),
             connections: Connections::default(),
+            held: HeldTotal::new(give_back),
         }
     }
 
@@ -138,6 +145,30 @@ impl Admission {
 
     pub fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    pub fn held(&self) -> &HeldTotal {
+        &self.held
+    }
+
+    /// Holds an answer; small ones need no place. One for which there is no room is dropped.
+    pub fn hold(&self, principal: &Arc<str>, bytes: usize) -> Result<Option<HeldBytes>, NoRoom> {
+        if bytes <= SMALL {
+            return Ok(None);
+        }
+        let mut held = self.held.of(principal);
+        match held.grow(bytes, self.limits().max_buffered) {
+            Ok(()) => Ok(Some(held)),
+            Err(no_room) => {
+                self.held.let_go(bytes);
+                Err(no_room)
+            }
+        }
+    }
+
+    /// Whether so much is held that no other request of this principal may begin.
+    pub fn is_full(&self, principal: &str) -> Option<NoRoom> {
+        self.held.is_full(principal, self.limits().max_buffered)
     }
 
     /// A place for a request or a stream of a principal.

@@ -38,7 +38,7 @@
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`search_mode`] | three tools instead of thousands |
-//! | [`limits`], [`connections`] | how much callers may ask for at once |
+//! | [`limits`], [`connections`], [`held_bytes`] | how much callers may ask for at once |
 //! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
@@ -53,6 +53,7 @@ mod cursor;
 mod endpoint;
 mod era;
 mod exchange;
+mod held_bytes;
 mod in_flight;
 mod inspector_access;
 mod jwks;
@@ -91,8 +92,7 @@ pub use authenticator::{
 };
 pub use caller::Caller;
 pub use capability::can_answer;
-pub use endpoint::http::handle;
-pub use endpoint::{HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
+pub use endpoint::{ArrivingRequest, HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;
 pub use limits::{Admission, GatewayLimits, Occupied, TooMany};

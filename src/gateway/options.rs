@@ -47,6 +47,8 @@ pub struct GatewayOptions {
     /// How long an answer may stay silent before it becomes an event stream with comments, so that proxies keep the
     /// connection.
     pub keep_alive: Duration,
+    /// Gives memory that is free back to the system: who runs the gateway knows its allocator.
+    pub give_back: fn(),
 }
 
 impl Default for GatewayOptions {
@@ -68,6 +70,7 @@ impl Default for GatewayOptions {
             max_body: 16 * 1024 * 1024,
             max_result: None,
             keep_alive: Duration::from_secs(15),
+            give_back: || (),
         }
     }
 }

@@ -113,7 +113,7 @@ impl Gateway {
         };
         let lifetime = options.session_lifetime;
         let (authenticator, views) = access(&options)?;
-        let admission = Admission::new(options.limits);
+        let admission = Admission::new(options.limits, options.give_back);
         Ok(Gateway {
             hub,
             upstreams,

@@ -14,7 +14,7 @@ _APPLIED = frozenset(
     (
         *("token", "metrics_token", "jwt", "authenticate_timeout", "resource_metadata"),
         *("views", "search_mode", "core"),
-        *("max_connections", "max_in_flight", "max_streams", "max_headers"),
+        *("max_connections", "max_in_flight", "max_streams", "max_headers", "max_buffered"),
         *("header_timeout", "body_timeout", "write_timeout"),
     )
 )

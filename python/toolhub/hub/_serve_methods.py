@@ -85,8 +85,9 @@ class ServeMethods:
         `resource_metadata` if that is elsewhere.
 
         Limits: `max_connections`; `max_in_flight` requests and `max_streams` standing streams of one caller; `max_headers`
-        bytes; `header_timeout`, `body_timeout` and `write_timeout` seconds for slow clients. Sessions of older clients live
-        `session_lifetime` seconds. Replicas share `session_keys`: the first one signs, all are accepted.
+        bytes; `max_buffered` bytes of bodies and unread answers, half of them for one caller; `header_timeout`,
+        `body_timeout` and `write_timeout` seconds for slow clients. Sessions of older clients live `session_lifetime`
+        seconds. Replicas share `session_keys`: the first one signs, all are accepted.
 
         >>> from toolhub import ToolHub
         >>> hub = ToolHub()

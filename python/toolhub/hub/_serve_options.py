@@ -14,7 +14,7 @@ from ..options import JwtOptions, TokenOptions, ViewOptions
 
 _log = logging.getLogger("toolhub")
 
-_COUNTS = ("max_connections", "max_in_flight", "max_streams", "max_headers")
+_COUNTS = ("max_connections", "max_in_flight", "max_streams", "max_headers", "max_buffered")
 _TIMEOUTS = ("header_timeout", "body_timeout", "write_timeout")
 _MOST_REPORTED = 20
 """Different reasons for refusals that are logged."""

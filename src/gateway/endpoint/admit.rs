@@ -14,6 +14,7 @@ use super::reply::HttpReply;
 use super::stopping;
 use super::{cors, resource_metadata};
 use crate::gateway::authenticator::{AuthenticationRefusal, Authenticator};
+use crate::gateway::held_bytes::HeldBytes;
 use crate::gateway::limits::{Occupied, OccupiedPlace, TooMany};
 use crate::gateway::operate::DrainPlace;
 use crate::gateway::rpc::{RpcError, RpcRequest};
@@ -48,13 +49,20 @@ pub struct RequestPlace {
     _occupied: OccupiedPlace,
     /// A standing stream does not keep the gateway from stopping.
     _running: Option<Arc<DrainPlace>>,
+    /// The body.
+    _held: Option<HeldBytes>,
 }
 
 impl RequestPlace {
+    /// The body is held until the request has ended: what was read of it is as large.
+    pub fn hold(&mut self, body: HeldBytes) {
+        self._held = Some(body);
+    }
+
     /// The place of a request whose answer is a standing stream.
     pub fn into_stream(self, gateway: &Gateway, principal: &Principal) -> Result<RequestPlace, TooMany> {
         let occupied = gateway.admission.enter(&principal.id, Occupied::Stream)?;
-        Ok(RequestPlace { _occupied: occupied, _running: None })
+        Ok(RequestPlace { _occupied: occupied, _running: None, _held: None })
     }
 
     /// A place for each request of a batch; all of them or none. A batch for which there never is room gets 413, because a client
@@ -75,7 +83,7 @@ impl RequestPlace {
         let running = self._running.clone();
         let others = (1..requests).map(|_| {
             let occupied = gateway.admission.enter(&principal.id, Occupied::Request)?;
-            Ok(RequestPlace { _occupied: occupied, _running: running.clone() })
+            Ok(RequestPlace { _occupied: occupied, _running: running.clone(), _held: None })
         });
         let mut places = others.collect::<Result<Vec<_>, _>>().map_err(|refused| too_many(&refused))?;
         places.push(self);
@@ -178,11 +186,15 @@ async fn admission(
     let is_late = running.is_none();
     let what = if is_get { Occupied::Stream } else { Occupied::Request };
     let occupied = gateway.admission.enter(&principal.id, what).map_err(|refused| too_many(&refused))?;
+    if let Some(no_room) = gateway.admission.is_full(&principal.id).filter(|_| !is_get) {
+        return Err(HttpReply::no_room(no_room));
+    }
     // Said before a client that waits for `100 Continue` sends its body.
     if declared_length(parts).is_some_and(|length| length > options.max_body as u64) {
         return Err(HttpReply::too_large());
     }
-    let place = RequestPlace { _occupied: occupied, _running: running.filter(|_| !is_get).map(Arc::new) };
+    let running = running.filter(|_| !is_get).map(Arc::new);
+    let place = RequestPlace { _occupied: occupied, _running: running, _held: None };
     Ok(Admitted { origin: RequestOrigin { principal, view }, place, is_sse, inspects: None, is_late })
 }
 
@@ -193,7 +205,7 @@ fn admit_inspector(gateway: &Gateway, route: InspectRoute) -> Result<Admitted, H
     let occupied = occupied.map_err(|refused| too_many(&refused))?;
     let running = gateway.drain.enter();
     let is_late = running.is_none();
-    let place = RequestPlace { _occupied: occupied, _running: running.map(Arc::new) };
+    let place = RequestPlace { _occupied: occupied, _running: running.map(Arc::new), _held: None };
     Ok(Admitted { origin, place, is_sse: false, inspects: Some(route), is_late })
 }
 

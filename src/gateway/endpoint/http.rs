@@ -1,8 +1,7 @@
 //! The streamable HTTP endpoint, as a function from a request to a reply. hyper and ASGI use the same one.
 
 use super::accept::Accepted;
-use super::admit::{Admitted, RequestPlace, admit};
-use super::cors;
+use super::admit::{Admitted, RequestPlace};
 use super::identify::is_modern_header;
 use super::inspect;
 use super::legacy_sse;
@@ -11,6 +10,7 @@ use super::reply::HttpReply;
 use super::sse_stream::event;
 use crate::gateway::caller::Caller;
 use crate::gateway::client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
+use crate::gateway::held_bytes::HeldBytes;
 use crate::gateway::rpc::{RpcError, notification_message};
 use crate::gateway::session_streams::SessionStream;
 use crate::gateway::standing::revoked;
@@ -25,27 +25,21 @@ use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Answers one HTTP request. Dropping the future, or the body of the reply, cancels the call.
-pub async fn handle(gateway: &Arc<Gateway>, parts: &Parts, body: Bytes) -> HttpReply {
-    let reply = match admit(gateway, parts).await {
-        Ok(admitted) if body.len() > gateway.options.max_body => {
-            refuse(gateway, &admitted.origin.principal, HttpReply::too_large())
-        }
-        Ok(admitted) => serve(gateway, admitted, parts, body).await,
-        Err(reply) => reply,
-    };
-    cors::readable(gateway, parts, reply)
-}
-
-/// Answers a request that was admitted.
-pub async fn serve(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts, body: Bytes) -> HttpReply {
+/// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
+pub async fn serve(
+    gateway: &Arc<Gateway>,
+    mut admitted: Admitted,
+    parts: &Parts,
+    (body, held): (Bytes, HeldBytes),
+) -> HttpReply {
     let principal = admitted.origin.principal.clone();
-    let answered = answered(gateway, admitted, parts, &body).await;
+    admitted.place.hold(held);
+    let answered = answered(gateway, admitted, parts, body).await;
     answered.unwrap_or_else(|refusal| refuse(gateway, &principal, refusal))
 }
 
 /// Each request that is refused before a method has read it is counted and written down here.
-fn refuse(gateway: &Gateway, principal: &Principal, refusal: HttpReply) -> HttpReply {
+pub fn refuse(gateway: &Gateway, principal: &Principal, refusal: HttpReply) -> HttpReply {
     gateway.refused(refusal.status, Some(principal));
     refusal
 }
@@ -55,17 +49,17 @@ async fn answered(
     gateway: &Arc<Gateway>,
     admitted: Admitted,
     parts: &Parts,
-    body: &Bytes,
+    body: Bytes,
 ) -> Result<HttpReply, HttpReply> {
     let admitted = match parts.method {
         Method::POST => admitted,
         _ => admitted.not_draining()?,
     };
     if let Some(route) = admitted.inspects {
-        return Ok(inspect::serve(gateway, route, parts, body).await);
+        return Ok(inspect::serve(gateway, route, parts, &body).await);
     }
     if admitted.is_sse {
-        return legacy_sse::serve(gateway, admitted, parts, body);
+        return legacy_sse::serve(gateway, admitted, parts, &body);
     }
     match parts.method {
         Method::POST => post(gateway, admitted, parts, body).await,

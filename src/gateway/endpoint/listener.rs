@@ -1,10 +1,11 @@
 //! The HTTP endpoint on sockets.
 
 use super::admit::admit;
+use super::body;
 use super::cors;
 use super::first_bytes::FirstBytes;
 use super::hang_up::HangUpWatch;
-use super::http::serve;
+use super::http::{refuse, serve};
 use super::reply::{HttpReply, ReplyBody};
 use super::standing_socket::{EventStream, StandingSlot, write_events};
 use super::stream_timeout::{StreamExecutor, TimedBody};
@@ -17,7 +18,7 @@ use futures_util::StreamExt;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -222,6 +223,10 @@ async fn reply(
     gateway.busy_poll.extend();
     let reply = answered(gateway, &parts, body, place).await.unwrap_or_else(|refusal| refusal);
     let reply = cors::readable(gateway, &parts, reply);
+    if reply.status.is_client_error() || reply.status.is_server_error() {
+        // A refusal has a line too.
+        gateway.log_written().await;
+    }
     gateway.busy_poll.extend();
     let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
     let is_last = is_chunked || slot.is_some();
@@ -259,19 +264,10 @@ async fn answered(
     let admitted = admit(gateway, parts).await?;
     looked.is_caller();
     drop(looked);
-    let limit = gateway.admission.limits().body_timeout;
-    let read = tokio::time::timeout(limit, body_of(body, gateway.options.max_body)).await;
-    let body = read.unwrap_or_else(|_| Err(HttpReply::empty(StatusCode::REQUEST_TIMEOUT)));
-    let body = body.inspect_err(|reply| gateway.refused(reply.status, Some(&admitted.origin.principal)))?;
+    let principal = &admitted.origin.principal;
+    let body = body::read(gateway, principal, body).await;
+    let body = body.map_err(|refusal| refuse(gateway, principal, refusal))?;
     Ok(serve(gateway, admitted, parts, body).await)
-}
-
-async fn body_of(body: Incoming, limit: usize) -> Result<Bytes, HttpReply> {
-    match Limited::new(body, limit).collect().await {
-        Ok(whole) => Ok(whole.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(HttpReply::too_large()),
-        Err(_) => Err(HttpReply::empty(StatusCode::BAD_REQUEST)),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 mod accept;
 mod admit;
+mod arriving;
 mod batch;
+mod body;
 mod cors;
 mod first_bytes;
 mod hang_up;
@@ -27,18 +29,21 @@ mod stream_timeout;
 mod traced;
 mod write_timeout;
 
+pub use arriving::ArrivingRequest;
 pub use listener::serve_http;
 pub use process_stdio::serve_process_stdio;
 pub use reply::{HttpReply, ReplyBody};
 pub use stdio::serve_stdio;
 
 use super::exchange::Exchange;
+use super::held_bytes::{HeldBytes, NoRoom};
 use super::methods::dispatch;
 use super::operate::Operation;
 use super::params::RpcParams;
 use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
 use super::state::Gateway;
 use crate::aside::heavy;
+use crate::principal::Principal;
 use ::http::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
@@ -51,6 +56,45 @@ const LISTEN: &str = "subscriptions/listen";
 pub struct AnsweredRequest {
     pub message: String,
     pub error: Option<i64>,
+    /// The place of a large message among what is held, or why there is none: then the message says so.
+    pub held: Result<Option<HeldBytes>, NoRoom>,
+}
+
+impl AnsweredRequest {
+    /// The answer to a request that has run. If there is no room for it, an error takes its place.
+    fn new(
+        gateway: &Gateway,
+        principal: &Principal,
+        id: &RpcId,
+        message: String,
+        error: Option<i64>,
+    ) -> Self {
+        match gateway.admission.hold(&principal.id, message.len()) {
+            Ok(held) => AnsweredRequest { message, error, held: Ok(held) },
+            Err(no_room) => {
+                drop(message);
+                let refusal = no_room_for_answer(no_room);
+                let message = error_message(Some(id), &refusal);
+                AnsweredRequest { message, error: Some(refusal.code), held: Err(no_room) }
+            }
+        }
+    }
+}
+
+fn no_room_for_answer(no_room: NoRoom) -> RpcError {
+    RpcError::new(
+        TRY_LATER,
+        match no_room {
+            NoRoom::OfCaller => {
+                "The request was carried out, but its answer is dropped: too much of your requests and unread \
+                 answers is held at once; read the other answers first"
+            }
+            NoRoom::OfAll => {
+                "The request was carried out, but its answer is dropped: too much of the requests and unread \
+                 answers of all callers is held at once"
+            }
+        },
+    )
 }
 
 /// Runs a request to its end.
@@ -74,12 +118,16 @@ pub async fn answer(gateway: &Arc<Gateway>, request: RpcRequest, exchange: &Exch
     if gateway.options.audit.is_some() {
         Box::pin(gateway.log_written()).await;
     }
+    let principal = &exchange.caller.principal;
     match dispatched {
         Ok(result) => {
             let message = heavy(result.len(), || result_message(&id, &result));
-            AnsweredRequest { message, error: None }
+            AnsweredRequest::new(gateway, principal, &id, message, None)
         }
-        Err(error) => AnsweredRequest { message: error_message(Some(&id), &error), error: Some(error.code) },
+        Err(error) => {
+            let message = error_message(Some(&id), &error);
+            AnsweredRequest::new(gateway, principal, &id, message, Some(error.code))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_head
 use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
-use super::sse_stream::{AnswerStream, event};
+use super::sse_stream::{AnswerStream, answer_event};
 use super::{AnsweredRequest, answer, in_use};
 use crate::aside::heavy;
 use crate::gateway::caller::Caller;
@@ -24,6 +24,7 @@ use crate::gateway::session::SessionClaims;
 use crate::gateway::state::Gateway;
 use crate::model::protocol::{Era, MODERN};
 use crate::tool::CancelReason;
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub async fn post(
     gateway: &Arc<Gateway>,
     admitted: Admitted,
     parts: &Parts,
-    body: &[u8],
+    body: Bytes,
 ) -> Result<HttpReply, HttpReply> {
     if !is_json(&parts.headers) {
         let error = RpcError::invalid_request("The Content-Type must be application/json");
@@ -48,7 +49,9 @@ pub async fn post(
         let error = RpcError::invalid_request("The client must accept application/json or text/event-stream");
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
-    let payload = heavy(body.len(), || read_payload(body));
+    let payload = heavy(body.len(), || read_payload(&body));
+    // What was read of it is enough; a large one must not stay for as long as the request runs.
+    drop(body);
     let payload = payload.map_err(|refused| bad_request(refused.id.as_ref(), &refused.error))?;
     let message = match payload {
         ClientPayload::One(message) => message,
@@ -182,13 +185,13 @@ async fn respond(
 fn whole(era: Era, accepted: Accepted, answer: Option<AnsweredRequest>) -> HttpReply {
     let Some(answer) = answer else { return HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR) };
     if !accepted.json {
-        return HttpReply::events(futures_util::stream::iter([event(&answer.message)]));
+        return HttpReply::events(futures_util::stream::iter([answer_event(answer)]));
     }
     let status = match (era, answer.error) {
         (Era::Modern, Some(code)) => status_of(code),
         _ => StatusCode::OK,
     };
-    HttpReply::json(status, answer.message)
+    HttpReply::answer(status, answer)
 }
 
 /// The status that the modern protocol gives to an error.

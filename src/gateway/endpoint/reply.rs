@@ -1,6 +1,8 @@
 //! The reply to an HTTP request.
 
-use crate::gateway::rpc::{RpcError, error_message};
+use super::AnsweredRequest;
+use crate::gateway::held_bytes::{HeldBytes, NoRoom};
+use crate::gateway::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
 use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};
@@ -8,6 +10,27 @@ use std::pin::Pin;
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
+
+/// Bytes that are held for as long as anybody has them.
+pub fn held_bytes(text: String, held: Option<HeldBytes>) -> Bytes {
+    struct HeldText(String, #[allow(dead_code, reason = "dropping it lets go")] HeldBytes);
+    impl AsRef<[u8]> for HeldText {
+        fn as_ref(&self) -> &[u8] {
+            self.0.as_bytes()
+        }
+    }
+    match held {
+        Some(held) => Bytes::from_owner(HeldText(text, held)),
+        None => Bytes::from(text),
+    }
+}
+
+fn no_room_status(no_room: NoRoom) -> StatusCode {
+    match no_room {
+        NoRoom::OfCaller => StatusCode::TOO_MANY_REQUESTS,
+        NoRoom::OfAll => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
 
 pub struct HttpReply {
     pub status: StatusCode,
@@ -61,6 +84,35 @@ impl HttpReply {
     /// A stream that lasts until one side ends it.
     pub fn standing(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         HttpReply { is_standing: true, ..HttpReply::events(stream) }
+    }
+
+    /// The answer to a request that nothing was sent before.
+    pub fn answer(status: StatusCode, answer: AnsweredRequest) -> Self {
+        match answer.held {
+            Ok(held) => {
+                let body = ReplyBody::Whole(held_bytes(answer.message, held));
+                let reply = HttpReply { status, headers: Vec::new(), is_standing: false, body };
+                reply.with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
+            }
+            Err(no_room) => HttpReply::json(no_room_status(no_room), answer.message).later(),
+        }
+    }
+
+    /// The reply to a request whose body, or whose answer, there is no room for.
+    pub fn no_room(no_room: NoRoom) -> Self {
+        let text = match no_room {
+            NoRoom::OfCaller => {
+                "Too much of your requests and unread answers is held at once; read the answers, or try again later"
+            }
+            NoRoom::OfAll => {
+                "Too much of the requests and unread answers of all callers is held at once; try again later"
+            }
+        };
+        HttpReply::refused(no_room_status(no_room), &RpcError::new(TRY_LATER, text)).later()
+    }
+
+    fn later(self) -> Self {
+        self.with(header::RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
     /// The reply to a body that is too large.

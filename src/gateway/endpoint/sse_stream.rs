@@ -1,6 +1,7 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
 use super::AnsweredRequest;
+use super::reply::held_bytes;
 use crate::aside::heavy;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
@@ -19,6 +20,12 @@ pub fn comment() -> Bytes {
 /// A JSON-RPC message as an event. Messages have no line ends.
 pub fn event(message: &str) -> Bytes {
     heavy(message.len(), || Bytes::from(format!("event: message\ndata: {message}\n\n")))
+}
+
+/// The answer to a request as an event.
+pub fn answer_event(answer: AnsweredRequest) -> Bytes {
+    let text = heavy(answer.message.len(), || format!("event: message\ndata: {}\n\n", answer.message));
+    held_bytes(text, answer.held.ok().flatten())
 }
 
 /// A request that is answered by an event stream. Dropping it cancels the request.
@@ -44,7 +51,7 @@ impl AnswerStream {
                 biased;
                 Some(message) = stream.messages.recv() => Some((event(&message), Some(stream))),
                 // Without an answer the request has been dropped with the runtime: the stream just ends.
-                answered = &mut stream.answer => Some((event(&answered.ok()?.message), None)),
+                answered = &mut stream.answer => Some((answer_event(answered.ok()?), None)),
                 () = tokio::time::sleep(stream.keep_alive) => Some((comment(), Some(stream))),
             }
         })

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn admission() -> Admission {
     let limits = GatewayLimits { max_connections: 2, max_in_flight: 2, max_streams: 1, ..Default::default() };
-    Admission::new(limits)
+    Admission::new(limits, || ())
 }
 
 fn id(name: &str) -> Arc<str> {
