@@ -37,12 +37,14 @@
 //! | [`kept_calls`] | how many of both are kept, and how much of their results |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
+//! | [`by_principal`] | tables of which every caller has its part |
 //! | [`search_mode`] | three tools instead of thousands |
 //! | [`limits`], [`connections`], [`held_bytes`] | how much callers may ask for at once |
 //! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
 mod busy_poll;
+mod by_principal;
 mod caller;
 mod capability;
 mod client_changes;

@@ -9,21 +9,23 @@
 //! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one
 //! purpose never opens as one of another.
 //!
-//! `DELETE` ends a session on the replica that receives it, which [remembers](ended) the id until it expires.
+//! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires.
 
 mod claims;
-mod ended;
 mod verified;
 
 pub use claims::SessionClaims;
 pub use verified::OpenSession;
 
+/// The sessions that were ended before they expired, at most about 4 MB of them.
+const MOST_ENDED: usize = 50_000;
+
+use super::by_principal::PrincipalTable;
 use super::cursor::{CursorKey, CursorPlace};
 use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use ended::EndedSessions;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -31,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use verified::VerifiedSessions;
+use verified::{SessionMark, VerifiedSessions};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -229,13 +231,15 @@ struct StateClaims {
 pub struct Sessions {
     keys: Arc<SessionKeys>,
     lifetime: Duration,
-    ended: Mutex<EndedSessions>,
+    /// Those that `DELETE` ended before they expired, by the second in which they do.
+    ended: Mutex<PrincipalTable<(u64, SessionMark), ()>>,
     verified: VerifiedSessions,
 }
 
 impl Sessions {
     pub fn new(keys: Arc<SessionKeys>, lifetime: Duration) -> Self {
-        Sessions { keys, lifetime, ended: Mutex::default(), verified: VerifiedSessions::default() }
+        let ended = Mutex::new(PrincipalTable::new(MOST_ENDED));
+        Sessions { keys, lifetime, ended, verified: VerifiedSessions::default() }
     }
 
     pub fn keys(&self) -> &Arc<SessionKeys> {
@@ -264,7 +268,11 @@ impl Sessions {
     ) -> Result<Duration, SessionRefusal> {
         let session = self.open(id, principal, view, now)?;
         let claims = &session.claims;
-        self.ended.lock().add(principal, claims.expires, session.mark, seconds(now));
+        let mut ended = self.ended.lock();
+        if ended.is_full() {
+            ended.retain(|(expires, _)| *expires > seconds(now));
+        }
+        ended.insert(principal, (claims.expires, session.mark), ());
         Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))
     }
 
@@ -288,7 +296,7 @@ impl Sessions {
         if claims.principal != principal || claims.view != view {
             return Err(SessionRefusal::Foreign);
         }
-        if self.ended.lock().contains(principal, claims.expires, session.mark) {
+        if self.ended.lock().get(principal, &(claims.expires, session.mark)).is_some() {
             return Err(SessionRefusal::Ended);
         }
         Ok(session)

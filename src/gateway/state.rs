@@ -227,11 +227,11 @@ impl Gateway {
     }
 
     /// A session has ended: its requests are cancelled, and what its client has set counts no more.
-    pub fn forget_session(&self, session: &str) {
+    pub fn forget_session(&self, principal: &str, session: &str) {
         self.in_flight.cancel_session(session);
         self.session_streams.end(session);
-        self.subscriptions.forget(session);
-        if self.log_levels.forget(session)
+        self.subscriptions.forget(principal, session);
+        if self.log_levels.forget(principal, session)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let (upstreams, lowest) = (self.upstreams.clone(), self.log_levels.lowest());

@@ -1,6 +1,7 @@
 //! The resources that clients have subscribed to. Those of a legacy client are kept by the replica that was asked, for a
 //! limited number of sessions.
 
+use super::by_principal::PrincipalTable;
 use super::upstreams::SubscribedResource;
 use crate::sync::Mutex;
 use std::collections::HashMap;
@@ -41,25 +42,30 @@ impl ClientSubscriptions {
 }
 
 /// The subscriptions of legacy clients, by session.
-#[derive(Default)]
-pub struct SessionSubscriptions(Mutex<HashMap<Arc<str>, ClientSubscriptions>>);
+pub struct SessionSubscriptions(Mutex<PrincipalTable<Arc<str>, ClientSubscriptions>>);
+
+impl Default for SessionSubscriptions {
+    fn default() -> Self {
+        SessionSubscriptions(Mutex::new(PrincipalTable::new(MOST_SESSIONS)))
+    }
+}
 
 impl SessionSubscriptions {
-    pub fn of(&self, session: &Arc<str>) -> ClientSubscriptions {
+    pub fn of(&self, principal: &str, session: &Arc<str>) -> ClientSubscriptions {
         let mut all = self.0.lock();
-        if let Some(known) = all.get(session) {
+        if let Some(known) = all.get(principal, &**session) {
             return known.clone();
         }
-        if all.len() >= MOST_SESSIONS {
-            let dropped = all.keys().next().cloned();
-            dropped.and_then(|dropped| all.remove(&dropped));
-        }
-        all.entry(session.clone()).or_default().clone()
+        let new = ClientSubscriptions::default();
+        let gone = all.insert(principal, session.clone(), new.clone());
+        drop(all);
+        drop(gone);
+        new
     }
 
     /// The session has ended.
-    pub fn forget(&self, session: &str) {
-        let removed = self.0.lock().remove(session);
+    pub fn forget(&self, principal: &str, session: &str) {
+        let removed = self.0.lock().remove(principal, session);
         drop(removed);
     }
 }

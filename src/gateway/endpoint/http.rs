@@ -83,7 +83,8 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
         return Err(HttpReply::refused(StatusCode::NOT_ACCEPTABLE, &error));
     }
     let caller = admitted.origin.of_session(gateway, &parts.headers, None)?;
-    let subscribed = caller.session.as_ref().map(|session| gateway.subscriptions.of(session));
+    let subscribed =
+        caller.session.as_ref().map(|session| gateway.subscriptions.of(&caller.principal.id, session));
     let subscribed = subscribed.unwrap_or_default();
     let changes = gateway
         .changes(&caller.view, &caller.principal, WantedLists::ALL, subscribed)

@@ -112,7 +112,7 @@ impl RequestOrigin {
             Ok(lived) => {
                 gateway.metrics.session_ended(lived);
                 gateway.hub.telemetry.session_ended(SpanSide::Server, lived, over_http);
-                gateway.forget_session(session);
+                gateway.forget_session(&self.principal.id, session);
                 Ok(HttpReply::empty(StatusCode::NO_CONTENT))
             }
             Err(_) => Err(no_session(None)),

@@ -112,7 +112,7 @@ pub async fn serve_client(
         gateway,
     };
     let (gateway, mut view) = (client.gateway.clone(), client.view.clone());
-    let subscribed = gateway.subscriptions.of(&client.pipe);
+    let subscribed = gateway.subscriptions.of(&client.principal.id, &client.pipe);
     let mut changes = gateway
         .changes(&view, &client.principal, WantedLists::ALL, subscribed)
         .with_tasks(&gateway.tasks, WantedTasks::of_session(Some(&client.pipe)));
@@ -341,6 +341,6 @@ impl StdioClient {
             self.in_flight.cancel_all();
             while self.running.join_next().await.is_some() {}
         }
-        self.gateway.forget_session(&self.pipe);
+        self.gateway.forget_session(&self.principal.id, &self.pipe);
     }
 }

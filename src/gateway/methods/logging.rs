@@ -21,7 +21,7 @@ pub async fn set_level(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
         return Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog"));
     };
     if let Some(session) = &caller.session {
-        gateway.log_levels.set(session.clone(), level);
+        gateway.log_levels.set(&caller.principal.id, session.clone(), level);
         // Before the answer: the next call of the client is logged as it wants.
         gateway.upstreams.want_log_level(gateway.log_levels.lowest().map(LogLevel::name)).await;
     }
@@ -36,7 +36,7 @@ pub fn call_log(
     outlet: Arc<Mutex<Outlet>>,
 ) -> Option<CallLog> {
     let least = match caller.era {
-        Era::Legacy => gateway.log_levels.of(caller.session.as_deref()),
+        Era::Legacy => gateway.log_levels.of(&caller.principal.id, caller.session.as_deref()),
         Era::Modern => LogLevel::parse(meta?.get(LEVEL_KEY)?.as_str()?)?,
     };
     let write = move |message: &Value| {

@@ -14,7 +14,7 @@ pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
     };
     let subscribed = gateway.upstreams.subscribe(&caller.view, &caller.principal, &uri).await;
     let subscribed = subscribed.map_err(|error| subscription_refused(gateway, caller, uri.clone(), error))?;
-    match gateway.subscriptions.of(session).add(uri, subscribed) {
+    match gateway.subscriptions.of(&caller.principal.id, session).add(uri, subscribed) {
         true => Ok("{}".to_owned()),
         false => Err(RpcError::invalid_params("Invalid params: too many resources are subscribed to")),
     }
@@ -24,7 +24,7 @@ pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
 pub fn unsubscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
     let uri = uri(gateway, caller, "resources/unsubscribe", params)?;
     if let Some(session) = &caller.session {
-        gateway.subscriptions.of(session).remove(&uri);
+        gateway.subscriptions.of(&caller.principal.id, session).remove(&uri);
     }
     Ok("{}".to_owned())
 }

@@ -4,10 +4,12 @@
 //! was ended, or belongs to the caller is checked with each request. Another change of keys makes all of it void.
 
 use super::claims::SessionClaims;
-use super::ended::SessionMark;
 use crate::sync::{Arc, Mutex};
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
+
+/// The first half of a signature.
+pub(super) type SessionMark = [u8; 16];
 
 /// Twice as many ids are kept at most, mostly of a few hundred bytes.
 const MOST: usize = 500;
