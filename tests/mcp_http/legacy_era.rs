@@ -27,8 +27,12 @@ async fn a_forgotten_session_retires_the_transport() {
 
 #[tokio::test]
 async fn a_404_without_a_session_is_not_a_lost_session() {
-    let unknown = r#"{"jsonrpc": "2.0", "id": 2, "error": {"code": -32601, "message": "no"}}"#;
-    let server = legacy_server(move |_| Reply::json(404, unknown)).await;
+    let unknown = |request: &http_server::Request| {
+        let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        let error = json!({"code": -32601, "message": "no"});
+        Reply::json(404, &json!({"jsonrpc": "2.0", "id": body["id"], "error": error}).to_string())
+    };
+    let server = legacy_server(unknown).await;
     let transport = open(&server);
     shake_hands(&*transport).await;
     let error = ask(&*transport, call(2)).await.unwrap_err();

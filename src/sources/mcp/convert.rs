@@ -23,17 +23,21 @@ pub enum CallAnswer {
     Task(Value),
 }
 
+/// Members that a final answer has.
+const RESULTS: [&str; 3] = ["content", "structuredContent", "task"];
+
 /// Reads one answer. A final one keeps the raw text if `keep_raw`. Only the modern era has types of answers: in the other one the
-/// call is over, whatever that field says.
+/// call is over if there is a result, whatever that field says.
 pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| unreadable(format!("the answer of '{}': {error}", clip(tool))))?;
     let Value::Object(mut map) = value else {
         return Err(unreadable(format!("the answer of '{}' is not an object", clip(tool))));
     };
-    let kind = map.get("resultType").and_then(Value::as_str).filter(|_| era == Era::Modern);
-    match kind {
-        Some("input_required") => {
+    let kind = map.get("resultType").filter(|kind| !kind.is_null()).cloned();
+    match (era, kind.as_ref().map(|kind| kind.as_str().unwrap_or_default())) {
+        (_, None | Some("complete")) => {}
+        (Era::Modern, Some("input_required")) => {
             let requests = match map.remove("inputRequests") {
                 Some(Value::Object(requests)) => requests,
                 _ => Map::new(),
@@ -48,9 +52,10 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
             }
             return Ok(CallAnswer::NeedsInput { requests, state });
         }
-        Some("task") => return Ok(CallAnswer::Task(Value::Object(map))),
-        Some("complete") | None => {}
-        Some(unknown) => {
+        (Era::Modern, Some("task")) => return Ok(CallAnswer::Task(Value::Object(map))),
+        // What has no types of answers may have any field beside its content.
+        (Era::Legacy, Some(_)) if RESULTS.iter().any(|member| map.contains_key(*member)) => {}
+        (_, Some(unknown)) => {
             let text = format!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
             return Err(unreadable(text));
         }

@@ -117,6 +117,16 @@ pub fn notification(method: &str, params: Option<Value>) -> String {
     .to_string()
 }
 
+/// The id of a ping that is sent because of the request `id`: that of no other request.
+pub fn ping_id(id: u64) -> u64 {
+    (1 << 52) + id
+}
+
+/// A ping that is sent because of the request `id`.
+pub fn ping(id: u64) -> String {
+    json!({"jsonrpc": "2.0", "id": ping_id(id), "method": "ping"}).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often one call may be asked for more input.
-const ROUNDS: usize = 10;
+const ROUNDS: u32 = 10;
 
 /// The longest pause between two tries to reach a server that is being restarted.
 const LONGEST_RESTART_PAUSE: Duration = Duration::from_secs(1);
@@ -143,7 +143,7 @@ impl ServerCall<'_> {
             self.server.confirm(&self.tool.listed, &connection).await?;
         }
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
-        for _ in 0..ROUNDS {
+        for round in 1..=ROUNDS {
             let is_first = input.is_none();
             let sent = self.send(&connection, args, input.take(), ctx).await;
             let raw = sent.map_err(|error| {
@@ -162,7 +162,15 @@ impl ServerCall<'_> {
                     let finished = tasks::finish(self.server, connection, &self.tool.spec.name, &task, ctx);
                     return self.checked(Box::pin(finished).await?).await;
                 }
+                CallAnswer::NeedsInput { requests, .. }
+                    if requests.is_empty() && !self.tool.spec.is_repeatable() =>
+                {
+                    return Err(begun(self.asks_nothing()));
+                }
                 CallAnswer::NeedsInput { requests, state } => {
+                    if requests.is_empty() {
+                        tokio::time::sleep(backoff::pause(round)).await;
+                    }
                     let ask = ctx.extras.ask.as_ref();
                     let responses =
                         Box::pin(input::gather(self.server, &self.tool.spec.name, requests, ask)).await;
@@ -175,6 +183,18 @@ impl ServerCall<'_> {
             clip(&self.tool.spec.name)
         );
         Err(begun(HubError::new(ErrorKind::Limit, text)))
+    }
+
+    /// The error of an answer that only wants the request once more, with a `requestState`. The specification lets a client do that
+    /// and does not demand it. Nobody has answered anything in between, so for a tool that may act it is a repetition like any
+    /// other.
+    fn asks_nothing(&self) -> HubError {
+        let text = format!(
+            "Tool '{}' on server '{}' wants to be called again and asks for no input; it may have run, and is not called twice.",
+            clip(&self.tool.spec.name),
+            self.server.id()
+        );
+        HubError::new(ErrorKind::Protocol, text)
     }
 
     async fn send(

@@ -217,6 +217,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("it has neither a result nor an error", "其中既没有结果也没有错误"),
     ("it is not a JSON-RPC message", "它不是 JSON-RPC 消息"),
     ("Tool '{}' asked for more input {} times and was given up.", "工具 '{0}' 请求更多输入 {1} 次，已放弃。"),
+    (
+        "Tool '{}' on server '{}' wants to be called again and asks for no input; it may have run, and is not called twice.",
+        "服务器 '{1}' 上的工具 '{0}' 要求再次调用，但没有请求任何输入；它可能已经运行，不会调用第二次。",
+    ),
     // Skills
     (
         "The skill '{}' may not read '{}': give the path of a file inside its folder.",

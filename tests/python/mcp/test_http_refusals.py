@@ -16,7 +16,10 @@ pytestmark = pytest.mark.anyio
 
 
 class Refusing(ThreadingHTTPServer):
-    """An MCP server that answers each call of a tool with one response of our choice, and counts the calls."""
+    """An MCP server that answers each call of a tool with one response of our choice, and counts the calls.
+
+    With sessions it knows the latest one only, until `forget`; what comes in another one is answered with `gone`, and not done.
+    """
 
     daemon_threads = True
     status = 500
@@ -25,7 +28,12 @@ class Refusing(ThreadingHTTPServer):
     discoveries = 0
     sessions = 0
     has_sessions = False
+    known = ""
+    gone = (404, "")
     is_modern = False
+
+    def forget(self, status: int, body: str) -> None:
+        self.known, self.gone = "", (status, body)
 
     @property
     def url(self) -> str:
@@ -50,7 +58,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.is_modern:
             self.server.discoveries += message["method"] == "server/discover"
             results["server/discover"] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
-        if message["method"] == "tools/call":
+        in_session = self.server.has_sessions and message["method"] not in ("initialize", "server/discover")
+        if in_session and self.headers["mcp-session-id"] != self.server.known:
+            status, body = self.server.gone
+            self.answer(status, body.replace("ID", str(message.get("id", "null"))))
+        elif message["method"] == "tools/call":
             self.server.calls += 1
             body = self.server.body.replace("ID", str(message["id"]))
             self.answer(self.server.status, body)
@@ -74,7 +86,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body.encode())))
         if self.server.has_sessions and '"protocolVersion"' in body:
             self.server.sessions += 1
-            self.send_header("mcp-session-id", f"s{self.server.sessions}")
+            self.server.known = f"s{self.server.sessions}"
+            self.send_header("mcp-session-id", self.server.known)
         self.end_headers()
         self.wfile.write(body.encode())
 
@@ -182,26 +195,67 @@ async def test_the_text_of_an_error_does_not_prove_that_nothing_happened(
     assert (row.state, row.repeatable) == ("failed", False)
 
 
-async def test_a_session_that_may_be_gone_is_opened_again(hub: ToolHub, server: Refusing) -> None:
-    server.has_sessions, server.status, server.body = True, 400, refused("Unknown session")
+FORMS = {
+    "null id": refused("TEXT", request="null"),
+    "own id": refused("TEXT"),
+    "text": "TEXT",
+    "another code": refused("TEXT", request="null").replace("-32603", "-32000"),
+    "invalid params": refused("TEXT").replace("-32603", "-32602"),
+}
+TEXTS = [
+    "the payment was made, then the log failed",
+    "Session not found",
+    "No valid session ID",
+    "Unknown tool",
+]
+
+
+@pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_call_whose_session_is_known_is_sent_once_whatever_the_answer_says(
+    hub: ToolHub, server: Refusing, status: int, form: str
+) -> None:
+    """No text decides anything: the server is asked whether it knows the session."""
+    server.has_sessions, server.status = True, status
     hub.add_server("s", url=server.url)
-    assert not (await hub.execute("send_mail", {})).success
-    assert (server.calls, server.sessions) == (1, 1)
-    assert not (await hub.execute("get_text", {})).success
-    # A read is sent once more, in another new session.
-    assert (server.calls, server.sessions) == (3, 3)
-    server.status, server.body = 200, '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
+    ends = set()
+    for number, text in enumerate(TEXTS):
+        server.body = FORMS[form].replace("TEXT", text)
+        result = await hub.execute("send_mail", {}, run=f"r{number}")
+        assert (server.calls, server.sessions) == (number + 1, 1), result.error
+        (row,) = hub.ledger(f"r{number}")
+        ends.add((result.kind, result.meta["error"]["outcome"], row.state, row.repeatable))
+    assert len(ends) == 1, ends
+    (end,) = ends
+    assert end[1:] == ("failed", "failed", form == "invalid params")
+
+
+@pytest.mark.parametrize("form", ["null id", "own id", "text"])
+@pytest.mark.parametrize("status", [400, 404])
+async def test_a_session_that_the_server_does_not_know_is_opened_again(
+    hub: ToolHub, server: Refusing, status: int, form: str
+) -> None:
+    server.has_sessions, server.status = True, 200
+    server.body = '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
+    hub.add_server("s", url=server.url)
     assert (await hub.execute("send_mail", {})).success
-    assert (server.calls, server.sessions) == (4, 4)
+    server.forget(status, FORMS[form].replace("TEXT", "unknown"))
+    result = await hub.execute("send_mail", {})
+    # A 404 says that the session has ended. A 400 with the id of the call may be the answer of its tool.
+    is_refused = (status, form) != (400, "own id")
+    assert (result.success, server.calls) == (is_refused, 1 + is_refused), result.error
+    assert (await hub.execute("send_mail", {})).success
+    assert (server.calls, server.sessions) == (2 + is_refused, 2)
 
 
-async def test_a_refused_session_is_opened_again_for_any_call(hub: ToolHub, server: Refusing) -> None:
-    server.has_sessions, server.status = True, 404
-    server.body = refused("Session not found", request="null")
+async def test_a_read_is_made_again_in_a_new_session(hub: ToolHub, server: Refusing) -> None:
+    server.has_sessions, server.status = True, 200
+    server.body = '{"jsonrpc": "2.0", "id": ID, "result": {"content": []}}'
     hub.add_server("s", url=server.url)
-    result = await hub.execute("send_mail", {}, run="r")
-    (row,) = hub.ledger("r")
-    assert (server.calls, server.sessions, row.state, row.repeatable) == (2, 2, "failed", True), result.error
+    assert (await hub.execute("get_text", {})).success
+    server.forget(400, FORMS["own id"])
+    assert (await hub.execute("get_text", {})).success
+    assert (server.calls, server.sessions) == (2, 2)
 
 
 async def test_a_field_of_a_later_protocol_does_not_send_a_call_again(hub: ToolHub, server: Refusing) -> None:
@@ -211,3 +265,17 @@ async def test_a_field_of_a_later_protocol_does_not_send_a_call_again(hub: ToolH
     hub.add_server("s", url=server.url)
     result = await hub.execute("send_mail", {})
     assert (result.success, result.text, server.calls) == (True, "paid", 1)
+
+
+@pytest.mark.parametrize("answer", [{}, {"requestState": "s"}, {"inputRequests": {}, "requestState": ""}])
+async def test_an_older_server_that_only_asks_for_input_has_not_answered(
+    hub: ToolHub, server: Refusing, answer: dict[str, Any]
+) -> None:
+    answer = {"resultType": "input_required", **answer}
+    server.status = 200
+    server.body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": answer}).replace(" 0,", " ID,")
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {}, run="r")
+    assert (result.kind, result.meta["error"]["outcome"], server.calls) == ("protocol", "unknown", 1)
+    (row,) = hub.ledger("r")
+    assert row.state == "unknown"

@@ -269,3 +269,41 @@ async def test_an_answer_that_asks_for_nothing_does_not_send_the_call_again(hub:
     assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
     assert "asks for input and does not say for which" in result.error
     assert len(told.sent("tools/call")) == 1
+
+
+STATES: list[dict[str, Any]] = [
+    {"requestState": "s"},
+    {"requestState": ""},
+    {"requestState": "s", "inputRequests": {}},
+    {"requestState": "s", "inputRequests": None},
+]
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_a_call_that_may_act_is_not_sent_again_for_a_state_alone(
+    state: dict[str, Any], hub: ToolHub, told: Told
+) -> None:
+    """The specification lets a client send it again, and does not demand it. Nobody has answered anything in between."""
+    again = {"resultType": "input_required", **state}
+    hub.load_mcp({"mcpServers": {"s": told.serve({"send_mail": [again, text("sent")]})}})
+    result = await hub.execute("send_mail", {}, run="r")
+    assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
+    assert "wants to be called again and asks for no input" in str(result.error)
+    assert len(told.sent("tools/call")) == 1
+    (row,) = hub.ledger("r")
+    assert (row.state, row.repeatable) == ("unknown", False)
+
+
+async def test_a_read_is_sent_again_with_the_state_that_its_server_gave(hub: ToolHub, told: Told) -> None:
+    busy = [{"resultType": "input_required", "requestState": state} for state in ("a", "b")]
+    hub.load_mcp({"mcpServers": {"s": told.serve({"get_mail": [*busy, text("mail")]})}})
+    assert (await hub.execute("get_mail", {})).result == "mail"
+    assert [params.get("requestState") for params in told.sent("tools/call")] == [None, "a", "b"]
+
+
+@pytest.mark.parametrize("kind", [5, True, "INPUT_REQUIRED", ["complete"]])
+async def test_a_type_of_result_that_is_none_is_not_a_result(kind: Any, hub: ToolHub, told: Told) -> None:
+    hub.load_mcp({"mcpServers": {"s": told.serve({"send_mail": [{**text("sent"), "resultType": kind}]})}})
+    result = await hub.execute("send_mail", {})
+    assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
+    assert len(told.sent("tools/call")) == 1

@@ -3,6 +3,7 @@
 
 use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events, SharedEvent, is_message};
+use super::http::client::HttpResponse;
 use super::http::endpoint::{HttpEndpoint, shown};
 use super::http::failure;
 use super::http::outgoing::OutgoingBody;
@@ -12,6 +13,7 @@ use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
+use crate::sources::mcp::message::ping;
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -177,7 +179,14 @@ impl SseShared {
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
     async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
-        self.post(remote, body, Some(request.id)).await.map_err(|refusal| refusal.of_call(remote, &self.over))
+        let Err(refusal) = self.post(remote, body, Some(request.id)).await else { return Ok(()) };
+        let ping = self.ask(remote, OutgoingBody::of_message(ping(request.id)));
+        Err(refusal.of_call(remote, &self.over, request.id, ping).await)
+    }
+
+    async fn ask(&self, remote: &HttpEndpoint, message: OutgoingBody) -> Result<HttpResponse, HubError> {
+        let protocol_headers = self.protocol_headers.load_full();
+        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message).await
     }
 
     async fn post(
@@ -186,9 +195,7 @@ impl SseShared {
         message: OutgoingBody,
         id: Option<u64>,
     ) -> Result<(), Refusal> {
-        let protocol_headers = self.protocol_headers.load_full();
-        let post = remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message);
-        accepted(remote, post, id).await
+        accepted(remote, self.ask(remote, message), id).await
     }
 
     async fn send(&self, message: String) -> Result<(), HubError> {

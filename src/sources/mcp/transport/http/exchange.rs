@@ -12,6 +12,7 @@ use super::shared::HttpShared;
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::inbox::RpcReply;
+use crate::sources::mcp::message::ping;
 use crate::sources::mcp::transport::OutgoingRequest;
 use crate::sources::mcp::wire::{self, Incoming};
 use reqwest::Method;
@@ -151,6 +152,8 @@ impl HttpShared {
         if !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
             return refusal.error;
         }
-        refusal.of_call(remote, &self.forgotten)
+        let body = OutgoingBody::of_message(ping(request.id));
+        let ping = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), body);
+        refusal.of_call(remote, &self.forgotten, request.id, ping).await
     }
 }

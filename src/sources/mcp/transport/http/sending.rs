@@ -3,7 +3,7 @@
 use super::body;
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
-use super::refusal::{Refusal, SessionVerdict, read_refusal};
+use super::refusal::{Refusal, read_refusal};
 use crate::error::{ErrorKind, HubError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) async fn accepted(
     post: impl Future<Output = Result<HttpResponse, HubError>>,
     id: Option<u64>,
 ) -> Result<(), Refusal> {
-    let response = post.await.map_err(|error| Refusal { error, session: SessionVerdict::Kept })?;
+    let response = post.await.map_err(Refusal::unsent)?;
     if response.status().is_success() {
         body::beginning(response).await;
         return Ok(());
