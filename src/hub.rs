@@ -47,7 +47,7 @@ use crate::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns
 use crate::stats::BreakerPolicy;
 use crate::store::Store;
 use crate::telemetry::Telemetry;
-use crate::tool::CallContextExtras;
+use crate::tool::{CallContextExtras, Freshness};
 use crate::truncate::Limits;
 use callers::KnownCallers;
 use driven::DrivenRun;
@@ -379,7 +379,7 @@ impl Hub {
             recorded: None,
             missed: None,
             lang: self.options.lang,
-            is_bound: false,
+            freshness: Freshness::default(),
             in_doubt: Arc::default(),
         })
     }
@@ -427,7 +427,7 @@ impl Hub {
                 candidate: candidate.clone(),
                 gates: self.gates(candidate),
                 approved: approved.as_ref().map(|approved| approved[slot].clone()),
-                is_bound: plan.is_bound,
+                freshness: plan.freshness,
                 before: self.row_writer(&plan, slot, &args, &extras.meta),
                 tape: match (&plan.missed, &plan.recorded) {
                     (Some(miss), _) => JobTape::Missed(miss.clone()),

@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 /// Members of `meta` that are new for each request, and say nothing about what is asked for.
 const TRANSIENT: [&str; 4] = ["traceparent", "tracestate", "baggage", "progressToken"];
+/// The version of a server's program. A replay starts no server and knows none.
+const PROGRAM_VERSION: &str = "program_version";
 /// The digits of a digest that a person reads.
 const DIGITS: usize = 12;
 
@@ -177,7 +179,7 @@ impl CandidateDefinition {
 
     pub fn of(candidate: &Candidate) -> Self {
         let (spec, tool) = (candidate.spec(), &candidate.tool);
-        let members = json!({
+        let mut members = json!({
             "tool": &*spec.name,
             "source": candidate.source.name(),
             "server": candidate.server.as_deref(),
@@ -189,6 +191,9 @@ impl CandidateDefinition {
             "annotations": json_digest(&json!(&spec.annotations)),
             "extras": json_digest(&Value::Object(tool.definition_extras())),
         });
+        if let Some(version) = tool.program_version() {
+            members[PROGRAM_VERSION] = version.into();
+        }
         let digest = json_digest(&members).into();
         CandidateDefinition { members, digest }
     }
@@ -233,15 +238,22 @@ impl CallDefinition {
         };
         match self.tools.iter().find(is_it) {
             None => Some("it has no such provider".to_owned()),
-            Some(tool) if tool.members == *kept => None,
-            Some(tool) => Some(format!("it differs in {}", changed_members(kept, &tool.members))),
+            Some(tool) => {
+                let mut now = tool.members.clone();
+                if let Some(version) =
+                    kept.get(PROGRAM_VERSION).filter(|_| now.get(PROGRAM_VERSION).is_none())
+                {
+                    now[PROGRAM_VERSION] = version.clone();
+                }
+                (now != *kept).then(|| format!("it differs in {}", changed_members(kept, &now)))
+            }
         }
     }
 
     /// Who runs the candidates, for a person who decides: `bank: python bank.py`.
     pub fn programs(&self) -> Vec<String> {
         let named = self.tools.iter().filter_map(|tool| {
-            let program = program(&tool.members["program"])?;
+            let program = program(&tool.members)?;
             Some(match tool.members["server"].as_str() {
                 Some(server) => format!("{server}: {program}"),
                 None => program,
@@ -270,8 +282,11 @@ pub fn definition_change(before: &str, now: &str) -> String {
 }
 
 fn changed_members(before: &Value, now: &Value) -> String {
-    let names = now.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
-    names.filter(|name| before[*name] != now[*name]).collect::<Vec<_>>().join(", ")
+    let names =
+        |tool: &'_ Value| tool.as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
+    let gone = names(before).into_iter().filter(|name| now.get(name).is_none());
+    let changed = names(now).into_iter().chain(gone).filter(|name| before[name] != now[name]);
+    changed.collect::<Vec<_>>().join(", ")
 }
 
 /// `mcps:bank (python bank.py, definition 3f2a9c41d0e2)`
@@ -286,14 +301,20 @@ fn shown_tool(members: &Value) -> String {
         Some(true) => format!("definition {}", &digest["sha256:".len()..][..DIGITS]),
         _ => "not listed".to_owned(),
     };
-    match program(&members["program"]) {
+    match program(members) {
         Some(program) => format!("{place} ({program}, {known})"),
         None => format!("{place} ({known})"),
     }
 }
 
-/// A program or an address, in words.
-fn program(provider: &Value) -> Option<String> {
+/// A program or an address, in words: `python bank.py with KEY, version 1.2`.
+fn program(members: &Value) -> Option<String> {
+    let place = place(&members["program"])?;
+    let version = members[PROGRAM_VERSION].as_str().map(|version| format!(", version {version}"));
+    Some(place + &version.unwrap_or_default())
+}
+
+fn place(provider: &Value) -> Option<String> {
     let list = |name: &str| provider[name].as_array().into_iter().flatten().filter_map(Value::as_str);
     if let Some(url) = provider["url"].as_str() {
         return Some(url.to_owned());

@@ -63,6 +63,18 @@ pub struct CallContextExtras {
     pub before_acting: Option<BeforeActing>,
 }
 
+/// How current the definition of a tool has to be for a call of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Freshness {
+    /// As it is known, perhaps from an earlier process.
+    #[default]
+    Any,
+    /// Listed over the connection that the call leaves by: a run keeps the definition, or it says that nobody need be asked.
+    Connection,
+    /// Listed just now: somebody approves it. No promise of a server (`ttlMs`, `listChanged`) takes the place of the list.
+    Now,
+}
+
 /// What a call carries in addition to its arguments.
 #[derive(Clone)]
 pub struct CallContext {
@@ -71,8 +83,8 @@ pub struct CallContext {
     /// Fires when the caller has gone or another candidate has won.
     pub cancel: CancellationToken,
     pub extras: CallContextExtras,
-    /// Somebody has approved the definition of the tool, or a run keeps it: the tool must not be another one.
-    pub is_bound: bool,
+    /// How current the definition has to be with which the tool was chosen: the call must not run another one.
+    pub freshness: Freshness,
     /// Called before each retry with `tries`, `seconds` until then, and the `error` of the last one.
     pub retried: Option<OnProgress>,
     /// Whether anything of this attempt was sent. See [`Tool::marks_sent`].
@@ -90,7 +102,7 @@ impl CallContext {
             deadline,
             cancel,
             extras: CallContextExtras::default(),
-            is_bound: false,
+            freshness: Freshness::default(),
             retried: None,
             sent: Arc::default(),
             permits: None,
@@ -128,13 +140,19 @@ pub trait Tool: Any + Send + Sync {
         Value::Null
     }
 
+    /// The version that the program gives itself, if it does.
+    fn program_version(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether the definition is known. It is not for a tool of a server that has not listed it.
     fn is_defined(&self) -> bool {
         true
     }
 
-    /// Whether the definition is that of now: a server has listed it over the connection that it has.
-    fn is_current(&self) -> bool {
+    /// Whether the definition is as current as this. A server may change its tools without a word, so it is asked for the
+    /// definition of now.
+    fn is_current(&self, _: Freshness) -> bool {
         true
     }
 

@@ -7,16 +7,14 @@ use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::sources::mcp::server::Server;
 use crate::store::{ListKey, Store, StoredList};
 use ring::digest::{Context, SHA256};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: &Listing) {
-    let own_version = identity.info.get("version").and_then(Value::as_str);
     let list = StoredList {
         era: identity.era.name().to_owned(),
         protocol: identity.version.to_owned(),
-        version: own_version.map(str::to_owned),
+        version: identity.program_version(),
         listed_at: SystemTime::now(),
         ttl_ms: listing.ttl_ms,
         tools: listing.to_json(),
@@ -29,7 +27,8 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(list) = store.list(&key(server.config())) else { return };
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();
-    if let Ok(listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
+    if let Ok(mut listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
+        listing.program_version = list.version.map(Arc::from);
         server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }

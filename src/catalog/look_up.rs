@@ -69,16 +69,17 @@ impl Servers {
     pub async fn carry_out(&self, request: &LookUpRequest, end: Clock) -> Unreachable {
         let report = match &request.servers[..] {
             [] => self.look_up(request.name.as_deref(), &request.options, request.patience, end).await,
-            ids => self.list_now(ids, request.patience, end).await,
+            ids => self.list_again(ids, request, end).await,
         };
         report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
     }
 
     /// Has servers list their tools over the connections that they have, or get now.
-    async fn list_now(&self, ids: &[Arc<str>], patience: Duration, end: Clock) -> ServerReport {
-        let stale = ids.iter().filter_map(|id| self.get(id)).filter(|server| !server.has_listed());
-        let each = stale
-            .map(|server| async move { (server.id().clone(), self.ask(&server, true, patience, end).await) });
+    async fn list_again(&self, ids: &[Arc<str>], request: &LookUpRequest, end: Clock) -> ServerReport {
+        let each = ids.iter().filter_map(|id| self.get(id)).map(|server| async move {
+            let listed = server.list_as(request.freshness);
+            (server.id().clone(), self.ask(&server, listed, request.patience, end).await)
+        });
         futures_util::future::join_all(each).await
     }
 
@@ -103,7 +104,8 @@ impl Servers {
         // Those that answer at once are not kept waiting by those that have to be started.
         asked.sort_by_key(|server| server.info().state != "connected");
         let one = |server: Arc<Server>| async move {
-            let answer = self.ask(&server, named.is_some(), patience, end).await;
+            let end = if named.is_some() { end } else { self.end_of_patience(&server, patience, end) };
+            let answer = self.ask(&server, server.look(named.is_some()), patience, end).await;
             (server, answer)
         };
         let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
@@ -121,19 +123,23 @@ impl Servers {
 
     /// Has a server list its tools, whether it failed recently or not.
     pub(super) async fn list_one(&self, server: &Arc<Server>, patience: Duration) -> Result<(), HubError> {
-        self.ask(server, false, patience, Clock::now() + patience).await
+        let end = self.end_of_patience(server, patience, Clock::now() + patience);
+        self.ask(server, server.look(false), patience, end).await
+    }
+
+    /// When to stop waiting for a server that nobody has named: its list may have been running for a while.
+    fn end_of_patience(&self, server: &Server, patience: Duration, end: Clock) -> Clock {
+        server.listing_since().map_or(end, |since| end.min(Clock::from_std(since) + patience))
     }
 
     async fn ask(
         &self,
         server: &Arc<Server>,
-        is_named: bool,
+        listed: impl Future<Output = Result<(), HubError>>,
         patience: Duration,
         end: Clock,
     ) -> Result<(), HubError> {
-        let since = server.listing_since().filter(|_| !is_named);
-        let end = since.map_or(end, |since| end.min(Clock::from_std(since) + patience));
-        let looked = timeout_at(end, server.look(is_named)).await;
+        let looked = timeout_at(end, listed).await;
         let answer = looked.unwrap_or_else(|_| Err(too_slow(server, patience)));
         // Nothing was called, however the list failed.
         let answer = answer.map_err(|error| with_name(server.id(), error).with_outcome(Outcome::NotSent));

@@ -14,7 +14,7 @@ use crate::pattern::BETWEEN;
 use crate::registry::{Candidate, Filter, Snapshot};
 use crate::select::effects::{self, Declaration, EffectsInput};
 use crate::sources::mcp::connection::ServerIdentity;
-use crate::sources::mcp::listing::{Listed, Listing};
+use crate::sources::mcp::listing::{Listed, ListedBy, Listing};
 use crate::sources::mcp::server::{ListingSink, Server};
 use crate::sources::mcp::skills::{Skill, SkillTool, Skills};
 use crate::sources::mcp::tool::McpTool;
@@ -43,6 +43,8 @@ struct Publication {
     /// Reserved for its candidates, so that servers keep their order, whichever lists first.
     ids: Range<u64>,
     tools: ByName<Listed>,
+    /// The version of the program that listed the tools.
+    program_version: Option<Arc<str>>,
     skills: ByName<Skill>,
 }
 
@@ -85,7 +87,7 @@ impl ToolPublisher {
             .or_insert_with(|| {
                 let ids = hub.registry.reserve_ids();
                 let (owner, tools, skills) = (Weak::new(), HashMap::new(), HashMap::new());
-                Arc::new(Mutex::new(Publication { owner, ids, tools, skills }))
+                Arc::new(Mutex::new(Publication { owner, ids, tools, program_version: None, skills }))
             })
             .clone();
         let mut publication = publication.lock();
@@ -146,6 +148,8 @@ impl ListingSink for ToolPublisher {
         let prefix = options.prefix.as_deref().unwrap_or_default();
         self.publish(server, |hub, publication| {
             let before = hub.registry.snapshot();
+            let is_same_program = publication.program_version == listing.program_version;
+            publication.program_version = listing.program_version.clone();
             let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
             let mut names: HashSet<Arc<str>> = publication.tools.keys().cloned().collect();
             for listed in &listing.tools {
@@ -162,11 +166,14 @@ impl ListingSink for ToolPublisher {
                     continue;
                 }
                 now.insert(name.clone());
-                if publication.tools.get(&name).is_some_and(|before| before == listed) {
+                if is_same_program && publication.tools.get(&name).is_some_and(|before| before == listed) {
                     continue;
                 }
                 let spec = spec(hub, server, listed, name.clone());
-                let tool = Arc::new(McpTool::new(server.clone(), apps::listed(server.id(), listed), spec));
+                let shown = apps::listed(server.id(), listed);
+                let as_listed =
+                    ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
+                let tool = Arc::new(McpTool::new(server.clone(), as_listed, shown, spec));
                 new.push(publication.candidate(hub, server, Source::Mcps, tool));
                 publication.tools.insert(name, listed.clone());
             }

@@ -12,7 +12,7 @@ use crate::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput
 use crate::registry::Candidate;
 use crate::stats::CandidateStats;
 use crate::tape::TapedAnswer;
-use crate::tool::{CallContext, CallContextExtras};
+use crate::tool::{CallContext, CallContextExtras, Freshness};
 use crate::workers::PoolRefusal;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -33,8 +33,8 @@ pub struct Job {
     pub gates: Vec<Arc<Gate>>,
     /// Arguments of its own, or why it must not start. `None`: it takes those of the call.
     pub approved: Option<Result<Arc<Arguments>, HubError>>,
-    /// See [`CallContext::is_bound`].
-    pub is_bound: bool,
+    /// See [`CallContext::freshness`].
+    pub freshness: Freshness,
     /// What has to be done before anything is sent.
     pub before: Option<BeforeSend>,
     pub tape: JobTape,
@@ -126,7 +126,7 @@ impl Executor for TokioExecutor<'_> {
     }
 
     fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates, approved, is_bound, before, tape } = &self.jobs[slot];
+        let Job { candidate, gates, approved, freshness, before, tape } = &self.jobs[slot];
         let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
         let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
         let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
@@ -148,7 +148,7 @@ impl Executor for TokioExecutor<'_> {
         self.tokens[slot] = Some(token.clone().drop_guard());
         let mut context = CallContext::new(deadline, token);
         context.extras = self.extras.clone();
-        context.is_bound = *is_bound;
+        context.freshness = *freshness;
         context.sent = self.run.share_flag(slot);
         let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
         let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), tape: tape.clone() };

@@ -11,6 +11,7 @@ use crate::select::{Candidates, Rule};
 use crate::shape::content::{self, ImageNotes};
 use crate::stats::BreakerPolicy;
 use crate::tape::{MissedCall, OpenCall};
+use crate::tool::Freshness;
 use crate::truncate::{Options, truncate};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -38,8 +39,8 @@ pub struct PlannedRun {
     pub(super) caller: Option<Arc<CallerRecord>>,
     /// The language of the result.
     pub lang: Lang,
-    /// See [`CallContext::is_bound`](crate::tool::CallContext::is_bound).
-    pub is_bound: bool,
+    /// See [`CallContext::freshness`](crate::tool::CallContext::freshness).
+    pub freshness: Freshness,
     /// Set at its end if one of several candidates may have run without an answer.
     pub in_doubt: Arc<AtomicBool>,
 }

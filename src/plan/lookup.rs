@@ -7,6 +7,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::hub::{Hub, PlannedRun};
 use crate::identity::CallTarget;
 use crate::model::CallOptions;
+use crate::tool::Freshness;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,9 @@ pub struct LookUpRequest {
     pub name: Option<Arc<str>>,
     /// Names the source and the server, if the call does.
     pub options: CallOptions,
-    /// The servers that have to list their tools over their present connection. Empty: those that may have the tool.
+    /// The servers that have to list their tools, as current as this. Empty: those that may have the tool.
     pub servers: Vec<Arc<str>>,
+    pub freshness: Freshness,
     pub patience: Duration,
 }
 
@@ -41,36 +43,53 @@ impl CallPlan {
             name,
             options: self.options.clone(),
             servers: Vec::new(),
+            freshness: Freshness::Any,
             patience: self.patience(view.hub, view.now),
         })
     }
 
-    /// The look-up that a call needs whose definition somebody approves or a run keeps: that of the server's present connection
-    /// counts, and not one from before. `None` when it was made already; then nothing leaves over a connection without a list.
+    /// The look-up that a call needs whose definition somebody approves or a run keeps. `None` when it was made already; then
+    /// nothing leaves over a connection without a list.
     pub(super) fn current_lists(
         &mut self,
         view: &PlanView<'_>,
         planned: &PlannedRun,
+        freshness: Freshness,
     ) -> Option<LookUpRequest> {
-        let is_replayed = view.hub.tape().is_some_and(|tape| tape.is_replay());
-        if is_replayed || std::mem::replace(&mut self.are_lists_current, true) {
+        if freshness == Freshness::Any || std::mem::replace(&mut self.are_lists_current, true) {
             return None;
         }
-        let stale = planned.candidates.iter().filter(|one| !one.tool.is_current());
+        let stale = planned.candidates.iter().filter(|one| !one.tool.is_current(freshness));
         let servers: Vec<_> = stale.filter_map(|one| one.server.clone()).collect();
-        if servers.is_empty() {
+        if servers.is_empty() || view.hub.tape().is_some_and(|tape| tape.is_replay()) {
             return None;
         }
         // A run compares the definition again.
         self.recall = RecallState::default();
         let (options, patience) = (self.options.clone(), self.patience(view.hub, view.now));
-        Some(LookUpRequest { name: None, options, servers, patience })
+        Some(LookUpRequest { name: None, options, servers, freshness, patience })
     }
 
-    /// Whether what the call does is bound to the definition of its tool.
-    pub(super) fn is_bound(&self, is_harmless: bool) -> bool {
-        let needs_approval = self.request.permissions.as_ref().is_some_and(Permissions::needs_approval);
-        self.options.run.is_some() || (needs_approval && !is_harmless)
+    /// Why no candidate of a call has a definition of now, which somebody could approve; `None` if one has.
+    pub(super) fn why_not_listed(&self, planned: &PlannedRun) -> Option<HubError> {
+        let failure = |server: Option<&Arc<str>>| {
+            let mut failed = self.unreachable.iter().flatten();
+            failed.find(|(id, _)| Some(id) == server).map(|(_, error)| error)
+        };
+        let failures: Option<Vec<_>> =
+            planned.candidates.iter().map(|one| failure(one.server.as_ref())).collect();
+        failures?.first().map(|error| (*error).clone().with_outcome(Outcome::NotSent))
+    }
+
+    /// How current the definition of the tool has to be.
+    pub(super) fn freshness(&self, is_harmless: bool) -> Freshness {
+        match self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
+            true if !is_harmless => Freshness::Now,
+            // A definition from before is no evidence that the tool of today is harmless.
+            true => Freshness::Connection,
+            false if self.options.run.is_some() => Freshness::Connection,
+            false => Freshness::Any,
+        }
     }
 
     /// Whether what the call does has to be bound to a definition, which a server has not given before it has listed its tools.

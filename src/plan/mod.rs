@@ -69,6 +69,7 @@ use crate::hub::{Hub, PlannedRun};
 use crate::identity::{CallContent, CallKey};
 use crate::model::{CallOptions, Prefer};
 use crate::route::Route;
+use crate::tool::Freshness;
 use order::Due;
 use recall::RecallStep;
 use serde_json::Value;
@@ -169,9 +170,14 @@ impl CallPlan {
             Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
             None => {}
         }
-        let is_bound = self.is_bound(is_harmless);
-        if is_bound && let Some(look_up) = self.current_lists(view, &planned) {
+        let freshness = self.freshness(is_harmless);
+        if let Some(look_up) = self.current_lists(view, &planned, freshness) {
             return Ok(PlanStep::LookUp(look_up));
+        }
+        if freshness == Freshness::Now
+            && let Some(error) = self.why_not_listed(&planned)
+        {
+            return Err(error);
         }
         if !is_harmless && let Some(approval) = self.needed_approval(&planned)? {
             self.check_deadline(now)?;
@@ -183,7 +189,7 @@ impl CallPlan {
         }
         // The deadline and the duration count from the beginning of the call.
         planned.run.count_from(self.begun, now);
-        planned.is_bound = is_bound;
+        planned.freshness = freshness;
         self.in_doubt = planned.in_doubt.clone();
         self.record(hub, &mut planned);
         if let Some(tape) = tape {

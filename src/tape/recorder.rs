@@ -13,7 +13,7 @@ use crate::secret::{scrubbed, scrubbed_text};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Recorder {
     sink: Mutex<CassetteSink>,
     /// The servers and tools whose definitions are written.
     listed: Mutex<HashSet<(String, String)>>,
+    /// The list of each server that was written last: each approval asks for it again.
+    lists: Mutex<HashMap<String, String>>,
 }
 
 struct CassetteSink {
@@ -80,6 +82,7 @@ impl Recorder {
             moments: AtomicU64::new(0),
             sink: Mutex::new(sink),
             listed: Mutex::default(),
+            lists: Mutex::default(),
         };
         let time = timestamp(SystemTime::now());
         recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
@@ -138,6 +141,10 @@ impl Recorder {
     }
 
     pub(super) fn list(&self, server: &str, tools: &str) {
+        let before = self.lists.lock().insert(server.to_owned(), tools.to_owned());
+        if before.as_deref() == Some(tools) {
+            return;
+        }
         let tools = scrubbed(serde_json::from_str(tools).unwrap_or_default());
         let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str());
         self.listed.lock().extend(names.map(|name| (server.to_owned(), name.to_owned())));

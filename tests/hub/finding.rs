@@ -2,7 +2,7 @@
 
 use super::*;
 use toolhub::execute::{Job, JobTape, drive};
-use toolhub::tool::CallContextExtras;
+use toolhub::tool::{CallContextExtras, Freshness};
 
 async fn refusal(hub: &Hub, name: &str, options: &CallOptions) -> HubError {
     match hub.execute(name, Arguments::default(), options, &CancellationToken::new()).await {
@@ -119,7 +119,7 @@ async fn a_capability_finds_tools_of_any_name() {
             candidate: candidate.clone(),
             gates: hub.gates(candidate),
             approved: None,
-            is_bound: false,
+            freshness: Freshness::default(),
             before: None,
             tape: JobTape::Off,
         })

@@ -12,7 +12,7 @@ use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, ToolSpec};
 use toolhub::sources::mcp::config::server_from;
 use toolhub::sources::mcp::host::Host;
-use toolhub::sources::mcp::listing::Listed;
+use toolhub::sources::mcp::listing::{Listed, ListedBy};
 use toolhub::sources::mcp::server::Server;
 use toolhub::sources::mcp::tool::McpTool;
 use toolhub::store::Store;
@@ -83,7 +83,8 @@ impl World {
     /// A tool that the server has but does not list, to be called past the registry.
     pub fn unlisted(&self, tool: &str) -> Arc<McpTool> {
         let listed = Arc::new(Listed::unlisted(tool));
-        Arc::new(McpTool::new(self.server(), listed, ToolSpec::named(tool)))
+        let as_listed = ListedBy { tool: listed.clone(), program_version: None };
+        Arc::new(McpTool::new(self.server(), as_listed, listed, ToolSpec::named(tool)))
     }
 
     /// Calls by name, through the hub.

@@ -305,14 +305,17 @@ impl Execution {
         args: Arguments,
     ) -> PyResult<()> {
         let this = slf.get();
-        let (expires, is_bound) = {
+        let (expires, freshness) = {
             let state = this.state.lock();
             let plan = state.plan.as_ref();
-            (plan.and_then(|plan| plan.run.expires(slot)), plan.is_some_and(|plan| plan.is_bound))
+            (
+                plan.and_then(|plan| plan.run.expires(slot)),
+                plan.map(|plan| plan.freshness).unwrap_or_default(),
+            )
         };
         let cancel = CancellationToken::new();
         let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
-        context.is_bound = is_bound;
+        context.freshness = freshness;
         context.sent = this.share_flag(slot);
         if !candidate.tool.marks_sent() && !context.sent.may_begin() {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
-use crate::tool::{AttemptWatch, CallContextExtras};
+use crate::tool::{AttemptWatch, CallContextExtras, Freshness};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -127,7 +127,8 @@ pub(super) async fn find(
         return Ok(());
     }
     let (asked, options) = (Some(Arc::from(name)), CallOptions::default());
-    let request = LookUpRequest { name: asked, options, servers: Vec::new(), patience };
+    let request =
+        LookUpRequest { name: asked, options, servers: Vec::new(), freshness: Freshness::Any, patience };
     let unreachable = tokio::select! {
         unreachable = gateway.upstreams.look_up(&request) => unreachable,
         () = cancel.cancelled() => Unreachable::new(),

@@ -7,7 +7,7 @@ use super::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, Nego
 use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
@@ -42,6 +42,12 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
+    /// The version of its program, if it gives one, as people may read it.
+    pub fn program_version(&self) -> Option<String> {
+        let version = self.info.get("version").and_then(Value::as_str);
+        version.map(|version| clip(version).into_owned())
+    }
+
     /// Whether the server announces changes of its `tools`, `resources` or `prompts`.
     pub fn announces_changes_of(&self, what: &str) -> bool {
         self.capabilities.get(what).and_then(|declared| declared.get("listChanged"))

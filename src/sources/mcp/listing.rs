@@ -78,6 +78,7 @@ impl Listed {
         extras
     }
 
+    /// Its definition with the members that the hub does not use.
     fn to_stored_json(&self) -> Value {
         let mut entry = self.to_json();
         if let Value::Object(entry) = &mut entry {
@@ -102,6 +103,23 @@ impl Listed {
     }
 }
 
+/// A tool as a program has listed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedBy {
+    pub tool: Arc<Listed>,
+    /// The version that the server's program gives itself.
+    pub program_version: Option<Arc<str>>,
+}
+
+impl ListedBy {
+    /// All by which a call recognises the tool.
+    pub fn to_json(&self) -> Value {
+        let mut entry = self.tool.to_stored_json();
+        entry["program_version"] = self.program_version.as_deref().into();
+        entry
+    }
+}
+
 /// The tools of a server at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listing {
@@ -110,9 +128,17 @@ pub struct Listing {
     pub notices: Vec<String>,
     /// For how long the server says that this holds.
     pub ttl_ms: Option<u64>,
+    /// The version of the program that listed them.
+    pub program_version: Option<Arc<str>>,
 }
 
 impl Listing {
+    /// The tool of this name, the server's own.
+    pub fn find(&self, name: &str) -> Option<ListedBy> {
+        let tool = self.tools.iter().find(|tool| &*tool.name == name)?;
+        Some(ListedBy { tool: tool.clone(), program_version: self.program_version.clone() })
+    }
+
     /// The tools as the protocol writes them, with the members that the hub does not use.
     pub fn to_json(&self) -> String {
         Value::Array(self.tools.iter().map(|tool| tool.to_stored_json()).collect()).to_string()

@@ -47,6 +47,8 @@ struct LatestList {
 pub struct ListRound {
     pub generation: u64,
     number: u64,
+    /// When the request was made; `None` for a list of an earlier process.
+    requested: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -97,6 +99,11 @@ impl ServerLists {
         self.latest.lock().round.generation == generation
     }
 
+    /// Whether the list was requested at this moment or later.
+    pub fn is_since(&self, moment: Instant) -> bool {
+        self.latest.lock().round.requested.is_some_and(|requested| requested >= moment)
+    }
+
     /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
     pub fn may_have_more(&self) -> bool {
         let Some(age) = self.age() else { return true };
@@ -124,7 +131,7 @@ impl ServerLists {
     pub fn begin(&self, generation: u64) -> ListRound {
         let mut begun = self.begun.lock();
         *begun += 1;
-        ListRound { generation, number: *begun }
+        ListRound { generation, number: *begun, requested: Some(Instant::now()) }
     }
 
     /// The request of this round is sent now. `changes` were announced before.

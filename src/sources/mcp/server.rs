@@ -554,6 +554,11 @@ fn is_unanswered(error: &HubError) -> bool {
     matches!(error.kind, ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Connect | ErrorKind::Http)
 }
 
+/// The error of a call whose connection is gone before it was sent.
+fn lost() -> HubError {
+    HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent)
+}
+
 fn closed_meanwhile() -> HubError {
     HubError::new(ErrorKind::Closed, "the server was closed meanwhile").with_outcome(Outcome::NotSent)
 }

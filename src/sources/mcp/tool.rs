@@ -3,7 +3,7 @@
 use super::config::Endpoint;
 use super::connection::{Connection, RequestExtras};
 use super::convert::{self, CallAnswer};
-use super::listing::Listed;
+use super::listing::{Listed, ListedBy};
 use super::message::Params;
 use super::server::Server;
 use super::{backoff, input, result_check, tasks};
@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
 use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::{ArgumentSchema, ResultSchema};
-use crate::tool::{BoxFuture, CallContext, Tool};
+use crate::tool::{BoxFuture, CallContext, Freshness, Tool};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,18 +31,22 @@ pub struct McpTool {
     schema: ArgumentSchema,
     /// What the answer must look like; `None` when the server does not say.
     result: Option<Arc<ResultSchema>>,
+    /// As the hub shows it.
     listed: Arc<Listed>,
+    /// As its server lists it.
+    as_listed: ListedBy,
     is_listed: bool,
     server: Arc<Server>,
 }
 
 impl McpTool {
-    pub fn new(server: Arc<Server>, listed: Arc<Listed>, spec: ToolSpec) -> Self {
+    pub fn new(server: Arc<Server>, as_listed: ListedBy, listed: Arc<Listed>, spec: ToolSpec) -> Self {
         McpTool {
             schema: ArgumentSchema::new(spec.parameters.clone()),
             result: listed.output_schema.clone().map(|schema| Arc::new(ResultSchema::new(schema))),
             spec,
             listed,
+            as_listed,
             is_listed: true,
             server,
         }
@@ -50,13 +54,16 @@ impl McpTool {
 
     /// A tool that its server has not listed (yet), by the server's own name for it.
     pub fn unlisted(server: Arc<Server>, own_name: &str, spec: ToolSpec) -> Self {
-        McpTool { is_listed: false, ..McpTool::new(server, Arc::new(Listed::unlisted(own_name)), spec) }
+        let named = Arc::new(Listed::unlisted(own_name));
+        let as_listed = ListedBy { tool: named.clone(), program_version: None };
+        McpTool { is_listed: false, ..McpTool::new(server, as_listed, named, spec) }
     }
 
     pub fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
+    /// Its definition, as the hub shows it.
     pub fn listed(&self) -> &Arc<Listed> {
         &self.listed
     }
@@ -139,8 +146,13 @@ impl ServerCall<'_> {
         let connect = self.server.connection_within(Some(patience));
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
-        if (ctx.is_bound && self.tool.is_listed) || self.server.config().options.pin {
-            self.server.confirm(&self.tool.listed, &connection).await?;
+        let pin = self.server.config().options.pin;
+        let freshness = if pin { ctx.freshness.max(Freshness::Connection) } else { ctx.freshness };
+        // A tool that its server has not listed is known by its name alone, which a run may keep.
+        if freshness == Freshness::Now || pin || (freshness == Freshness::Connection && self.tool.is_listed) {
+            // What was never listed was never accepted.
+            let called = (self.tool.is_listed || pin).then_some(&self.tool.as_listed);
+            self.server.confirm(&self.tool.listed.name, called, &connection, freshness).await?;
         }
         let mut input: Option<(Map<String, Value>, Option<String>)> = None;
         for round in 1..=ROUNDS {
@@ -371,12 +383,20 @@ impl Tool for McpTool {
         self.server.config().endpoint.identity()
     }
 
+    fn program_version(&self) -> Option<&str> {
+        self.as_listed.program_version.as_deref()
+    }
+
     fn is_defined(&self) -> bool {
         self.is_listed
     }
 
-    fn is_current(&self) -> bool {
-        !self.is_listed || self.server.has_listed()
+    fn is_current(&self, freshness: Freshness) -> bool {
+        match freshness {
+            Freshness::Any => true,
+            Freshness::Connection => !self.is_listed || self.server.has_listed(),
+            Freshness::Now => false,
+        }
     }
 
     fn why_waiting(&self) -> Option<String> {

@@ -155,7 +155,7 @@ def test_a_stored_approval_is_bound_to_meta_and_shows_it_with_the_program(banks:
         (question,) = hub.pending()
         assert question.shown == (
             'send_payment on bank {"x":5}, meta {"tenant":"acme"}, run by bank: '
-            f"{sys.executable} {banks.folder / 'bank.py'} bank {banks.effects} Pays."
+            f"{sys.executable} {banks.folder / 'bank.py'} bank {banks.effects} Pays., version 1"
         )
         hub.approve(waiting.paused)
         assert asked(hub, {"x": 5}, meta={"tenant": "mallory"}).kind == "paused"

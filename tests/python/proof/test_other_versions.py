@@ -139,7 +139,9 @@ def test_a_server_that_is_replaced_while_somebody_decides_is_not_called(place: P
         result = hub.call("send_it", {"to": "ann"}, approve=approve)
         assert result.kind == "not_allowed"
         assert result.meta["error"]["outcome"] == "not_sent"
-        assert "(then 'Version 1.', now 'Version 2.'; it differs in description)" in str(result.error)
+        assert "(then 'Version 1.', now 'Version 2.'; it differs in description, program_version)" in str(
+            result.error
+        )
         assert place.called() == []
         # Made again, it is shown and called as it is now.
         assert hub.call(
@@ -175,6 +177,8 @@ def test_calls_over_a_listed_connection_list_nothing_more(place: Place) -> None:
         listed = place.lists()
         for to in "abc":
             assert hub.call("send_it", {"to": to}, run="r").success
-            assert hub.call("send_it", {"to": to}, approve=lambda _: True).success
             assert hub.call("get_it", {"to": to}, approve=lambda _: False).success
         assert place.lists() == listed
+        # An approval is for what is listed when it is asked for, and when it is used.
+        assert hub.call("send_it", {"to": "d"}, approve=lambda _: True).success
+        assert place.lists() == listed + 2

@@ -1,15 +1,19 @@
 //! Look-ups: the list of a server is requested because a tool is missing. All that miss a tool at the same time share one
 //! request, also one that the session has sent by itself.
 
-use super::{ConnectionRequest, Look, Server, outcome};
-use crate::error::HubError;
+use super::{ConnectionRequest, Look, Server, lost, outcome};
+use crate::error::{ErrorKind, HubError};
 use crate::sources::mcp::lifecycle::ConnectReason;
 use crate::sources::mcp::listing;
+use crate::tool::Freshness;
 use futures_util::FutureExt;
 use futures_util::future::WeakShared;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout;
+
+/// A look may wait for a request that is too old, and the one after it for one that the session has sent by itself.
+const MOST_LOOKS: usize = 4;
 
 impl Server {
     /// Lists the tools again because one is missing. A server in back-off is left alone, and callers that look at the
@@ -30,6 +34,24 @@ impl Server {
             })
         };
         look.await
+    }
+
+    /// Has the present session list its tools, unless it has done so and the list is as current as this. Callers that wait at the
+    /// same time share one request: that which is running may be too old for them, the one after it is not.
+    pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<(), HubError> {
+        let since = (freshness == Freshness::Now).then(Instant::now);
+        let is_listed = || self.has_listed() && since.is_none_or(|since| self.lists.is_since(since));
+        for _ in 0..MOST_LOOKS {
+            if is_listed() {
+                return Ok(());
+            }
+            match self.look(true).await {
+                // The next look makes a new connection.
+                Err(error) if error.kind == ErrorKind::Closed => {}
+                looked => looked?,
+            }
+        }
+        is_listed().then_some(()).ok_or_else(lost)
     }
 
     /// Since when a request for the list has no answer.

@@ -1,15 +1,16 @@
 //! From a session to published lists: fetch the tools and skills, and hand them to the [`ListingSink`](super::ListingSink)
 //! unless a later session or list has taken their place.
 
-use super::{Link, Server, closed_meanwhile};
+use super::{Link, Server, closed_meanwhile, lost};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::sources::mcp::connection::{Connection, ServerIdentity};
-use crate::sources::mcp::listing::{self, Listed, Listing};
+use crate::sources::mcp::listing::{self, ListedBy, Listing};
 use crate::sources::mcp::lists::ListRound;
 use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::sources::mcp::session::Session;
 use crate::sources::mcp::skills::{self, Skills};
 use crate::tape;
+use crate::tool::Freshness;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -71,6 +72,7 @@ impl Server {
             return Ok(latest);
         }
         if let Some(identity) = fetched_from {
+            listing.program_version = identity.program_version().map(Arc::from);
             tape::record_list(self.id(), || listing.to_json());
             self.sink.fetched(self, identity, &listing);
         }
@@ -174,49 +176,50 @@ impl Server {
         session.is_some_and(|session| self.lists.is_of(session.generation()))
     }
 
-    /// For pins, approvals and runs: has the session of this connection list its tools, unless it has done so, and refuses a call
-    /// of a tool whose definition has changed.
+    /// For pins, approvals and runs: has the session of this connection list its tools, unless it has done so and the list is as
+    /// current as this, and refuses a call of a tool whose definition has changed. `called`: `None` if it was not listed.
     pub(in crate::sources::mcp) async fn confirm(
         self: &Arc<Self>,
-        called: &Arc<Listed>,
+        name: &str,
+        called: Option<&ListedBy>,
         connection: &Arc<Connection>,
+        freshness: Freshness,
     ) -> Result<(), HubError> {
         let generation = {
             let life = self.life.lock();
             let session = life.machine.session().filter(|one| Arc::ptr_eq(one.connection(), connection));
             session.map(Session::generation)
         };
-        let lost =
-            || HubError::new(ErrorKind::Closed, "the connection was lost").with_outcome(Outcome::NotSent);
         let generation = generation.ok_or_else(lost)?;
-        if !self.lists.is_of(generation) {
-            self.look(true).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
-        }
+        self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
         if let Some(error) = self.life.lock().machine.error().cloned() {
             return Err(error.with_outcome(Outcome::NotSent));
         }
         if !self.lists.is_of(generation) {
             return Err(lost());
         }
-        let listing = self.listing();
-        let now = listing.iter().flat_map(|listing| &listing.tools).find(|tool| tool.name == called.name);
-        // Nearly always nothing was listed since the call was planned.
-        if now.is_some_and(|now| Arc::ptr_eq(now, called) || now == called) {
+        let now = self.listing().and_then(|listing| listing.find(name));
+        // Nearly always nothing has changed since the call was planned.
+        if now.as_ref() == called {
             return Ok(());
         }
-        let (before, now) = (called.to_json(), now.map(|tool| tool.to_json()));
-        if now.as_ref() == Some(&before) {
+        let pin = self.config().options.pin;
+        // A pin accepts less than an approval.
+        let is_pinned = pin && freshness != Freshness::Now;
+        let defined = |known: &ListedBy| if is_pinned { known.tool.to_json() } else { known.to_json() };
+        let (before, now) = (called.map(defined), now.as_ref().map(defined));
+        if now == before {
             return Ok(());
         }
-        let (server, tool) = (self.id(), clip(&called.name));
-        let text = match self.config().options.pin {
+        let (server, tool) = (self.id(), clip(name));
+        let text = match pin {
             true => format!(
                 "Server '{server}' has changed its tool '{tool}' since its definition was accepted; look at it with hub.pins()."
             ),
             false => format!(
                 "Tool '{tool}' was not called: server '{server}' has changed it since the call was prepared ({}). Make the call \
                  again.",
-                listed_change(&before, now.as_ref())
+                listed_change(before.as_ref(), now.as_ref())
             ),
         };
         Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
@@ -224,14 +227,18 @@ impl Server {
 }
 
 /// Two definitions of a tool for people: the descriptions, and the members that differ.
-fn listed_change(before: &Value, now: Option<&Value>) -> String {
-    let shown = |tool: &Value| format!("'{}'", clip(tool["description"].as_str().unwrap_or_default()));
-    let Some(now) = now else { return format!("then {}, now not listed", shown(before)) };
+fn listed_change(before: Option<&Value>, now: Option<&Value>) -> String {
+    let shown = |tool: Option<&Value>| match tool {
+        Some(tool) => format!("'{}'", clip(tool["description"].as_str().unwrap_or_default())),
+        None => "not listed".to_owned(),
+    };
+    let change = format!("then {}, now {}", shown(before), shown(now));
+    let (Some(before), Some(now)) = (before, now) else { return change };
     let names = [before, now].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
     let changed: BTreeSet<&str> =
         names.map(String::as_str).filter(|name| before[*name] != now[*name]).collect();
     let changed = changed.into_iter().collect::<Vec<_>>().join(", ");
-    format!("then {}, now {}; it differs in {changed}", shown(before), shown(now))
+    format!("{change}; it differs in {changed}")
 }
 
 /// Runs what may block (SQLite, long lists) where it holds up no other server.
