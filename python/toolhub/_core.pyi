@@ -484,9 +484,9 @@ class Hub:
         """
         Raises unless a server of this id is configured, or a registered tool has it.
         """
-    def stand_ins(self, /, tool: str, said: str) -> list[str]:
+    def stand_ins(self, /, tool: str) -> list[str]:
         """
-        The harmless tools of the same kind as one that failed, best first; `said` is what it was to do.
+        The harmless tools that do the same as one that failed, best first.
         """
     def stats(self, /, name: Any | None = None, caller: str | None = None) -> "dict[str, list[dict[str, Any]]]":
         """
@@ -497,6 +497,10 @@ class Hub:
         The statistics as one table.
         """
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> "list[ToolInfo]": ...
+    def tools_for(self, /, said: str) -> list[str]:
+        """
+        The harmless tools of the kind that words ask for, best first.
+        """
     def unknown_server(self, /, id: str) -> str:
         """
         The sentence that no server of this id is configured, with the ids that are.
@@ -1331,6 +1335,11 @@ def message_text(message: Any) -> str | None:
 def min_result_limit() -> int:
     """
     The least number of characters that a run gives a model of a result.
+    """
+
+def names_more(said: str, known: str) -> bool:
+    """
+    Whether a text names something that another one does not.
     """
 
 def notice_in_language(notice: str, lang: str) -> str:

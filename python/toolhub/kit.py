@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
-from ._core import ToolInfo, acting_verb, deeds_in, meanings, unknown_options, visible_text
+from ._core import ToolInfo, acting_verb, deeds_in, meanings, names_more, unknown_options, visible_text
 from ._plain import readable, whole
 from ._tape import on_tape
 from ._tasks import unmissed
@@ -41,6 +41,7 @@ __all__ = [
     "json_in",
     "kind_of",
     "meanings",
+    "names_more",
     "read_json",
     "read_yaml",
     "readable",
@@ -48,6 +49,7 @@ __all__ = [
     "said_in",
     "similarity",
     "stand_ins",
+    "tools_for",
     "unknown_options",
     "unmissed",
     "visible_text",
@@ -115,11 +117,10 @@ def kind_of(tool: ToolInfo) -> str:
     return _core.tool_kind(tool.name, tool.capabilities)
 
 
-def stand_ins(hub: "ToolHub", tool: str, said: str = "") -> list[str]:
-    """The tools that may take the place of one that failed: known to be harmless, and of the same kind, best first.
+def stand_ins(hub: "ToolHub", tool: str) -> list[str]:
+    """The tools that may take the place of one that failed: known to be harmless, and sure to do the same, best first.
 
-    The kind is what the name says, or the declared capabilities; no word of a description. `said`, what the tool was to do,
-    counts for one that does not exist and whose name says nothing.
+    Their names say the same, or, where the names tell no capability, they were registered with one in common.
 
     >>> from toolhub import ToolHub
     >>> hub = ToolHub()
@@ -128,7 +129,12 @@ def stand_ins(hub: "ToolHub", tool: str, said: str = "") -> list[str]:
     >>> stand_ins(hub, "search_web")
     ['web_search']
     """
-    return hub._core.stand_ins(whole(tool), whole(said))
+    return hub._core.stand_ins(whole(tool))
+
+
+def tools_for(hub: "ToolHub", said: str) -> list[str]:
+    """The tools that are known to be harmless and of the kind that words ask for, best first."""
+    return hub._core.tools_for(whole(said))
 
 
 def words(text: str) -> list[str]:

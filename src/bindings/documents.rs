@@ -104,6 +104,12 @@ pub fn meanings(text: &str) -> Vec<String> {
     search::meanings(text).into_iter().collect()
 }
 
+/// Whether a text names something that another one does not.
+#[pyfunction]
+pub fn names_more(said: &str, known: &str) -> bool {
+    search::names_more(said, known)
+}
+
 /// The acting verb in the name of a tool of which nothing else is known: empty if it may act all the same, `None` if the name
 /// says that it is harmless.
 #[pyfunction]

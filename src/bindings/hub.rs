@@ -362,10 +362,14 @@ impl PyHub {
         Ok(candidates)
     }
 
-    /// The harmless tools of the same kind as one that failed, best first; `said` is what it was to do.
-    fn stand_ins(&self, py: Python<'_>, tool: &str, said: &str) -> Vec<String> {
-        let found = py.detach(|| self.core.stand_ins(tool, said));
-        found.iter().map(|name| name.to_string()).collect()
+    /// The harmless tools that do the same as one that failed, best first.
+    fn stand_ins(&self, py: Python<'_>, tool: &str) -> Vec<String> {
+        py.detach(|| self.core.stand_ins(tool)).iter().map(|name| name.to_string()).collect()
+    }
+
+    /// The harmless tools of the kind that words ask for, best first.
+    fn tools_for(&self, py: Python<'_>, said: &str) -> Vec<String> {
+        py.detach(|| self.core.tools_for(said)).iter().map(|name| name.to_string()).collect()
     }
 
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

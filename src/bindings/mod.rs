@@ -134,8 +134,8 @@ mod _core {
     use super::choice::ToolChoice;
     #[pymodule_export]
     use super::documents::{
-        acting_verb, config_entries, config_problem, deeds_in, meanings, message_text, read_documents,
-        read_json, read_yaml, similarity, tool_kind, words_of,
+        acting_verb, config_entries, config_problem, deeds_in, meanings, message_text, names_more,
+        read_documents, read_json, read_yaml, similarity, tool_kind, words_of,
     };
     #[pymodule_export]
     use super::event_text::{event_error, event_name};

@@ -4,7 +4,8 @@ use super::Hub;
 use super::callers::CallerRecord;
 use crate::registry::{Candidate, NameEntry};
 use crate::search::{Hit, Search, Topic, Unseen, Uses, proposed};
-use std::collections::HashSet;
+use crate::text::name_words;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -111,24 +112,47 @@ impl Hub {
         hits
     }
 
-    /// The tools that may take the place of one that failed: known to be harmless, and of the same kind, which is when one has
-    /// all tags of the other. `said` tells the kind of a tool that does not exist and whose name tells none.
-    pub fn stand_ins(&self, tool: &str, said: &str) -> Vec<Arc<str>> {
+    /// The tools that may take the place of one that failed: known to be harmless, and with a name that says the same, or with a
+    /// declared capability in common where the names tell none. One that does not exist is asked for by its name or by a
+    /// capability.
+    pub fn stand_ins(&self, tool: &str) -> Vec<Arc<str>> {
         let (snapshot, rules) = (self.registry.load(), self.capability_rules());
-        let kinds = |entry: &NameEntry| -> HashSet<String> {
-            entry.candidates.iter().flat_map(|one| &one.spec().kinds).map(|tag| tag.to_string()).collect()
+        let declared = |name: &str, entry: &NameEntry| -> HashSet<String> {
+            let tells = !rules.extract(name, "").is_empty();
+            kinds_of(entry).into_iter().filter(|_| !tells).collect()
         };
         let wanted = match snapshot.find(tool) {
-            Some(entry) => kinds(&entry),
-            None => rules.kinds(tool, &rules.extract("", said)).into_iter().collect(),
+            Some(entry) => declared(tool, &entry),
+            None => HashSet::from([tool.to_lowercase()]),
         };
-        let is_alike = |entry: &NameEntry| {
-            let own = kinds(entry);
+        let (named, tagged) = (said_by(tool), said_by(&joined(&wanted)));
+        let is_alike = |name: &str, entry: &NameEntry| {
+            let own = declared(name, entry);
+            let same = |one: &BTreeSet<String>, other: &BTreeSet<String>| !one.is_empty() && one == other;
+            !own.is_disjoint(&wanted)
+                || same(&said_by(name), &named)
+                || same(&said_by(&joined(&own)), &named)
+                || same(&said_by(name), &tagged)
+        };
+        self.harmless_tools(|name, entry| name != tool && is_alike(name, entry))
+    }
+
+    /// The tools that are known to be harmless and of the kind that these words ask for: one has all tags of the other.
+    pub fn tools_for(&self, said: &str) -> Vec<Arc<str>> {
+        let wanted: HashSet<String> = self.capability_rules().extract("", said).into_iter().collect();
+        self.harmless_tools(|_, entry| {
+            let own = kinds_of(entry);
             !own.is_empty() && !wanted.is_empty() && (own.is_subset(&wanted) || wanted.is_subset(&own))
-        };
+        })
+    }
+
+    /// The tools that are known to be harmless and fit, best first.
+    fn harmless_tools(&self, fits: impl Fn(&str, &NameEntry) -> bool) -> Vec<Arc<str>> {
+        let snapshot = self.registry.load();
         let is_harmless = |one: &Arc<Candidate>| one.spec().effects.are_harmless() && !one.spec().is_hidden;
-        let others = snapshot.entries().filter(|(name, _)| &***name != tool);
-        let fitting = others.filter(|(_, entry)| entry.candidates.iter().all(is_harmless) && is_alike(entry));
+        let fitting = snapshot
+            .entries()
+            .filter(|(name, entry)| entry.candidates.iter().all(is_harmless) && fits(name, entry));
         let mut found: Vec<_> =
             fitting.map(|(name, entry)| (entry.primary().map(|one| one.priority), name.clone())).collect();
         found.sort_by_key(|(priority, _)| *priority);
@@ -151,6 +175,19 @@ impl Hub {
         }
         done
     }
+}
+
+fn kinds_of(entry: &NameEntry) -> HashSet<String> {
+    entry.candidates.iter().flat_map(|one| &one.spec().kinds).map(|tag| tag.to_string()).collect()
+}
+
+/// The words of a name: `search_web` and `webSearch` say the same, as do `get_weather` and `weather`.
+fn said_by(name: &str) -> BTreeSet<String> {
+    name_words(name).into_iter().filter(|word| word != "get").collect()
+}
+
+fn joined(tags: &HashSet<String>) -> String {
+    tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// How often a caller has called a tool with success, or everyone together.

@@ -1,6 +1,7 @@
 //! Deeds in a text: past forms of the verbs by which names are judged before a call, and words that mean the same.
 
 use super::bilingual::bilingual;
+use super::stop::is_stop;
 use super::synonyms::synonyms;
 use super::verbs::VerbKind;
 use super::{chinese_verbs, verbs};
@@ -128,6 +129,16 @@ pub fn meanings(text: &str) -> BTreeSet<String> {
     let same: Vec<String> = found.iter().flat_map(|stem| synonyms(stem)).cloned().collect();
     found.extend(same);
     found
+}
+
+/// Whether a text names something that another one does not: an English word other than grammar, or a Chinese character.
+pub fn names_more(said: &str, known: &str) -> bool {
+    let stemmer = Stemmer::create(Algorithm::English);
+    let means = meanings(known);
+    words(said).iter().any(|word| match word.is_ascii() {
+        true => !is_stop(word) && !means.contains(&*stemmer.stem(word)),
+        false => word.chars().any(|c| !known.contains(c)),
+    })
 }
 
 #[cfg(test)]

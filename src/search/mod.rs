@@ -33,7 +33,7 @@ mod words;
 mod tests;
 
 pub use bilingual::use_dictionary;
-pub use deeds::{Deed, deeds_in, meanings};
+pub use deeds::{Deed, deeds_in, meanings, names_more};
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};

@@ -259,13 +259,19 @@ class ChatLoop(AnsweringAgent):
             talk.made.ended(same_key(name, call), result.text)
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
             text = result.text if result.success else None
-            talk.evidence.append({**record, "title": self.view.title(name), "result": text})
+            more = {"title": self.view.title(name), "result": text, "error": result.error, "run": run.id}
+            talk.evidence.append({**record, **more})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:
         known = "\n".join(str(one.get("content", "")) for one in self.messages if one.get("role") == "user")
+        undone = [
+            self.view.say(f"The call of {one['tool']!r} did not succeed: {one['error']}")
+            for one in talk.undone(run.id, self.view)
+        ]
         checked = await verified_in_time(
-            self.view, self._verifier.verify_result(text, evidence=talk.evidence, question=known)
+            self.view, self._verifier.verify_result(text, evidence=talk.evidence, question=known), undone
         )
         run.emit(Verified(**checked))
-        return run.end(text, True, "answered", [], verification=dict(checked))
+        reason = "failed" if undone else "answered"
+        return run.end(text, not undone, reason, undone, verification=dict(checked))

@@ -1,7 +1,7 @@
 """What a run of a chat loop counts; a pause keeps it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import ParsedCall
@@ -10,7 +10,7 @@ from ..kit import failed_result, readable
 from ..result import ToolResult
 from .repeats import RepeatedCalls
 from .running import Waiting, waiting_call
-from .view import RunStop
+from .view import AgentView, RunStop
 
 if TYPE_CHECKING:
     from ..hub import RunOutcome
@@ -92,6 +92,23 @@ class ChatState:
             ]
             self.held = {"message": message, "done": done}
         return waiting
+
+    def undone(self, run: str, view: AgentView) -> Iterator[dict[str, Any]]:
+        """The calls of a run that may act, did not succeed, and were not made good by another call of the same tool.
+
+        A tool that does not exist has no other call; there it is enough that the model went on with one that does.
+        """
+        calls = [one for one in self.evidence if one.get("run") == run and isinstance(one.get("tool"), str)]
+        for at, one in enumerate(calls):
+            name = view.hub.original_name(one["tool"])
+            if one.get("success") is True or view.safety(name) == "harmless":
+                continue
+            good = [(place, other) for place, other in enumerate(calls) if other.get("success") is True]
+            same = [(place, other) for place, other in good if other["tool"] == one["tool"]]
+            later = any(place > at for place, _ in (good if view.hub.get(name) is None else same))
+            # A call that was refused because it was made before has happened.
+            if not later and all(other.get("arguments") != one.get("arguments") for _, other in same):
+                yield one
 
     def state(self) -> dict[str, Any]:
         """The counts as plain data."""

@@ -156,18 +156,20 @@ class CoordinationAgent(AnsweringAgent):
         ]
         evidence = None if last.method in _CALLED else calls
         earlier = [one for one in good if one is not last]
+        # What could have changed something and failed is not made up for by another result.
+        undone = [
+            f"The call of {step.tool_type!r} did not succeed: {result.error}"
+            for step in plan
+            if (result := results.get(step.id)) is not None
+            if not result.success and self.view.step_safety(step) != "harmless"
+        ]
         checked = await verified_in_time(
             self.view,
             self._verifier.verify_result(last, earlier, evidence=evidence, question=run.question),
+            undone,
         )
         run.emit(Verified(**checked))
-        # What could have changed something and failed is not made up for by another result.
-        acted = all(
-            results[step.id].success or self.view.safety(step.tool_type) == "harmless"
-            for step in plan
-            if step.id in results
-        )
-        reason = ("answered" if acted else "failed") if stop is None else str(stop.stopped)
+        reason = ("failed" if undone else "answered") if stop is None else str(stop.stopped)
         message = "" if stop is None else str(stop.error)
         success = reason == "answered"
         return run.end(last.result, success, reason, errors, message, steps=steps, verification=dict(checked))

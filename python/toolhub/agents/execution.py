@@ -10,9 +10,9 @@ from ..kit import check_whole
 from ..options import Model
 from ..permissions import Approve
 from ..result import ToolResult
-from .inputs import NoExpressionError, arguments_for, objects_in, unwrapped, with_results
+from .inputs import NoExpressionError, arguments_for, is_object_alone, objects_in, unwrapped, with_results
 from .model import AgentModel
-from .plans import NONE, Step, StepResult, shown
+from .plans import NONE, Step, StepResult, reasoned_away, shown
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .shapes import STEP_RESULT, wrong
@@ -85,7 +85,7 @@ class ExecutionAgent:
 
     def may_act(self, step: Step) -> bool:
         """Whether a step may change something; such steps run one at a time."""
-        return self._view.safety(step.tool_type) == "may_act"
+        return self._view.step_safety(step) != "harmless"
 
     def execute_step_sync(
         self, step: Step | Mapping[str, Any], results: Iterable[StepResult] = ()
@@ -109,6 +109,7 @@ class _Attempt:
         self._view, self._model, self._prompts, self._profile = view, model, prompts, profile
         self._step = step
         self._results = [result for result in results if result.success]
+        self._invented = [result.id for result in results if reasoned_away(result) is not None]
         self._texts = {str(result.id).lower(): result.result for result in self._results}
         self._tried: list[dict[str, Any]] = []
 
@@ -116,6 +117,11 @@ class _Attempt:
         tool = self._step.tool_type
         if tool == NONE:
             return await self._reason()
+        is_harmless = self._view.step_safety(self._step) == "harmless"
+        if self._invented and not is_harmless:
+            ids = ", ".join(map(str, self._invented))
+            why = f"Not sent, because it builds on step {ids}, which the model answered in place of a tool."
+            return self._not_called(tool, "tool", why)
         try:
             result = await self._by_name(tool, "tool", self._given())
         except NoExpressionError as error:
@@ -126,7 +132,7 @@ class _Attempt:
             # Somebody has to decide first; nothing else may take its place.
             result["stopped"] = "paused"
             return result
-        if self._view.safety(tool) != "harmless":
+        if not is_harmless:
             return result
         return await self._by_kind(tool) or await self._reason()
 
@@ -140,8 +146,7 @@ class _Attempt:
         }
 
     async def _by_kind(self, failed: str) -> StepResult | None:
-        names = self._view.stand_ins(failed, self._step.description)
-        for name in names[:_MOST_BY_KIND]:
+        for name in self._view.stand_ins(failed)[:_MOST_BY_KIND]:
             try:
                 result = await self._by_name(name, "capability", None)
             except NoExpressionError:
@@ -173,7 +178,10 @@ class _Attempt:
         for _ in range(2):
             written = await self._ask_for_arguments(tool, known, result)
             if written is None:
-                return result or self._not_called(tool, method, f"The model wrote no arguments for {tool!r}.")
+                result = result or self._not_called(
+                    tool, method, f"The model wrote no arguments for {tool!r}."
+                )
+                continue
             if result is not None and written == result.arguments:
                 return result
             result = await self._call(tool, method, written)
@@ -183,11 +191,12 @@ class _Attempt:
 
     def _told(self, known: ToolInfo) -> dict[str, Any] | None:
         """The arguments that the words of the step tell for sure."""
-        if not known.parameters.get("properties"):
-            return {}
         if known.safety != "harmless":
             return None
         said = with_results(self._step.description, self._texts)
+        if not known.parameters.get("properties"):
+            # A place or a day that the tool cannot be told is not left out in silence.
+            return None if kit.names_more(kit.whole(said), f"{known.name} {known.description}") else {}
         return arguments_for(kit.kind_of(known), said, known.parameters, takes_described=not self._model)
 
     async def _call(self, tool: str, method: str, arguments: dict[str, Any]) -> StepResult:
@@ -226,6 +235,9 @@ class _Attempt:
         except RunStop as stop:
             if stop.reason != "model":
                 raise
+            return None
+        if known.safety != "harmless" and not is_object_alone(text):
+            # What may act is not called with an example out of a refusal.
             return None
         named = cast("dict[str, Any]", known.parameters.get("properties") or {})
         objects = [unwrapped(one, named) for read in kit.json_in(text) for one in objects_in(read.value)]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from .. import kit
 from .phrases import expression_of, history_part, keywords_of
 
 Schema = Mapping[str, Any]
@@ -15,6 +16,8 @@ _STEP_RESULT = re.compile(
 )
 _TOLD = re.compile(r"(?<![\w.])[\w.@:/+#-]*[A-Z0-9_@/][\w.@:/+#-]*", re.A)
 """Numbers and names: what has a digit, a capital, or a sign that words do not have."""
+_THOUGHT = re.compile(r"^.*</\w*(?:think|thought|reason)\w*>", re.I | re.S)
+_FENCE = re.compile(r"^\s*```\w*|```\s*$")
 _NARROWING = ("enum", "const", "format", "pattern")
 
 
@@ -73,6 +76,16 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
     """A value that is an object, or the objects in a list."""
     values = cast("list[Any]", value) if isinstance(value, list) else [value]
     return [cast("dict[str, Any]", one) for one in values if isinstance(one, dict)]
+
+
+def is_object_alone(text: str) -> bool:
+    """Whether the answer of a model is one JSON object, perhaps in a code fence, and says nothing else.
+
+    >>> is_object_alone('```json\\n{"to": "Ada"}\\n```'), is_object_alone('I will not send {"to": "Ada"}.')
+    (True, False)
+    """
+    said = _FENCE.sub("", _THOUGHT.sub("", text)).strip()
+    return said[:1] == "{" and said[-1:] == "}" and len(kit.json_in(said)) == 1
 
 
 def unwrapped(value: dict[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:

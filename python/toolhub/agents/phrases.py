@@ -25,14 +25,14 @@ _WORDS = [
     (r"(?<=[\d)])\s*(?:divided by|over|除以)\s*(?=[\d(])", " / "),
 ]
 _FORMS = [
-    (rf"multiply {_NUMBER} (?:by|with|and) {_NUMBER}|product of {_NUMBER} and {_NUMBER}", "*"),
+    (rf"multiply {_NUMBER} (?:by|with|and) {_NUMBER}", "*"),
     (rf"divide {_NUMBER} by {_NUMBER}", "/"),
-    (rf"(?:add|sum of) {_NUMBER} (?:and|to|with) {_NUMBER}", "+"),
-    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?(?:相加|之和|的和)", "+"),
-    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?(?:相乘|之积|的积)", "*"),
+    (rf"add {_NUMBER} (?:and|to|with) {_NUMBER}", "+"),
+    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?相加", "+"),
+    (rf"{_NUMBER} ?(?:和|与) ?{_NUMBER} ?相乘", "*"),
 ]
 _AROUND = (
-    r"(?:please|calculate|compute|evaluate|work out|what is|how much is|the (?:value|result) of|the(?= (?:sum|product) )|"
+    r"(?:please|calculate|compute|evaluate|work out|what is|how much is|the (?:value|result) of|"
     r"请|帮我|计算|算一下|求|把|等于多少|是多少|等于|的值|的结果|[\s:：,?？.。!！=])"
 )
 """Words around an expression that change nothing about it. With any other word, somebody who understands it has to write it."""

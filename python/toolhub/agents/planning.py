@@ -99,7 +99,7 @@ class PlanningAgent:
         return Step(1, question, self._by_words(question) if not self._model else NONE)
 
     def _by_words(self, question: str) -> str:
-        fitting = self._view.stand_ins("", question)
+        fitting = set(filter(self._view.holds, kit.tools_for(self._view.hub, question)))
         return next((hit.name for hit in self._view.hub.search(question, 5) if hit.name in fitting), NONE)
 
     def _find_tool(self, name: str, description: str) -> FoundTool:
@@ -117,10 +117,10 @@ class PlanningAgent:
             return FoundTool(held)
         forbidden = [one for one in named if view.forbids(one)]
         acting = [one for one in forbidden if view.safety(one) != "harmless"]
-        if acting or kit.acting_verb(name):
+        if acting or view.safety(given, description) != "harmless":
             # Neither another tool nor the model may stand in for what may act: the call fails, and with it the step.
             return FoundTool(next(iter([*acting, given])), is_forbidden=bool(forbidden), fails=True)
-        return FoundTool(next(iter(view.stand_ins(given, "")), None), is_forbidden=bool(forbidden))
+        return FoundTool(next(iter(view.stand_ins(given)), None), is_forbidden=bool(forbidden))
 
 
 def _words(name: str) -> list[str]:

@@ -9,6 +9,8 @@ from .plans import Step, StepResult
 
 Results = dict[int | str, StepResult]
 
+_UNCERTAIN = "Not sent, because step {} before it may change something and did not succeed."
+
 
 async def carry_out(
     plan: Iterable[Step],
@@ -25,14 +27,16 @@ async def carry_out(
 
     `execute` gets a step and the results of the steps that it depends on, direct or not. A step whose dependency failed is
     not started. After `goes_on` says no, or after a step was stopped by a limit of the run, no other step starts; those
-    that run end first. Steps of which `may_act` is true run one at a time, in the order of the plan.
+    that run end first. Steps of which `may_act` is true run one at a time, in the order of the plan; after one of them that
+    failed, the others are not started.
     """
     steps = list(plan)
     done: Results = {} if results is None else results
     running: dict[asyncio.Future[StepResult], Step] = {}
+    acting = [] if may_act is None else list(filter(may_act, _in_order(steps)))
 
-    def acts(step: Step) -> bool:
-        return may_act is not None and may_act(step)
+    def acting_before(step: Step) -> list[Step]:
+        return acting[: acting.index(step)] if step in acting else []
 
     def report(step: Step, result: StepResult) -> None:
         done[step.id] = result
@@ -46,9 +50,12 @@ async def carry_out(
         for step in steps:
             if step.id in done or step.id in busy or any(one not in done for one in step.dependencies):
                 continue
+            before = [one.id for one in acting_before(step)]
             if failed := [one for one in step.dependencies if not done[one].success]:
-                report(step, _not_started(step, failed))
-            elif len(running) < max_parallel and not (acts(step) and any(map(acts, running.values()))):
+                report(step, _not_started(step, failed, "Not started, because step {} failed."))
+            elif failed := [one for one in before if one in done and not done[one].success]:
+                report(step, _not_started(step, failed[:1], _UNCERTAIN))
+            elif len(running) < max_parallel and all(one in done for one in before):
                 if started is not None:
                     started(step)
                 needed = _needed(step, steps, done)
@@ -86,14 +93,26 @@ def _needed(step: Step, steps: list[Step], done: Mapping[int | str, StepResult])
     return [done[one.id] for one in steps if one.id in wanted]
 
 
-def _not_started(step: Step, failed: list[int | str]) -> StepResult:
+def _in_order(steps: list[Step]) -> list[Step]:
+    """The steps in the order of the plan, except that each comes after those that it depends on."""
+    placed: list[Step] = []
+    left = list(steps)
+    while left:
+        ids = {step.id for step in placed}
+        ready = next((step for step in left if ids.issuperset(step.dependencies)), left[0])
+        left.remove(ready)
+        placed.append(ready)
+    return placed
+
+
+def _not_started(step: Step, failed: list[int | str], why: str) -> StepResult:
     names = ", ".join(map(str, failed))
     return StepResult(
         id=step.id,
         description=step.description,
         success=False,
         result="",
-        error=f"Not started, because step {names} failed.",
+        error=why.format(names),
         method="none",
         tool=None,
         arguments=None,

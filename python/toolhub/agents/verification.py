@@ -192,18 +192,24 @@ class VerificationAgent:
         return checked
 
 
-async def verified_in_time(view: AgentView, checking: Awaitable[Verification]) -> Verification:
-    """A verification within what is left of the deadline; a result that was not checked by then is not verified."""
+async def verified_in_time(
+    view: AgentView, checking: Awaitable[Verification], undone: Iterable[str] = ()
+) -> Verification:
+    """A verification within what is left of the deadline; a result that was not checked by then is not verified.
+
+    Neither is one after `undone`: sentences about what was to change something and failed, whatever the result says.
+    """
     limit = view.timeout()
+    doubted = VerificationAgent(lang=view.hub.lang)._doubted
     try:
         async with limit:
-            return await checking
+            checked = await checking
     except TimeoutError:
         if not limit.expired():
             raise
-        return VerificationAgent(lang=view.hub.lang)._doubted(
-            "The answer was not checked, because no time was left."
-        )
+        checked = doubted("The answer was not checked, because no time was left.")
+    more = list(undone)
+    return Verification({**checked, **doubted(*more, *checked["issues"])}) if more else checked
 
 
 def _is_of_a_call(result: Any) -> bool:

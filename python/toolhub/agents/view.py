@@ -12,6 +12,7 @@ from ..permissions import Approve, EachApproves, Permissions
 from ..result import ToolResult
 from .budget import Budget
 from .deadline import Deadline
+from .plans import NONE, Step
 from .profile import AgentProfile, Effects
 
 if TYPE_CHECKING:
@@ -206,16 +207,24 @@ class AgentView:
         )
         return outcome.results[0]
 
-    def stand_ins(self, tool: str, said: str) -> list[str]:
-        """The names of the harmless tools in the view of the same kind as one that failed; `said` is what it was to do."""
-        return [name for name in kit.stand_ins(self.hub, tool, said) if self.holds(name)]
+    def stand_ins(self, tool: str) -> list[str]:
+        """The names of the harmless tools in the view that do the same as one that failed."""
+        return [name for name in kit.stand_ins(self.hub, tool) if self.holds(name)]
 
-    def safety(self, name: str) -> str:
-        """How safe a tool is: `harmless`, `unknown` or `may_act`. A missing one may act if its name says so."""
+    def safety(self, name: str, said: str = "") -> str:
+        """How safe a tool is: `harmless`, `unknown` or `may_act`.
+
+        A missing one is harmless if its name or `said`, what it was to do, has a reading verb and neither an acting one.
+        """
         tool = self.hub.get(name)
         if tool is not None:
             return tool.safety
-        return "may_act" if kit.acting_verb(name) else "harmless"
+        verbs = [kit.acting_verb(kit.whole(text)) for text in (name, said)]
+        return "may_act" if any(verbs) else "harmless" if None in verbs else "unknown"
+
+    def step_safety(self, step: Step) -> str:
+        """How safe the tool of a step is; thinking is harmless."""
+        return "harmless" if step.tool_type == NONE else self.safety(step.tool_type, step.description)
 
     def title(self, name: str) -> str | None:
         """The title of a tool, if its server gave it one."""

@@ -26,6 +26,15 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ),
     ("The model wrote no arguments for {}.", "模型没有为 {0} 写出参数。"),
     ("There is no model to reason with.", "没有可用于推理的模型。"),
+    ("The call of {} did not succeed: {}", "对 {0} 的调用没有成功：{1}"),
+    (
+        "Not sent, because it builds on step {}, which the model answered in place of a tool.",
+        "未发送，因为它依据步骤 {0}，而该步骤由模型代替工具回答。",
+    ),
+    (
+        "Not sent, because step {} before it may change something and did not succeed.",
+        "未发送，因为它之前的步骤 {0} 可能改变某些内容，且没有成功。",
+    ),
     ("Not started, because step {} failed.", "未开始，因为步骤 {0} 失败。"),
     ("No step gave a result.", "没有任何步骤给出结果。"),
     (

@@ -113,14 +113,14 @@ def test_a_model_that_does_not_plan_still_answers(text: str) -> None:
 
 def test_a_plan_in_circles_with_unknown_tools_ends_and_tells_why() -> None:
     plan = steps(
-        (1, "a", "fly_to_moon", [2]),
+        (1, "Read the moon", "read_moon", [2]),
         (2, "b", "none", [1]),
         *((n, "x", "none", [n + 1]) for n in range(3, 100)),
     )
     answer = CoordinationAgent(office()[0], Roles(plan, "Done thinking.")).answer_sync("Go")
     made = next(event for event in answer.transcript if event.type == "plan_made")
     assert len(made.steps) == 20
-    assert any("fly_to_moon" in problem for problem in made.problems)
+    assert any("read_moon" in problem for problem in made.problems)
     assert any("wait for each other" in problem for problem in made.problems)
     assert answer.success
 
@@ -212,7 +212,7 @@ def test_a_deadline_ends_a_run() -> None:
         await asyncio.Event().wait()
         return ""
 
-    agent = CoordinationAgent(hub, Roles(steps((1, "Wait", "get_forever"))), profile={"deadline": 0.2})
+    agent = CoordinationAgent(hub, Roles(steps((1, "Get forever", "get_forever"))), profile={"deadline": 0.2})
     answer = agent.answer_sync("Wait")
     assert (answer.success, answer.reason) == (False, "deadline")
 
@@ -240,7 +240,7 @@ def test_leaving_the_stream_cancels_the_work() -> None:
         return ""
 
     async def main() -> None:
-        stream = CoordinationAgent(hub, Roles(steps((1, "Wait", "get_forever")))).stream("Wait")
+        stream = CoordinationAgent(hub, Roles(steps((1, "Get forever", "get_forever")))).stream("Wait")
         async for event in stream:
             if event.type == "step_started":
                 break

@@ -92,17 +92,20 @@ def test_people_get_the_whole_result_and_prompts_what_fits() -> None:
 
 
 def test_a_failing_tool_is_replaced_by_one_of_the_same_capability() -> None:
-    hub, calls = office()
+    hub = ToolHub()
 
-    @hub.tool(capabilities=["search"], read_only=True)
-    def search_library(query: str) -> str:
+    @hub.tool(capabilities=["trains"], read_only=True)
+    def alpha(query: str) -> str:
         raise OSError("the library is closed")
 
-    step = Step(1, "Search for trains", "search_library")
+    @hub.tool(capabilities=["trains", "planes"], read_only=True)
+    def beta(query: str) -> str:
+        return query
+
+    step = Step(1, "Trains to Lyon", "alpha")
     result = ExecutionAgent(hub).execute_step_sync(step)
-    assert (result.method, result.tool) == ("capability", "search_web")
-    assert calls == [("search_web", "trains")]
-    assert [attempt["tool"] for attempt in result.attempts] == ["search_library"]
+    assert (result.method, result.tool, result.result) == ("capability", "beta", "Trains to Lyon")
+    assert [attempt["tool"] for attempt in result.attempts] == ["alpha"]
 
 
 def test_reasoning_is_the_last_resort_and_its_absence_an_error() -> None:

@@ -210,7 +210,7 @@ def test_what_was_reasoned_taints_what_builds_on_it() -> None:
     ("other", "description", "is_used"),
     [
         ("web_search", "Find pages.", True),
-        ("tavily_search", "Find pages.", True),
+        ("tavily_search", "Find pages.", False),
         ("search_files", "Search the web and files.", False),
         ("get_page", "Search the web.", False),
         ("send_search", "Search the web.", False),

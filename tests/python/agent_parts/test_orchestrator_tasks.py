@@ -105,7 +105,7 @@ FAILING = [
     Task(
         "搜索里昂的市长",
         "search_web",
-        ["里昂的市长", {"query": "里昂的市长"}, {"query": "里昂的市长"}],
+        ["里昂的市长", {"query": "里昂的市长"}],
         "in place of a tool",
         FAILED,
         claimed="里昂的市长是张三。",

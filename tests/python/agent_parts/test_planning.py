@@ -116,14 +116,14 @@ def test_cycles_are_reported_and_broken() -> None:
 
 def test_unknown_tools_are_reported_and_repaired() -> None:
     plan = plan_of(
-        json.dumps([step(1, "web_search"), step(2, "SearchWeb"), step(3, "teleport"), step(4, "send_fax")])
+        json.dumps([step(1, "web_search"), step(2, "SearchWeb"), step(3, "read_tide"), step(4, "teleport")])
     )
     # A tool that only sounds alike is taken if it is harmless, never one that acts.
-    assert [one.tool_type for one in plan] == ["search_web", "search_web", "teleport", "send_fax"]
+    assert [one.tool_type for one in plan] == ["search_web", "search_web", "read_tide", "teleport"]
     # A step keeps the name of its tool if the model answers in its place, so that this is known.
     assert plan.problems[2:] == [
-        "Step 3 names a tool that does not exist: 'teleport'; it is done by reasoning.",
-        "Step 4 names a tool that does not exist: 'send_fax'; the step fails.",
+        "Step 3 names a tool that does not exist: 'read_tide'; it is done by reasoning.",
+        "Step 4 names a tool that does not exist: 'teleport'; the step fails.",
     ]
 
 
