@@ -192,7 +192,7 @@ def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) 
     for kind, pattern in (("own", _OWN), ("perfect", _PERFECT), ("told", _TOLD)):
         if found := pattern.search(before):
             return kind, sentence[left + found.start() : end].strip()
-    ends = re.match(r",? (?:successfully|as requested)\b|$", after) and len(before.split()) < 4
+    ends = re.match(r",? (?:successfully|as requested)\b|[.!]*$", after) and len(before.split()) < 4
     return ("told", sentence[left:end].strip()) if ends else ("", "")
 
 

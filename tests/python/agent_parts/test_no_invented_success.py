@@ -10,7 +10,7 @@ import pytest
 
 from support.agents import Roles, Script, call
 from toolhub import ToolHub
-from toolhub.agents import ChatLoop, CoordinationAgent, ExecutionAgent, Step
+from toolhub.agents import ChatLoop, CoordinationAgent, ExecutionAgent, Step, VerificationAgent
 
 TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
@@ -244,3 +244,20 @@ def test_arguments_of_a_deed_are_not_taken_out_of_prose(written: str) -> None:
         model = Roles("", arguments=fine)
         assert ExecutionAgent(office.hub, model).execute_step_sync(Step(1, "Mail Bob", "send_mail")).success
     assert office.calls == [("send_mail", "b")] * 3
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [
+        ("Email sent!", "send_mail"),
+        ("File deleted.", "delete_file"),
+        ("Changes committed.", "git_commit"),
+        ("Mail successfully sent.", "send_mail"),
+        ("Reminder set.", "set_reminder"),
+    ],
+)
+def test_a_short_sentence_about_a_failed_deed_is_caught(said: str, tool: str) -> None:
+    verifier = VerificationAgent()
+    for success in (False, True):
+        record = {"tool": tool, "arguments": {"text": "a"}, "success": success}
+        assert verifier.verify_result_sync(said, evidence=[record]).verified is success
