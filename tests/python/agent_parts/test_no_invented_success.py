@@ -165,7 +165,7 @@ def test_a_deed_that_was_made_good_is_a_success() -> None:
     assert missing.answer_sync("Mail it").success
 
 
-@pytest.mark.parametrize("approve", [lambda approval: approval.tool != "send_mail", None])
+@pytest.mark.parametrize("approve", [lambda approval: "send_mail" not in str(approval), None])
 def test_after_a_deed_that_failed_the_next_one_is_not_sent(approve: Callable[[Any], bool] | None) -> None:
     office = Office().reading("read_notes")
     office.add("send_mail", fails=True)
