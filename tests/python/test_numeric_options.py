@@ -131,6 +131,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "serve": (
         *("port", "grace", "max_body", "max_connections", "max_in_flight", "max_streams", "max_headers"),
         "max_buffered",
+        "max_result",
         *("authenticate_timeout", "header_timeout", "body_timeout", "write_timeout", "session_lifetime"),
     ),
     **dict.fromkeys(("truncate", "truncate tokens", "merge"), ("limit",)),

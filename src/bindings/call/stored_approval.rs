@@ -91,10 +91,14 @@ impl CallDriver {
                 meta.set_item(intern!(py, "paused"), id)?;
                 return Ok(Next::Finish(result));
             }
-            Err(why) => match self.plan.lock().check_deadline(Instant::now()) {
-                Err(late) => return self.refuse(py, &late).map(Next::Finish),
-                Ok(()) => Verdict::Refused(format!("its approval cannot be asked for ({why})")),
-            },
+            Err(why) => {
+                // Not in a `match`: the plan would stay locked there.
+                let in_time = self.plan.lock().check_deadline(Instant::now());
+                if let Err(late) = in_time {
+                    return self.refuse(py, &late).map(Next::Finish);
+                }
+                Verdict::Refused(format!("its approval cannot be asked for ({why})"))
+            }
         };
         self.plan.lock().approval_answered(verdict);
         Ok(Next::Plan)

@@ -15,7 +15,7 @@ from toolhub.permissions import Approval, Permissions
 
 CALL = '<tool_call>{"name": "wipe", "arguments": {"disk": "c"}}</tool_call>'
 REQUEST = {"tool_name": "wipe", "arguments": {"disk": "c"}}
-STEP = {"id": 1, "description": "wipe", "tool_type": "wipe", "parameters": {"disk": "c"}}
+STEP = {"id": 1, "description": "wipe", "tool_type": "wipe", "arguments": {"disk": "c"}}
 
 
 @pytest.fixture
