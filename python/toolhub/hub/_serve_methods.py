@@ -67,8 +67,8 @@ class ServeMethods:
 
         `name` and `instructions` describe the server to clients. Web pages of `allowed_origins` may use the server (CORS);
         those of other sites are refused. `allowed_hosts` are the names under which clients reach it, beside `localhost` and
-        addresses. Messages above `max_body` bytes are refused. A result above `max_result` bytes (10 MB on stdio) is kept, and the client
-        gets an error that says how to read it in parts.
+        addresses. Messages above `max_body` bytes are refused. A result above `max_result` bytes (10 MB on stdio) is kept, and
+        the client gets an error that says how to read it in parts.
 
         `token` is the bearer token that callers must have, or several, by the name of who has each. `views` are parts of the
         hub at `path/<name>`: `{"reader": {"tools": ["search_*"], "effects": "harmless", "token": …}}`; a caller with the
