@@ -1,14 +1,13 @@
 //! Requests to a served hub: any bytes and headers get an answer of HTTP, never a crash, and an answer is JSON-RPC.
 
 use super::{INPUTS, text_of};
-use bytes::Bytes;
 use http::Request;
 use http::request::Parts;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, ReplyBody, handle};
+use toolhub::gateway::{ArrivingRequest, Gateway, GatewayOptions, HttpReply, NoUpstreams, ReplyBody};
 use toolhub::hub::{Hub, HubOptions};
 
 const PIECES: &[&str] = &[
@@ -87,8 +86,14 @@ impl Served {
         Served { runtime, gateway }
     }
 
-    fn answer(&self, parts: &Parts, body: Vec<u8>) {
-        let reply = self.runtime.block_on(handle(&self.gateway, parts, Bytes::from(body)));
+    async fn reply(&self, parts: &Parts, body: &[u8]) -> Result<HttpReply, HttpReply> {
+        let mut request = ArrivingRequest::admit(self.gateway.clone(), parts.clone()).await?;
+        request.take(body)?;
+        Ok(request.answer().await)
+    }
+
+    fn answer(&self, parts: &Parts, body: &[u8]) {
+        let reply = self.runtime.block_on(self.reply(parts, body)).unwrap_or_else(|refusal| refusal);
         assert!((200..600).contains(&reply.status.as_u16()));
         let ReplyBody::Whole(body) = reply.body else { return };
         if !body.is_empty() && reply.headers.iter().any(|(_, value)| value == "application/json") {
@@ -119,7 +124,7 @@ fn any_request_is_answered() {
             }
             let (parts, ()) = request.body(()).unwrap().into_parts();
             for body in [body.clone(), text_of(body, PIECES).into_bytes()] {
-                served.answer(&parts, body);
+                served.answer(&parts, &body);
             }
         },
     );
