@@ -91,7 +91,7 @@ impl Drop for ConnectionPlace {
 pub struct LookedAt<'a>(&'a ConnectionPlace);
 
 impl LookedAt<'_> {
-    /// The request was admitted: this is no stranger any more.
+    /// The request was admitted: the caller is not a stranger any more.
     pub fn is_caller(&self) {
         self.0.is_known.store(true, Ordering::Relaxed);
     }

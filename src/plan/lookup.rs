@@ -85,7 +85,7 @@ impl CallPlan {
     pub(super) fn freshness(&self, is_harmless: bool) -> Freshness {
         match self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
             true if !is_harmless => Freshness::Now,
-            // A definition from before is no evidence that the tool of today is harmless.
+            // An earlier definition does not prove that the tool of today is harmless.
             true => Freshness::Connection,
             false if self.options.run.is_some() => Freshness::Connection,
             false => Freshness::Any,
