@@ -11,12 +11,18 @@ pub use difference::{count_differences, first_difference, first_difference_in};
 use ring::digest::SHA256;
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// The value as text that is equal for equal values.
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
+    text
+}
+
+/// The same of an object's members.
+pub fn canonical_object(members: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    write_object(members, &mut text);
     text
 }
 
@@ -37,14 +43,15 @@ pub fn digest_of(parts: &[&str]) -> String {
     text_digest(&parts.iter().map(|part| format!("{}:{part},", part.len())).collect::<String>())
 }
 
-fn text_digest(text: &str) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+/// `sha256:` and 64 hexadecimal digits.
+pub fn text_digest(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let hash = ring::digest::digest(&SHA256, text.as_bytes());
     let mut hex = String::with_capacity("sha256:".len() + 64);
     hex.push_str("sha256:");
     for byte in hash.as_ref() {
-        hex.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
     hex
 }
@@ -54,10 +61,7 @@ fn write(value: &Value, out: &mut String) {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
         Value::Number(number) => out.push_str(&canonical_number(number)),
-        // Writing to a `String` cannot fail. Long texts are not copied on the way.
-        Value::String(_) => {
-            let _ = write!(out, "{value}");
-        }
+        Value::String(text) => write_text(text, out),
         Value::Array(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
@@ -88,8 +92,16 @@ fn write_object(map: &Map<String, Value>, out: &mut String) {
 }
 
 fn write_text(text: &str, out: &mut String) {
-    // A text is always JSON; the empty one cannot come of it.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    // Most texts have nothing to escape, and are spared the copy.
+    match text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        true => {
+            out.push('"');
+            out.push_str(text);
+            out.push('"');
+        }
+        // A text is always JSON; the empty one cannot come of it.
+        false => out.push_str(&serde_json::to_string(text).unwrap_or_default()),
+    }
 }
 
 /// Digits alone are exact. A fraction is the number that a double holds; one without a fractional part is the integer.

@@ -13,9 +13,9 @@
 //! other one, so what was kept without a definition does not count for a tool that has one.
 
 use crate::aside::is_heavy;
-use crate::canonical::{canonical, digest_of, json_digest};
+use crate::canonical::{canonical, canonical_object, digest_of, json_digest, text_digest};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::{CallOptions, Source};
+use crate::model::{CallOptions, KeyDigests, Source};
 use crate::registry::Candidate;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -100,14 +100,6 @@ pub struct CallKey {
     digests: KeyDigests,
 }
 
-/// What is kept of a call whose arguments are not.
-#[derive(Clone, Debug, Default)]
-pub struct KeyDigests {
-    pub key: Arc<str>,
-    /// Of the arguments alone, by which an effect is found where it has happened.
-    pub arguments: Arc<str>,
-}
-
 impl CallKey {
     /// `options` are those that the caller gave, before a route or permissions narrow them.
     pub fn new(target: &CallTarget, options: &CallOptions, content: CallContent) -> Self {
@@ -140,15 +132,16 @@ impl CallKey {
         }
     }
 
-    fn of(parts: Map<String, Value>) -> Self {
-        // A digest for each part, so that the parts need not be copied into one value.
-        let mut digests: Vec<_> =
-            parts.iter().map(|(name, part)| [name.clone(), json_digest(part)]).collect();
-        digests.sort_unstable();
-        let arguments = digests.iter().find(|[name, _]| name == "arguments");
-        let arguments = arguments.map(|[_, digest]| digest.as_str().into()).unwrap_or_default();
-        let parts_of_key: Vec<_> = digests.iter().flatten().map(String::as_str).collect();
-        CallKey { digests: KeyDigests { key: digest_of(&parts_of_key).into(), arguments }, parts }
+    fn of(mut parts: Map<String, Value>) -> Self {
+        let arguments = parts.get("arguments").map(json_digest).unwrap_or_default();
+        // Large arguments are written and hashed once: in the text of the key their digest stands for them.
+        let given =
+            parts.get_mut("arguments").map(|given| std::mem::replace(given, arguments.as_str().into()));
+        let key = text_digest(&canonical_object(&parts)).into();
+        if let (Some(place), Some(given)) = (parts.get_mut("arguments"), given) {
+            *place = given;
+        }
+        CallKey { digests: KeyDigests { key, arguments: arguments.into() }, parts }
     }
 
     pub fn digest(&self) -> &Arc<str> {

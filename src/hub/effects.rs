@@ -1,14 +1,14 @@
 //! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
 
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, KeyDigests, definition_change};
+use crate::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, definition_change};
 use crate::kill_point::kill_point;
-use crate::model::CallOptions;
+use crate::model::{CallOptions, KeyDigests};
 use crate::registry::Candidate;
 use crate::secret::scrubbed_text;
 use crate::store::ledger::{
-    AnswerRefusal, EffectEnd, EffectState, Ledger, NewEffect, OccurrenceTicket, RunMemory, RunRefusal,
-    new_row_id,
+    AnswerRefusal, EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory,
+    RunRefusal, new_row_id,
 };
 use crate::tape::Tape;
 use crate::text::near_names;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 /// Whether calls that may have effects need a row in the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,9 +93,9 @@ impl AskedCall {
         AskedCall { target, options, digests }
     }
 
-    fn digests(&self, content: impl FnOnce() -> CallContent) -> &KeyDigests {
-        let made = || CallKey::new(&self.target, &self.options, content()).digests().clone();
-        self.digests.get_or_init(made)
+    fn digests(&self, content: CallContent) -> KeyDigests {
+        let made = || CallKey::new(&self.target, &self.options, content).digests().clone();
+        self.digests.get_or_init(made).clone()
     }
 }
 
@@ -103,7 +103,7 @@ impl AskedCall {
 pub struct EffectRecorder {
     ledger: Arc<Ledger>,
     mode: LedgerMode,
-    asked: AskedCall,
+    asked: Arc<AskedCall>,
     call: String,
     run: Option<String>,
     record: Mutex<Option<CallRecord>>,
@@ -124,7 +124,7 @@ impl EffectRecorder {
         EffectRecorder {
             ledger,
             mode,
-            asked,
+            asked: Arc::new(asked),
             call: record.as_ref().map_or_else(new_row_id, |record| record.call.clone()),
             run: record.as_ref().map(|record| record.run.clone()),
             record: Mutex::new(record),
@@ -146,16 +146,20 @@ impl EffectRecorder {
         self.asked.digests.get().is_some()
     }
 
-    /// Writes the row of an attempt, unless the call has ended. `content` is asked for if the key of the call is not known yet.
+    /// Writes the row of an attempt, unless the call has ended. `content` counts if the key of the call is not known yet.
     pub fn write(
         &self,
         (slot, candidate): (usize, &Candidate),
-        definition: &str,
-        content: impl FnOnce() -> CallContent,
+        definition: &Arc<str>,
+        content: CallContent,
         written: RowWritten,
     ) {
-        let id = new_row_id();
-        let KeyDigests { key, arguments } = self.asked.digests(content);
+        let (id, asked, is_heavy) = (new_row_id(), self.asked.clone(), content.is_heavy());
+        let digests = LateDigests::new(Box::new(move || asked.digests(content)));
+        if is_heavy {
+            // The rows of others would wait for it on the thread of the ledger.
+            LazyLock::force(&digests);
+        }
         // Held until the row is on its way, so that its end comes after it.
         let mut rows = self.rows.lock();
         let Some(rows) = &mut *rows else { return };
@@ -165,12 +169,11 @@ impl EffectRecorder {
             run: self.run.clone(),
             call: self.call.clone(),
             principal: self.asked.options.principal.as_deref().unwrap_or_default().to_owned(),
-            tool: candidate.spec().name.to_string(),
+            tool: candidate.spec().name.clone(),
             source: candidate.source.name(),
-            server: candidate.server.as_deref().unwrap_or_default().to_owned(),
-            definition: definition.to_owned(),
-            key: key.clone(),
-            arguments: arguments.clone(),
+            server: candidate.server.clone(),
+            definition: definition.clone(),
+            digests,
         };
         let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
         let name = candidate.spec().name.clone();

@@ -109,7 +109,7 @@ impl Hub {
         let (definition, args, meta) = (self.tool_definition(&candidate), args.clone(), meta.clone());
         Some(Arc::new(move || {
             // Given as it was asked for: what a candidate makes of it follows from its definition.
-            let content = || CallContent {
+            let content = CallContent {
                 arguments: args.as_value().clone(),
                 meta: meta.clone(),
                 ..CallContent::default()

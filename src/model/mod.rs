@@ -19,7 +19,7 @@ pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::ToolIdentity;
 pub use lang::Lang;
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
-pub use options::{CallOptions, Prefer, Shadow, Strategy};
+pub use options::{CallOptions, KeyDigests, Prefer, Shadow, Strategy};
 pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
     size_within,

@@ -114,3 +114,11 @@ pub struct CallOptions {
     /// A model asked for the tool: the first match answers alone, the others are its fallback.
     pub is_routed: bool,
 }
+
+/// What is kept of a call whose arguments are not: digests of what makes it the same call.
+#[derive(Clone, Debug, Default)]
+pub struct KeyDigests {
+    pub key: Arc<str>,
+    /// Of the arguments alone, by which an effect is found where it has happened.
+    pub arguments: Arc<str>,
+}

@@ -103,6 +103,9 @@ pub const STEPS: &[&str] = &[
      DROP INDEX ledger_single;
      DROP INDEX ledger_states;
      CREATE INDEX ledger_states ON ledger (state) WHERE state <> 'done';",
+    // 7: the digest of a key is made in another way. As in step 5, what was kept by the old one is not continued.
+    "UPDATE runs SET state = 'older' WHERE state = 'open';
+     UPDATE approvals SET state = 'older' WHERE state <> 'used';",
 ];
 
 #[cfg(test)]
@@ -238,6 +241,29 @@ mod tests {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
         });
         assert_eq!(row.unwrap(), ("add".to_owned(), 1, 3, 9));
+    }
+
+    #[test]
+    fn what_an_older_key_has_kept_is_not_continued() {
+        let mut file = Connection::open_in_memory().unwrap();
+        migrate(&mut file, &STEPS[..6]).unwrap();
+        file.execute_batch(
+            "INSERT INTO runs (principal, run, owner, claimed_at, state) VALUES ('', 'going', '', 0, 'open'),
+                ('', 'gone', '', 0, 'pruned');
+             INSERT INTO approvals VALUES ('a', '', '', NULL, 'pay', '', 'approved', NULL, 0, 0, NULL),
+                ('b', '', '', NULL, 'pay', '', 'used', NULL, 0, 0, NULL);",
+        )
+        .unwrap();
+        assert_eq!(migrate(&mut file, STEPS).unwrap(), SchemaState::Ready);
+        let states = |sql: &str| -> String { file.query_row(sql, [], |row| row.get(0)).unwrap() };
+        assert_eq!(
+            states("SELECT group_concat(state) FROM (SELECT * FROM runs ORDER BY run)"),
+            "older,pruned"
+        );
+        assert_eq!(
+            states("SELECT group_concat(state) FROM (SELECT * FROM approvals ORDER BY id)"),
+            "older,used"
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use occurrences::OccurrenceTicket;
 pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
-pub use rows::{EffectEnd, EffectState, LedgerFilter, LedgerRow, NewEffect};
+pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
 pub use runs::{RunCall, RunClaim, RunMemory, RunRefusal, Settlement};
 
 use super::fork::OpenStore;

@@ -1,11 +1,12 @@
 //! The rows: one for each attempt that may have effects, written before anything is sent.
 
 use super::owner::is_alive;
+use crate::model::KeyDigests;
 use crate::store::time::now;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// What is known about an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,21 +47,20 @@ impl EffectState {
     }
 }
 
+/// Digests that are made when the row is written, on the thread of the ledger.
+pub type LateDigests = LazyLock<KeyDigests, Box<dyn FnOnce() -> KeyDigests + Send>>;
+
 /// An attempt that is about to start.
-#[derive(Clone, Debug)]
 pub struct NewEffect {
     pub id: String,
     pub run: Option<String>,
     pub call: String,
     pub principal: String,
-    pub tool: String,
+    pub tool: Arc<str>,
     pub source: &'static str,
-    pub server: String,
-    pub definition: String,
-    /// The digest of the key of the call.
-    pub key: Arc<str>,
-    /// The digest of its arguments.
-    pub arguments: Arc<str>,
+    pub server: Option<Arc<str>>,
+    pub definition: Arc<str>,
+    pub digests: LateDigests,
 }
 
 /// How an attempt ended.
@@ -133,10 +133,10 @@ pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite
             new.principal,
             new.tool,
             new.source,
-            new.server,
+            new.server.as_deref().unwrap_or_default(),
             new.definition,
-            new.key,
-            new.arguments,
+            new.digests.key,
+            new.digests.arguments,
             owner,
             now()
         ])
