@@ -121,6 +121,8 @@ class Shell:
         self._terminal.end()
 
 
+# Each value starts the command and its server.
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("name", SHELLS)
 def test_a_value_of_a_server_is_one_word(name: str, attacked: User) -> None:
     shell = Shell(name, attacked)
