@@ -36,7 +36,7 @@ class Reloader:
         self._reload_folders = reload_folders
         self._configured = configured
         # Signal handlers put into it; unlike an Event, it cannot deadlock there.
-        self._requests: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="toolhub-reload", daemon=True)
 
     def __enter__(self) -> "Reloader":
@@ -44,12 +44,16 @@ class Reloader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._requests.put("end")
+        self._requests.put(None)
         self._thread.join(_lifecycle.patience(_END))
 
     def request(self) -> None:
         """Load all files and folders again and open the audit log again, soon. May be called in a signal handler."""
-        self._requests.put("reload")
+        self._requests.put(self._reload)
+
+    def say(self, text: str) -> None:
+        """Log a text, soon. A signal handler must not: the thread that it interrupts may be writing to the same stream."""
+        self._requests.put(lambda: _log.info("%s", text))
 
     def _run(self) -> None:
         while True:
@@ -58,11 +62,14 @@ class Reloader:
             except queue.Empty:
                 self._guarded(self._files, True)
                 continue
-            if request == "end":
+            if request is None:
                 return
-            self._guarded(self._gateway.reopen_audit)
-            self._guarded(self._files, False)
-            self._guarded(self._reload_folders)
+            request()
+
+    def _reload(self) -> None:
+        self._guarded(self._gateway.reopen_audit)
+        self._guarded(self._files, False)
+        self._guarded(self._reload_folders)
 
     def _files(self, only_changed: bool) -> None:
         configured = self._configured

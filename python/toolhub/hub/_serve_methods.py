@@ -269,7 +269,7 @@ def _signals(gateway: Gateway, reloader: Reloader, grace: float) -> Generator[No
         interrupts += 1
         if interrupts > 1:
             raise KeyboardInterrupt
-        _log.info("ending after the calls that run; Ctrl-C again ends them")
+        reloader.say("ending after the calls that run; Ctrl-C again ends them")
         drain()
 
     _lifecycle.end_within(None)

@@ -90,6 +90,41 @@ def test_the_key_of_the_inspector_is_shown_on_a_terminal(user: User) -> None:
     assert terminal.end()[1] == 0
 
 
+TYPES_CTRL_C = """
+import io, os, signal, sys
+
+class Stream(io.RawIOBase):
+    def writable(self):
+        return True
+
+    def write(self, data):
+        written = os.write(2, data)
+        if b"/inspect#key=" in bytes(data):
+            signal.raise_signal(signal.SIGINT)
+        return written
+
+    def isatty(self):
+        return True
+
+sys.stderr = io.TextIOWrapper(io.BufferedWriter(Stream()))
+from toolhub.cli import main
+sys.exit(main(["serve", "--http", "--port", "0"]))
+"""
+
+
+def test_ctrl_c_while_the_address_is_being_printed(user: User) -> None:
+    """Whoever reads the address may be quicker than the call that writes it: the signal comes inside of it."""
+    ended = subprocess.run(
+        [sys.executable, "-c", TYPES_CTRL_C],
+        cwd=user.home,
+        env=user.environment,
+        capture_output=True,
+        timeout=50,
+    )
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended.stderr.decode()
+    assert b"ending after the calls that run; Ctrl-C again ends them" in ended.stderr
+
+
 def test_ctrl_c_ends_a_call_and_its_server(user: User) -> None:
     pid_file = user.home / "pid"
     user.configure({"shop": shop(SHOP_WAITS=str(pid_file))})
