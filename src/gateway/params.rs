@@ -5,11 +5,9 @@
 
 use super::rpc::RpcError;
 use crate::error::clip;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use crate::model::check_keys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::HashSet;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// An object without repeated members; empty if the message has none. Its `_meta` is an object, if there is one.
@@ -21,7 +19,7 @@ pub struct RpcParams(Box<Map<String, Value>>);
 impl RpcParams {
     pub fn read(raw: &RawValue) -> Result<Self, RpcError> {
         let refuse = |error: serde_json::Error| RpcError::invalid_params(format!("Invalid params: {error}"));
-        serde_json::from_str::<WithoutRepeats>(raw.get()).map_err(refuse)?;
+        check_keys(raw.get()).map_err(refuse)?;
         let mut params = RpcParams(serde_json::from_str(raw.get()).map_err(refuse)?);
         match params.take_object("_meta")? {
             Some(meta) => _ = params.insert("_meta".to_owned(), Value::Object(meta)),
@@ -80,65 +78,6 @@ impl DerefMut for RpcParams {
 
 pub fn must_be(member: &str, what: &str) -> RpcError {
     RpcError::invalid_params(format!("Invalid params: '{member}' must be {what}"))
-}
-
-/// Any JSON whose objects have each member once.
-struct WithoutRepeats;
-
-impl<'de> Deserialize<'de> for WithoutRepeats {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WithoutRepeats)
-    }
-}
-
-impl<'de> Visitor<'de> for WithoutRepeats {
-    type Value = WithoutRepeats;
-
-    fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self, A::Error> {
-        while all.next_element::<WithoutRepeats>()?.is_some() {}
-        Ok(self)
-    }
-
-    /// Numbers that keep their digits come here too, as an object of one member.
-    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Self, A::Error> {
-        let mut names = HashSet::new();
-        while let Some(name) = all.next_key::<String>()? {
-            if names.contains(&name) {
-                return Err(A::Error::custom(format_args!("the member '{}' occurs twice", clip(&name))));
-            }
-            names.insert(name);
-            all.next_value::<WithoutRepeats>()?;
-        }
-        Ok(self)
-    }
 }
 
 #[cfg(test)]

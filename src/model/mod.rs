@@ -24,7 +24,7 @@ pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
     size_within,
 };
-pub use repeated_key::repeats_key;
+pub use repeated_key::{check_keys, repeats_key};
 pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;
 pub use spec::{ToolSpec, tags};

@@ -1,9 +1,10 @@
-//! Finds a key that an object names twice. Readers of JSON silently take one of the values; which one the model meant, nobody
-//! knows, so such a call cannot be read.
+//! Finds a key that an object names twice. Readers of JSON silently take one of the values; which one a model or a client meant,
+//! nobody knows, so such a call cannot be read.
 
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::error::clip;
 use foldhash::HashSet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
@@ -12,7 +13,12 @@ const FEW: usize = 8;
 
 /// True if an object in a text has a key twice, and for a text that is not strict JSON.
 pub fn repeats_key(json: &str) -> bool {
-    serde_json::from_str::<EachKeyOnce>(json).is_err()
+    check_keys(json).is_err()
+}
+
+/// The error names the key that an object has twice, or says why the text is not strict JSON.
+pub fn check_keys(json: &str) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<EachKeyOnce>(json).map(|EachKeyOnce| ())
 }
 
 /// Reads any value whose objects have each key once, and keeps nothing of it.
@@ -36,16 +42,12 @@ impl<'de> Visitor<'de> for KeyVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let (mut few, mut many) = (Vec::<Cow<'de, str>>::new(), HashSet::default());
         while let Some(key) = map.next_key::<ObjectKey<'de>>()? {
-            let is_new = match few.len() {
-                FEW => !few.contains(&key.0) && many.insert(key.0),
-                _ => {
-                    let is_new = !few.contains(&key.0);
-                    few.push(key.0);
-                    is_new
-                }
-            };
-            if !is_new {
-                return Err(A::Error::custom("a key is given twice"));
+            if few.contains(&key.0) || many.contains(&key.0) {
+                return Err(A::Error::custom(format_args!("the member '{}' occurs twice", clip(&key.0))));
+            }
+            match few.len() {
+                FEW => drop(many.insert(key.0)),
+                _ => few.push(key.0),
             }
             map.next_value::<EachKeyOnce>()?;
         }
