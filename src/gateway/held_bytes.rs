@@ -4,6 +4,7 @@
 //! limits allow, so that a small limit makes nothing impossible.
 
 use crate::sync::{Arc, Mutex};
+use bytes::Bytes;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -98,6 +99,63 @@ impl HeldBytes {
         table.of_callers.insert(self.caller.clone(), own + more);
         self.bytes += more;
         Ok(())
+    }
+
+    /// Holds what another one of the same caller holds.
+    fn take_over(&mut self, mut other: HeldBytes) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+}
+
+/// A message for a client, and its place among what is held; small ones have none. It lets go when its bytes are written, or
+/// when nobody is left to read them.
+pub struct HeldMessage {
+    pub text: String,
+    held: Option<HeldBytes>,
+}
+
+impl HeldMessage {
+    pub fn new(text: String, held: Option<HeldBytes>) -> Self {
+        HeldMessage { text, held }
+    }
+
+    /// The same place for another form of the message.
+    pub fn map(self, form: impl FnOnce(String) -> String) -> Self {
+        HeldMessage { text: form(self.text), held: self.held }
+    }
+
+    /// Several messages as one.
+    pub fn join(messages: Vec<HeldMessage>, form: impl FnOnce(&[String]) -> String) -> Self {
+        let mut held: Option<HeldBytes> = None;
+        let mut texts = Vec::with_capacity(messages.len());
+        for message in messages {
+            texts.push(message.text);
+            match (&mut held, message.held) {
+                (Some(all), Some(one)) => all.take_over(one),
+                (None, one) => held = one,
+                (Some(_), None) => {}
+            }
+        }
+        HeldMessage { text: form(&texts), held }
+    }
+
+    pub fn into_bytes(self) -> Bytes {
+        match self.held {
+            Some(_) => Bytes::from_owner(self),
+            None => Bytes::from(self.text),
+        }
+    }
+}
+
+impl From<String> for HeldMessage {
+    fn from(text: String) -> Self {
+        HeldMessage { text, held: None }
+    }
+}
+
+impl AsRef<[u8]> for HeldMessage {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
     }
 }
 

@@ -4,6 +4,7 @@
 //! decided by its endpoint, which knows the version of the session.
 
 use super::caller::Caller;
+use super::held_bytes::HeldMessage;
 use super::rpc::{
     ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, UnreadableMessage,
     error_message, read_message,
@@ -121,8 +122,8 @@ pub fn lost(id: &RpcId) -> String {
 }
 
 /// The answers to a batch, on one line.
-pub fn batch_message(answers: &[String]) -> String {
-    format!("[{}]", answers.join(","))
+pub fn batch_message(answers: Vec<HeldMessage>) -> HeldMessage {
+    HeldMessage::join(answers, |texts| format!("[{}]", texts.join(",")))
 }
 
 #[cfg(test)]

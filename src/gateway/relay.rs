@@ -1,5 +1,6 @@
 //! Messages for the client of one request, other than its answer.
 
+use super::held_bytes::HeldMessage;
 use super::rpc::notification_message;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -9,17 +10,17 @@ const MOST_WAITING: usize = 64;
 
 /// Where messages for the client of one request go.
 #[derive(Clone, Debug)]
-pub struct Outlet(mpsc::Sender<String>);
+pub struct Outlet(mpsc::Sender<HeldMessage>);
 
 impl Outlet {
     /// An outlet and the end from which the endpoint takes its messages.
-    pub fn open() -> (Outlet, mpsc::Receiver<String>) {
+    pub fn open() -> (Outlet, mpsc::Receiver<HeldMessage>) {
         let (sender, receiver) = mpsc::channel(MOST_WAITING);
         (Outlet(sender), receiver)
     }
 
     /// An outlet of a client that gets all messages in one stream.
-    pub fn of(sender: mpsc::Sender<String>) -> Outlet {
+    pub fn of(sender: mpsc::Sender<HeldMessage>) -> Outlet {
         Outlet(sender)
     }
 
@@ -35,11 +36,11 @@ impl Outlet {
 
     /// Sends a notification that may be lost if the client is slow.
     pub fn notify(&self, method: &str, params: &Value) {
-        let _ = self.0.try_send(notification_message(method, params));
+        let _ = self.0.try_send(notification_message(method, params).into());
     }
 
     /// Sends a message; waits while the client is slow. False if it takes no messages.
     pub async fn send(&self, message: String) -> bool {
-        self.0.send(message).await.is_ok()
+        self.0.send(message.into()).await.is_ok()
     }
 }

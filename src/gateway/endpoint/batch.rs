@@ -14,6 +14,7 @@ use super::{answer, in_use, refusal_status};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
+use crate::gateway::held_bytes::HeldMessage;
 use crate::gateway::payload::{
     BATCH_VERSION, ClientPayload, agreed_version, batch_message, lost, takes_batches,
 };
@@ -37,8 +38,8 @@ pub struct BatchAnswers {
     gateway: Arc<Gateway>,
     principal: Arc<Principal>,
     /// By the order of their requests; `None` until it has come, or if there is none.
-    come: Vec<Option<String>>,
-    coming: FuturesUnordered<BoxFuture<'static, (usize, Option<String>)>>,
+    come: Vec<Option<HeldMessage>>,
+    coming: FuturesUnordered<BoxFuture<'static, (usize, Option<HeldMessage>)>>,
 }
 
 impl BatchAnswers {
@@ -48,18 +49,18 @@ impl BatchAnswers {
     }
 
     /// Runs a request. `None`: it gets no answer.
-    pub fn run(&mut self, id: RpcId, request: impl Future<Output = Option<String>> + Send + 'static) {
+    pub fn run(&mut self, id: RpcId, request: impl Future<Output = Option<HeldMessage>> + Send + 'static) {
         let place = self.come.len();
         self.come.push(None);
         let running = tokio::spawn(request);
-        let answered = async move { (place, running.await.unwrap_or_else(|_| Some(lost(&id)))) };
+        let answered = async move { (place, running.await.unwrap_or_else(|_| Some(lost(&id).into()))) };
         self.coming.push(Box::pin(answered));
     }
 
     /// A message that is answered with an error.
     pub fn refuse(&mut self, id: Option<&RpcId>, error: &RpcError) {
         self.gateway.refused(refusal_status(error), Some(&self.principal));
-        self.come.push(Some(error_message(id, error)));
+        self.come.push(Some(error_message(id, error).into()));
     }
 
     /// Nothing in the batch wants an answer.
@@ -75,12 +76,12 @@ impl BatchAnswers {
     }
 
     /// Those that have come and were not taken.
-    fn taken(&mut self) -> Vec<String> {
+    fn taken(&mut self) -> Vec<HeldMessage> {
         self.come.iter_mut().filter_map(Option::take).collect()
     }
 
     /// All answers, in the order of the requests.
-    pub async fn all(mut self) -> Vec<String> {
+    pub async fn all(mut self) -> Vec<HeldMessage> {
         self.completed().await;
         self.taken()
     }
@@ -162,7 +163,7 @@ impl HttpBatch<'_> {
     fn prepared(
         &mut self,
         request: RpcRequest,
-    ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
+    ) -> Result<impl Future<Output = Option<HeldMessage>> + Send + use<>, RpcError> {
         let place = self.places.pop();
         fits_in_batch(&request)?;
         let session = self.caller.session.as_deref().unwrap_or_default();
@@ -187,9 +188,9 @@ impl HttpBatch<'_> {
 /// A batch that is answered by an event stream. Dropping it cancels its requests.
 struct BatchStream {
     answers: BatchAnswers,
-    messages: mpsc::Receiver<String>,
+    messages: mpsc::Receiver<HeldMessage>,
     /// What is sent before anything else.
-    first: Vec<String>,
+    first: Vec<HeldMessage>,
     keep_alive: Duration,
     _guard: DropGuard,
 }
@@ -199,16 +200,16 @@ impl BatchStream {
     fn events(self) -> impl Stream<Item = Bytes> + Send {
         unfold(self, |mut stream| async move {
             if !stream.first.is_empty() {
-                return Some((event(&stream.first.remove(0)), stream));
+                return Some((event(stream.first.remove(0)), stream));
             }
             loop {
                 tokio::select! {
                     biased;
-                    Some(message) = stream.messages.recv() => return Some((event(&message), stream)),
+                    Some(message) = stream.messages.recv() => return Some((event(message), stream)),
                     answered = stream.answers.coming.next() => {
                         // A tool may keep its way to the client, but the last answer is the end.
                         if let Some(answer) = answered?.1 {
-                            return Some((event(&answer), stream));
+                            return Some((event(answer), stream));
                         }
                     }
                     () = tokio::time::sleep(stream.keep_alive) => return Some((comment(), stream)),
@@ -222,7 +223,7 @@ async fn respond(mut batch: BatchStream, accepted: Accepted) -> HttpReply {
     if !accepted.events {
         batch.messages.close();
         batch.answers.completed().await;
-        return HttpReply::json(StatusCode::OK, batch_message(&batch.answers.taken()));
+        return HttpReply::json(StatusCode::OK, batch_message(batch.answers.taken()));
     }
     if accepted.json {
         tokio::select! {
@@ -237,7 +238,7 @@ async fn respond(mut batch: BatchStream, accepted: Accepted) -> HttpReply {
         batch.first.push(message);
     }
     if accepted.json && batch.first.is_empty() && batch.answers.coming.is_empty() {
-        return HttpReply::json(StatusCode::OK, batch_message(&batch.answers.taken()));
+        return HttpReply::json(StatusCode::OK, batch_message(batch.answers.taken()));
     }
     batch.first.append(&mut batch.answers.taken());
     HttpReply::events(batch.events())

@@ -138,7 +138,7 @@ fn change_events(
                 () = gateway.stop.cancelled() => return None,
                 () = revoked(&gateway, &principal, &view) => return None,
             };
-            Some((event(&notification_message(method, &params)), (stream, place)))
+            Some((event(notification_message(method, &params)), (stream, place)))
         }
     })
 }

@@ -8,6 +8,7 @@ use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::stdio::{ClientInput, ClientMessages, serve_client};
 use crate::aside::heavy;
+use crate::gateway::held_bytes::HeldMessage;
 use crate::gateway::limits::TooMany;
 use crate::gateway::payload::read_payload;
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
@@ -80,7 +81,7 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
 struct SseStream {
     /// The client knows its address.
     is_open: bool,
-    sent: mpsc::Receiver<String>,
+    sent: mpsc::Receiver<HeldMessage>,
     gateway: Arc<Gateway>,
     origin: RequestOrigin,
     connection: SseConnection,
@@ -97,7 +98,7 @@ impl SseStream {
             }
             let SseStream { gateway, origin, sent, .. } = &mut stream;
             tokio::select! {
-                message = sent.recv() => Some((event(&message?), stream)),
+                message = sent.recv() => Some((event(message?), stream)),
                 () = tokio::time::sleep(gateway.options.keep_alive) => Some((comment(), stream)),
                 () = revoked(gateway, &origin.principal, &origin.view) => None,
             }

@@ -36,7 +36,7 @@ pub use reply::{HttpReply, ReplyBody};
 pub use stdio::serve_stdio;
 
 use super::exchange::Exchange;
-use super::held_bytes::{HeldBytes, NoRoom};
+use super::held_bytes::{HeldMessage, NoRoom};
 use super::methods::dispatch;
 use super::operate::Operation;
 use super::params::RpcParams;
@@ -54,10 +54,10 @@ const LISTEN: &str = "subscriptions/listen";
 
 /// The answer to a request: the message, and the code if it is an error.
 pub struct AnsweredRequest {
-    pub message: String,
+    pub message: HeldMessage,
     pub error: Option<i64>,
-    /// The place of a large message among what is held, or why there is none: then the message says so.
-    pub held: Result<Option<HeldBytes>, NoRoom>,
+    /// The message says that there was no room for the answer.
+    pub no_room: Option<NoRoom>,
 }
 
 impl AnsweredRequest {
@@ -70,12 +70,12 @@ impl AnsweredRequest {
         error: Option<i64>,
     ) -> Self {
         match gateway.admission.hold(&principal.id, message.len()) {
-            Ok(held) => AnsweredRequest { message, error, held: Ok(held) },
+            Ok(held) => AnsweredRequest { message: HeldMessage::new(message, held), error, no_room: None },
             Err(no_room) => {
                 drop(message);
                 let refusal = no_room_for_answer(no_room);
-                let message = error_message(Some(id), &refusal);
-                AnsweredRequest { message, error: Some(refusal.code), held: Err(no_room) }
+                let message = HeldMessage::from(error_message(Some(id), &refusal));
+                AnsweredRequest { message, error: Some(refusal.code), no_room: Some(no_room) }
             }
         }
     }

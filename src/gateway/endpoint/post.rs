@@ -7,7 +7,7 @@ use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_head
 use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
-use super::sse_stream::{AnswerStream, answer_event};
+use super::sse_stream::{AnswerStream, event};
 use super::{AnsweredRequest, answer, in_use};
 use crate::aside::heavy;
 use crate::gateway::caller::Caller;
@@ -185,7 +185,7 @@ async fn respond(
 fn whole(era: Era, accepted: Accepted, answer: Option<AnsweredRequest>) -> HttpReply {
     let Some(answer) = answer else { return HttpReply::empty(StatusCode::INTERNAL_SERVER_ERROR) };
     if !accepted.json {
-        return HttpReply::events(futures_util::stream::iter([answer_event(answer)]));
+        return HttpReply::events(futures_util::stream::iter([event(answer.message)]));
     }
     let status = match (era, answer.error) {
         (Era::Modern, Some(code)) => status_of(code),

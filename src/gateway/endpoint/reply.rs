@@ -1,7 +1,7 @@
 //! The reply to an HTTP request.
 
 use super::AnsweredRequest;
-use crate::gateway::held_bytes::{HeldBytes, NoRoom};
+use crate::gateway::held_bytes::{HeldMessage, NoRoom};
 use crate::gateway::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
 use futures_util::stream::Stream;
@@ -10,20 +10,6 @@ use std::pin::Pin;
 
 pub const JSON: &str = "application/json";
 pub const EVENTS: &str = "text/event-stream";
-
-/// Bytes that are held for as long as anybody has them.
-pub fn held_bytes(text: String, held: Option<HeldBytes>) -> Bytes {
-    struct HeldText(String, #[allow(dead_code, reason = "dropping it lets go")] HeldBytes);
-    impl AsRef<[u8]> for HeldText {
-        fn as_ref(&self) -> &[u8] {
-            self.0.as_bytes()
-        }
-    }
-    match held {
-        Some(held) => Bytes::from_owner(HeldText(text, held)),
-        None => Bytes::from(text),
-    }
-}
 
 fn no_room_status(no_room: NoRoom) -> StatusCode {
     match no_room {
@@ -56,8 +42,8 @@ impl HttpReply {
         self
     }
 
-    pub fn json(status: StatusCode, message: String) -> Self {
-        let body = ReplyBody::Whole(Bytes::from(message));
+    pub fn json(status: StatusCode, message: impl Into<HeldMessage>) -> Self {
+        let body = ReplyBody::Whole(message.into().into_bytes());
         HttpReply { status, headers: Vec::new(), is_standing: false, body }
             .with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
     }
@@ -88,13 +74,9 @@ impl HttpReply {
 
     /// The answer to a request that nothing was sent before.
     pub fn answer(status: StatusCode, answer: AnsweredRequest) -> Self {
-        match answer.held {
-            Ok(held) => {
-                let body = ReplyBody::Whole(held_bytes(answer.message, held));
-                let reply = HttpReply { status, headers: Vec::new(), is_standing: false, body };
-                reply.with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
-            }
-            Err(no_room) => HttpReply::json(no_room_status(no_room), answer.message).later(),
+        match answer.no_room {
+            None => HttpReply::json(status, answer.message),
+            Some(no_room) => HttpReply::json(no_room_status(no_room), answer.message).later(),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::write_timeout::WriteProgress;
 use crate::sync::Mutex;
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use futures_util::StreamExt;
 use futures_util::stream::Stream;
 use std::future::{Future, poll_fn};
@@ -65,8 +65,11 @@ pub async fn write_events(mut socket: impl AsyncRead + AsyncWrite + Unpin, mut e
             },
         };
         let is_last = next.is_none();
-        let chunk = next.map_or_else(|| LAST_CHUNK.to_vec(), |bytes| chunk(&bytes));
-        if socket.write_all(&chunk).await.is_err() || is_last {
+        let written = match next {
+            Some(bytes) => socket.write_all_buf(&mut chunk(bytes)).await,
+            None => socket.write_all(LAST_CHUNK).await,
+        };
+        if written.is_err() || is_last {
             // The client may have gone.
             let _ = socket.shutdown().await;
             return;
@@ -74,9 +77,8 @@ pub async fn write_events(mut socket: impl AsyncRead + AsyncWrite + Unpin, mut e
     }
 }
 
-fn chunk(bytes: &[u8]) -> Vec<u8> {
-    let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
-    chunk.extend_from_slice(bytes);
-    chunk.extend_from_slice(b"\r\n");
-    chunk
+/// The bytes are not copied: a large message is held until it is written.
+fn chunk(bytes: Bytes) -> impl Buf {
+    let head = format!("{:x}\r\n", bytes.len());
+    Buf::chain(Buf::chain(Bytes::from(head), bytes), &b"\r\n"[..])
 }

@@ -10,6 +10,7 @@ use crate::gateway::client_changes::{WantedLists, WantedTasks};
 use crate::gateway::era::legacy::{self, Initialized};
 use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
+use crate::gateway::held_bytes::HeldMessage;
 use crate::gateway::in_flight::RequestsInFlight;
 use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
 use crate::gateway::relay::Outlet;
@@ -98,7 +99,7 @@ pub async fn serve_client(
     gateway: Arc<Gateway>,
     origin: RequestOrigin,
     mut messages: impl ClientMessages,
-    output: mpsc::Sender<String>,
+    output: mpsc::Sender<HeldMessage>,
 ) {
     let mut client = StdioClient {
         principal: origin.principal,
@@ -148,7 +149,7 @@ pub async fn serve_client(
 /// Writes messages until there are no more senders, or until it is over and what was sent before that is written.
 async fn write_all(
     mut writer: impl AsyncWrite + Unpin,
-    mut messages: mpsc::Receiver<String>,
+    mut messages: mpsc::Receiver<HeldMessage>,
     over: CancellationToken,
 ) {
     loop {
@@ -160,8 +161,8 @@ async fn write_all(
             }
         };
         let Some(mut message) = message else { return };
-        message.push('\n');
-        if writer.write_all(message.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+        message.text.push('\n');
+        if writer.write_all(message.as_ref()).await.is_err() || writer.flush().await.is_err() {
             return;
         }
     }
@@ -177,7 +178,7 @@ struct StdioClient {
     initialized: Option<Initialized>,
     /// It has the answer to `initialize`.
     takes_notifications: bool,
-    output: mpsc::Sender<String>,
+    output: mpsc::Sender<HeldMessage>,
     in_flight: RequestsInFlight,
     running: JoinSet<()>,
 }
@@ -185,7 +186,7 @@ struct StdioClient {
 impl StdioClient {
     async fn send(&self, message: String) {
         // A client that does not read any more ends the loop.
-        let _ = self.output.send(message).await;
+        let _ = self.output.send(message.into()).await;
     }
 
     /// Answers a message that no method has read, and writes that down.
@@ -265,7 +266,7 @@ impl StdioClient {
         self.running.spawn(async move {
             let answers = answers.all().await;
             if !answers.is_empty() {
-                let _ = output.send(batch_message(&answers)).await;
+                let _ = output.send(batch_message(answers)).await;
             }
             drop(place);
         });
@@ -275,7 +276,7 @@ impl StdioClient {
     fn prepared(
         &mut self,
         request: RpcRequest,
-    ) -> Result<impl Future<Output = Option<String>> + Send + use<>, RpcError> {
+    ) -> Result<impl Future<Output = Option<HeldMessage>> + Send + use<>, RpcError> {
         let caller = self.caller(&request)?;
         let running = self.gateway.enter(&request).ok_or_else(stopping)?;
         // A standing stream does not keep the gateway from stopping.
