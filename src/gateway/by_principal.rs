@@ -1,42 +1,142 @@
-//! What a replica remembers of its callers, bounded for all of them together: log levels, subscriptions, ended sessions.
+//! What a replica remembers of its callers, bounded for all of them together: log levels, subscriptions, ended sessions, tasks,
+//! calls that wait for an answer.
 //!
-//! Callers do not push each other out: when the table is full, the principal with the most entries makes room, with the first of
-//! its own.
+//! Callers do not push each other out: when the table is full, the principal with the most entries makes room, with its oldest.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 pub struct PrincipalTable<K, V> {
     /// By the id of the principal.
-    of_principals: BTreeMap<Box<str>, BTreeMap<K, V>>,
+    of_principals: BTreeMap<Box<str>, Entries<K, V>>,
     count: usize,
     most: usize,
+    next_age: u64,
 }
 
-impl<K: Ord, V> PrincipalTable<K, V> {
+/// Those of one principal; never none.
+struct Entries<K, V> {
+    by_key: BTreeMap<K, (u64, V)>,
+    /// The oldest first.
+    by_age: BTreeMap<u64, K>,
+}
+
+impl<K, V> Default for Entries<K, V> {
+    fn default() -> Self {
+        Entries { by_key: BTreeMap::new(), by_age: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Clone, V> Entries<K, V> {
+    /// The oldest one that may go.
+    fn oldest(&self, may_go: impl Fn(&V) -> bool) -> Option<&K> {
+        self.by_age.values().find(|key| self.by_key.get(key).is_some_and(|(_, value)| may_go(value)))
+    }
+}
+
+impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     pub fn new(most: usize) -> Self {
-        PrincipalTable { of_principals: BTreeMap::new(), count: 0, most }
+        PrincipalTable { of_principals: BTreeMap::new(), count: 0, most, next_age: 0 }
     }
 
     pub fn get<Q: Ord + ?Sized>(&self, principal: &str, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        self.of_principals.get(principal)?.get(key)
+        Some(&self.of_principals.get(principal)?.by_key.get(key)?.1)
+    }
+
+    pub fn of(&self, principal: &str) -> impl Iterator<Item = &V> {
+        self.of_principals
+            .get(principal)
+            .into_iter()
+            .flat_map(|own| own.by_key.values().map(|(_, value)| value))
+    }
+
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.of_principals.values().flat_map(|own| own.by_key.values().map(|(_, value)| value))
     }
 
     /// Returns what has gone for it: what had the key before, or was pushed out.
     pub fn insert(&mut self, principal: &str, key: K, value: V) -> Option<V> {
         let mut gone = self.remove(principal, &key);
         if self.is_full() {
-            gone = self.make_room();
+            gone = self.push_out(|_| true);
         }
+        let age = self.next_age;
+        self.next_age += 1;
         self.count += 1;
-        match self.of_principals.get_mut(principal) {
-            Some(own) => own.insert(key, value),
-            None => self.of_principals.entry(Box::from(principal)).or_default().insert(key, value),
-        };
+        if !self.of_principals.contains_key(principal) {
+            self.of_principals.insert(Box::from(principal), Entries::default());
+        }
+        if let Some(own) = self.of_principals.get_mut(principal) {
+            own.by_age.insert(age, key.clone());
+            own.by_key.insert(key, (age, value));
+        }
         gone
+    }
+
+    /// Makes room for one more of this principal, which may have `most_own`. Returns what has gone for it, or `None` if nothing
+    /// that is in the way may go.
+    pub fn make_room(
+        &mut self,
+        principal: &str,
+        most_own: usize,
+        may_go: impl Fn(&V) -> bool,
+    ) -> Option<Vec<V>> {
+        let mut gone = Vec::new();
+        let own = self.of_principals.get(principal);
+        if let Some(own) = own.filter(|own| own.by_key.len() >= most_own) {
+            let key = own.oldest(&may_go)?.clone();
+            gone.extend(self.remove(principal, &key));
+        }
+        if self.is_full() {
+            gone.push(self.push_out(may_go)?);
+        }
+        Some(gone)
+    }
+
+    /// Removes the oldest, of one principal or of all, until the sizes of the rest are at most `most` together. Those of size 0
+    /// stay, and so does whatever `stays`.
+    pub fn shrink(
+        &mut self,
+        principal: Option<&str>,
+        most: usize,
+        size: impl Fn(&V) -> usize,
+        stays: impl Fn(&V) -> bool,
+    ) -> Vec<V> {
+        let concerned = |name: &str| principal.is_none_or(|principal| principal == name);
+        let mut sized = Vec::new();
+        for (name, own) in self.of_principals.iter().filter(|(name, _)| concerned(name)) {
+            let entries =
+                own.by_key.iter().map(|(key, (age, value))| (*age, name, key, size(value), stays(value)));
+            sized.extend(entries.filter(|(.., size, _)| *size > 0));
+        }
+        let mut kept: usize = sized.iter().map(|(.., size, _)| size).sum();
+        sized.sort_unstable_by_key(|(age, ..)| *age);
+        let mut large = Vec::new();
+        for (_, name, key, size, stays) in sized {
+            if kept > most && !stays {
+                kept -= size;
+                large.push((name.clone(), key.clone()));
+            }
+        }
+        large.into_iter().filter_map(|(name, key)| self.remove(&name, &key)).collect()
+    }
+
+    /// From now on it is the youngest.
+    pub fn renew<Q: Ord + ?Sized>(&mut self, principal: &str, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        let Some(own) = self.of_principals.get_mut(principal) else { return };
+        if let Some((age, _)) = own.by_key.get_mut(key)
+            && let Some(key) = own.by_age.remove(age)
+        {
+            *age = self.next_age;
+            own.by_age.insert(self.next_age, key);
+            self.next_age += 1;
+        }
     }
 
     pub fn remove<Q: Ord + ?Sized>(&mut self, principal: &str, key: &Q) -> Option<V>
@@ -44,9 +144,10 @@ impl<K: Ord, V> PrincipalTable<K, V> {
         K: Borrow<Q>,
     {
         let own = self.of_principals.get_mut(principal)?;
-        let removed = own.remove(key)?;
+        let (age, removed) = own.by_key.remove(key)?;
+        own.by_age.remove(&age);
         self.count -= 1;
-        if own.is_empty() {
+        if own.by_key.is_empty() {
             self.of_principals.remove(principal);
         }
         Some(removed)
@@ -56,23 +157,28 @@ impl<K: Ord, V> PrincipalTable<K, V> {
         self.count >= self.most
     }
 
-    pub fn retain(&mut self, keep: impl Fn(&K) -> bool) {
-        self.of_principals.retain(|_, own| {
-            own.retain(|key, _| keep(key));
-            !own.is_empty()
-        });
-        self.count = self.of_principals.values().map(BTreeMap::len).sum();
+    /// Returns what has gone.
+    pub fn retain(&mut self, keep: impl Fn(&K, &V) -> bool) -> Vec<V> {
+        let mut ended = Vec::new();
+        for (name, own) in &self.of_principals {
+            let of_principal = own.by_key.iter().filter(|(key, (_, value))| !keep(key, value));
+            ended.extend(of_principal.map(|(key, _)| (name.clone(), key.clone())));
+        }
+        ended.into_iter().filter_map(|(name, key)| self.remove(&name, &key)).collect()
     }
 
-    fn make_room(&mut self) -> Option<V> {
-        let (principal, own) = self.of_principals.iter_mut().max_by_key(|(_, own)| own.len())?;
-        let (_, gone) = own.pop_first()?;
-        self.count -= 1;
-        if own.is_empty() {
-            let principal = principal.clone();
-            self.of_principals.remove(&principal);
-        }
-        Some(gone)
+    /// The principal with the most entries, of those with one that may go, loses it.
+    fn push_out(&mut self, may_go: impl Fn(&V) -> bool) -> Option<V> {
+        let candidates =
+            self.of_principals.iter().filter_map(|(name, own)| Some((name, own, own.oldest(&may_go)?)));
+        let (name, _, key) = candidates.max_by_key(|(_, own, _)| own.by_key.len())?;
+        let (name, key) = (name.clone(), key.clone());
+        self.remove(&name, &key)
+    }
+
+    #[cfg(test)]
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.of_principals.values().flat_map(|own| own.by_key.keys())
     }
 
     #[cfg(test)]
@@ -87,41 +193,69 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_caller_with_many_entries_pushes_out_their_own() {
+    fn a_caller_with_many_entries_pushes_out_their_own_oldest() {
         let mut table = PrincipalTable::new(100);
         table.insert("ann", 5, "ann's");
-        for number in 0..1_000 {
+        for number in (0..1_000).rev() {
             table.insert("bob", number, "bob's");
         }
-        assert_eq!(table.len(), 100);
+        assert_eq!((table.len(), table.of("bob").count()), (100, 99));
         assert_eq!(table.get("ann", &5), Some(&"ann's"));
         assert_eq!(
-            (table.get("bob", &0), table.get("bob", &999)),
+            (table.get("bob", &999), table.get("bob", &0)),
             (None, Some(&"bob's")),
-            "the first go first"
+            "the oldest go first"
         );
-        table.retain(|number| *number >= 990);
-        assert_eq!((table.len(), table.get("ann", &5)), (10, None));
+        table.renew("bob", &98);
+        table.insert("bob", 1_000, "bob's");
+        assert_eq!((table.get("bob", &97), table.get("bob", &98)), (None, Some(&"bob's")), "it was renewed");
+        assert_eq!(table.retain(|number, _| *number >= 90).len(), 91);
+        assert_eq!((table.len(), table.get("ann", &5)), (9, None));
+    }
+
+    #[test]
+    fn room_is_made_by_what_may_go() {
+        let mut table = PrincipalTable::new(4);
+        for (principal, key, has_ended) in
+            [("ann", 1, false), ("ann", 2, true), ("ann", 3, true), ("bob", 4, true)]
+        {
+            table.insert(principal, key, (key, has_ended));
+        }
+        let ended = |(_, has_ended): &(i32, bool)| *has_ended;
+        assert_eq!(table.make_room("bob", 9, ended), Some(vec![(2, true)]), "of the one with the most");
+        assert_eq!(table.make_room("bob", 9, ended), Some(Vec::new()));
+        assert_eq!(table.make_room("ann", 2, ended), Some(vec![(3, true)]), "its own limit");
+        assert_eq!(table.make_room("ann", 1, ended), None, "it is running");
+        assert_eq!(table.len(), 2);
     }
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_kept_twice(steps in proptest::collection::vec((0..4u8, 0..9u8, any::<bool>()), 0..200)) {
+        fn nothing_is_lost_or_kept_twice(steps in proptest::collection::vec((0..4u8, 0..9u8, 0..6u8), 0..200)) {
             let mut table = PrincipalTable::new(10);
             let mut kept = 0usize;
-            for (principal, key, adds) in steps {
+            for (principal, key, step) in steps {
                 let principal = principal.to_string();
-                if adds {
-                    kept += 1;
-                    kept -= usize::from(table.insert(&principal, key, ()).is_some());
-                    prop_assert!(table.get(&principal, &key).is_some());
-                } else {
-                    kept -= usize::from(table.remove(&principal, &key).is_some());
-                    prop_assert!(table.get(&principal, &key).is_none());
+                match step {
+                    0..=2 => {
+                        kept += 1;
+                        kept -= usize::from(table.insert(&principal, key, key).is_some());
+                        prop_assert!(table.get(&principal, &key).is_some());
+                    }
+                    3 => {
+                        kept -= usize::from(table.remove(&principal, &key).is_some());
+                        prop_assert!(table.get(&principal, &key).is_none());
+                    }
+                    4 => table.renew(&principal, &key),
+                    _ => {
+                        kept -= table.shrink(Some(&principal), 12, |value| usize::from(*value), |_| false).len();
+                        prop_assert!(table.of(&principal).map(|value| usize::from(*value)).sum::<usize>() <= 12);
+                    }
                 }
-                let counted: usize = table.of_principals.values().map(BTreeMap::len).sum();
-                prop_assert_eq!((table.len(), counted), (kept, kept));
-                prop_assert!(kept <= 10 && table.of_principals.values().all(|own| !own.is_empty()));
+                let counted: usize = table.of_principals.values().map(|own| own.by_key.len()).sum();
+                let aged: usize = table.of_principals.values().map(|own| own.by_age.len()).sum();
+                prop_assert_eq!((table.len(), counted, aged, table.values().count()), (kept, kept, kept, kept));
+                prop_assert!(kept <= 10 && table.of_principals.values().all(|own| !own.by_key.is_empty()));
             }
         }
     }

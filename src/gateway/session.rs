@@ -270,7 +270,7 @@ impl Sessions {
         let claims = &session.claims;
         let mut ended = self.ended.lock();
         if ended.is_full() {
-            ended.retain(|(expires, _)| *expires > seconds(now));
+            ended.retain(|(expires, _), ()| *expires > seconds(now));
         }
         ended.insert(principal, (claims.expires, session.mark), ());
         Ok(Duration::from_secs(seconds(now).saturating_sub(claims.issued)))

@@ -5,10 +5,10 @@
 //! time is over, its tool gives up) keeps its result for an answer that comes late, until another call needs the place or the
 //! results take too much memory.
 
+use super::by_principal::PrincipalTable;
 use super::conversation::{Conversation, ResultSize};
-use super::kept_calls::{KeptCall, MOST_KEPT_BYTES, make_room, too_large};
+use super::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS};
 use crate::sync::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -19,38 +19,32 @@ const ANSWER_TIME: Duration = Duration::from_secs(300);
 const MOST_BYTES_OF_PRINCIPAL: usize = 16 * 1024 * 1024;
 
 struct WaitingCall {
-    principal: Arc<str>,
     conversation: Conversation,
     expires: Instant,
 }
 
-impl KeptCall for WaitingCall {
-    /// The call that was kept first is the first to go.
-    type EndedOrder = Instant;
-
-    fn principal(&self) -> &Arc<str> {
-        &self.principal
-    }
-
-    fn ended(&self) -> Option<Instant> {
-        self.conversation.has_ended().then_some(self.expires)
-    }
-
-    fn kept_bytes(&self) -> usize {
+impl WaitingCall {
+    fn result_bytes(&self) -> usize {
         self.conversation.result_size.bytes()
     }
 }
 
-#[derive(Default)]
 struct WaitingState {
-    calls: HashMap<String, WaitingCall>,
+    calls: PrincipalTable<String, WaitingCall>,
     /// A task cancels those whose time is over. One is enough, however often the map is empty in between.
     has_task: bool,
 }
 
 /// The calls that wait for the answer of a client.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct WaitingCalls(Arc<Mutex<WaitingState>>);
+
+impl Default for WaitingCalls {
+    fn default() -> Self {
+        let calls = PrincipalTable::new(MOST_KEPT_CALLS);
+        WaitingCalls(Arc::new(Mutex::new(WaitingState { calls, has_task: false })))
+    }
+}
 
 /// Why an id gets no call.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,17 +66,16 @@ impl WaitingCalls {
     ) -> Result<(), Box<Conversation>> {
         let expires = Instant::now() + ANSWER_TIME;
         let mut state = self.0.lock();
-        let Some(ended) = make_room(state.calls.iter(), principal, most) else {
+        let Some(ended) = state.calls.make_room(principal, most, |call| call.conversation.has_ended()) else {
             return Err(Box::new(conversation));
         };
-        let ended: Vec<_> = ended.iter().filter_map(|id| state.calls.remove(id)).collect();
         let size = conversation.result_size.clone();
-        state.calls.insert(id, WaitingCall { principal: principal.clone(), conversation, expires });
+        state.calls.insert(principal, id, WaitingCall { conversation, expires });
         let had_task = std::mem::replace(&mut state.has_task, true);
         drop(state);
         drop(ended);
         // It may have ended before it was kept.
-        self.has_result(&size);
+        self.has_result(principal, &size);
         if !had_task {
             tokio::spawn(expire(self.clone()));
         }
@@ -90,22 +83,18 @@ impl WaitingCalls {
     }
 
     /// A call has ended, and may be waiting. Older results go if there are too many, those of its principal first.
-    pub fn has_result(&self, size: &ResultSize) {
+    pub fn has_result(&self, principal: &str, size: &ResultSize) {
         if size.bytes() == 0 {
             return;
         }
         let mut state = self.0.lock();
         let is_ended = |call: &WaitingCall| call.conversation.result_size.is(size);
-        let Some(principal) =
-            state.calls.values().find(|call| is_ended(call)).map(|call| call.principal.clone())
-        else {
+        if !state.calls.of(principal).any(is_ended) {
             return;
-        };
-        let own = state.calls.iter().filter(|(_, call)| call.principal == principal);
-        let large = too_large(own, MOST_BYTES_OF_PRINCIPAL, is_ended);
-        let mut dropped: Vec<_> = large.iter().filter_map(|id| state.calls.remove(id)).collect();
-        let large = too_large(state.calls.iter(), MOST_KEPT_BYTES, is_ended);
-        dropped.extend(large.iter().filter_map(|id| state.calls.remove(id)));
+        }
+        let (own, all) = ((Some(principal), MOST_BYTES_OF_PRINCIPAL), (None, MOST_KEPT_BYTES));
+        let dropped = [own, all]
+            .map(|(whose, most)| state.calls.shrink(whose, most, WaitingCall::result_bytes, is_ended));
         drop(state);
         drop(dropped);
     }
@@ -113,29 +102,32 @@ impl WaitingCalls {
     /// The call of this id, if it is the expected one.
     pub fn take(
         &self,
+        principal: &str,
         id: &str,
         is_expected: impl FnOnce(&Conversation) -> bool,
     ) -> Result<Conversation, NotWaiting> {
         let mut state = self.0.lock();
-        let call = state.calls.get(id).ok_or(NotWaiting::Gone)?;
+        let call = state.calls.get(principal, id).ok_or(NotWaiting::Gone)?;
         if !is_expected(&call.conversation) {
             return Err(NotWaiting::Other);
         }
-        state.calls.remove(id).map(|call| call.conversation).ok_or(NotWaiting::Gone)
+        state.calls.remove(principal, id).map(|call| call.conversation).ok_or(NotWaiting::Gone)
     }
 }
 
 /// Cancels calls whose time is over, for as long as any are waiting.
 async fn expire(calls: WaitingCalls) {
     loop {
-        let next = {
+        let (next, expired) = {
             let mut state = calls.0.lock();
             let now = Instant::now();
-            state.calls.retain(|_, call| call.expires > now);
+            let expired = state.calls.retain(|_, call| call.expires > now);
             let next = state.calls.values().map(|call| call.expires).min();
             state.has_task = next.is_some();
-            next
+            (next, expired)
         };
+        // Without the lock: it cancels them.
+        drop(expired);
         match next {
             Some(next) => tokio::time::sleep_until(next).await,
             None => return,
@@ -148,7 +140,7 @@ mod tests {
     use super::*;
     use crate::gateway::conversation::FinishedRequest;
     use crate::gateway::conversation::tests::conversation;
-    use crate::gateway::kept_calls::{MOST_KEPT_CALLS, MOST_OF_PRINCIPAL};
+    use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
     use tokio::sync::oneshot;
     use tokio_util::sync::CancellationToken;
 
@@ -170,12 +162,12 @@ mod tests {
         let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
         for id in ["one", "two", "three"] {
             keep(&calls, "ann", id);
-            assert_eq!(calls.take(id, |_| false).err(), Some(NotWaiting::Other));
-            assert!(calls.take(id, |_| true).is_ok());
+            assert_eq!(calls.take("ann", id, |_| false).err(), Some(NotWaiting::Other));
+            assert!(calls.take("ann", id, |_| true).is_ok());
         }
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks + 1);
         keep(&calls, "ann", "four").cancelled().await;
-        assert_eq!(calls.take("four", |_| true).err(), Some(NotWaiting::Gone));
+        assert_eq!(calls.take("ann", "four", |_| true).err(), Some(NotWaiting::Gone));
         tokio::task::yield_now().await;
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks);
         // The next one is watched again.
@@ -190,7 +182,7 @@ mod tests {
             if number % MOST_OF_PRINCIPAL == 0 {
                 assert!(!is_refused(&calls, "other", 1));
                 assert!(is_refused(&calls, "other", 1), "of {number}");
-                assert!(calls.take("one more", |_| true).is_ok());
+                assert!(calls.take("other", "one more", |_| true).is_ok());
             }
             keep(&calls, &principal.to_string(), &number.to_string());
         }
@@ -207,7 +199,7 @@ mod tests {
         let finished = FinishedRequest { answer: Ok("x".repeat(bytes)), is_failure: false };
         size.set(&finished);
         assert!(done.send(finished).is_ok());
-        calls.has_result(&size);
+        calls.has_result(principal, &size);
     }
 
     fn kept(calls: &WaitingCalls) -> Vec<String> {
@@ -231,7 +223,7 @@ mod tests {
         keep_ended(&calls, "ann", "small", 1);
         assert_eq!(kept(&calls), ["running", "small"]);
         assert!(!running.is_cancelled());
-        assert!(calls.take("small", |_| true).is_ok());
+        assert!(calls.take("ann", "small", |_| true).is_ok());
         // All together have a limit too; who comes late takes from the oldest.
         for number in 0..6 {
             keep_ended(&calls, &format!("{number}"), &format!("of {number}"), MOST_BYTES_OF_PRINCIPAL);
@@ -250,6 +242,6 @@ mod tests {
         let finished = FinishedRequest { answer: Ok("{}".to_owned()), is_failure: false };
         assert!(done.send(finished).is_ok());
         assert!(!is_refused(&calls, "ann", 1));
-        assert_eq!(calls.take("ended", |_| true).err(), Some(NotWaiting::Gone));
+        assert_eq!(calls.take("ann", "ended", |_| true).err(), Some(NotWaiting::Gone));
     }
 }

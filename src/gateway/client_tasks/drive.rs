@@ -16,7 +16,7 @@ pub async fn drive(tasks: ClientTasks, task: Arc<ClientTask>, conversation: Conv
         () = tokio::time::sleep_until(task.expires) => {}
         () = task.removed.cancelled() => {}
     }
-    tasks.remove(&task.id);
+    tasks.remove(&task);
     // Whoever waits for its result waits for nothing.
     task.removed.cancel();
 }
@@ -34,7 +34,7 @@ async fn live(tasks: &ClientTasks, task: &Arc<ClientTask>, conversation: Convers
         () = reports => false,
     };
     if has_changed {
-        tasks.make_room(task);
+        tasks.ended(task);
         tasks.changed(task);
     }
     drop(place);

@@ -1,13 +1,12 @@
 //! The tasks that are kept.
 
 use super::task::{ClientTask, ClientTaskStart};
+use crate::gateway::by_principal::PrincipalTable;
 use crate::gateway::caller::Caller;
-use crate::gateway::kept_calls::{KeptCall, MOST_KEPT_BYTES, MOST_OF_PRINCIPAL, make_room, too_large};
+use crate::gateway::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS, MOST_OF_PRINCIPAL};
 use crate::sync::Mutex;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 use tokio::sync::broadcast;
 
 /// The tasks in one page of a list.
@@ -20,7 +19,7 @@ const MOST_UNHEARD: usize = 256;
 pub struct ClientTasks(Arc<TaskTable>);
 
 struct TaskTable {
-    tasks: Mutex<HashMap<Arc<str>, Arc<ClientTask>>>,
+    tasks: Mutex<PrincipalTable<Arc<str>, Arc<ClientTask>>>,
     next: AtomicU64,
     changes: broadcast::Sender<Arc<ClientTask>>,
 }
@@ -28,7 +27,8 @@ struct TaskTable {
 impl Default for ClientTasks {
     fn default() -> Self {
         let changes = broadcast::Sender::new(MOST_UNHEARD);
-        ClientTasks(Arc::new(TaskTable { tasks: Mutex::default(), next: AtomicU64::new(1), changes }))
+        let tasks = Mutex::new(PrincipalTable::new(MOST_KEPT_CALLS));
+        ClientTasks(Arc::new(TaskTable { tasks, next: AtomicU64::new(1), changes }))
     }
 }
 
@@ -36,28 +36,26 @@ impl ClientTasks {
     /// Keeps a new task. `None` when the principal, or all together, have too many that are running.
     pub fn add(&self, start: ClientTaskStart) -> Option<Arc<ClientTask>> {
         let mut tasks = self.0.tasks.lock();
-        let dropped = make_room(tasks.iter(), &start.owner.principal, MOST_OF_PRINCIPAL)?;
-        for id in dropped {
-            if let Some(task) = tasks.remove(&id) {
-                task.removed.cancel();
-            }
+        let principal = start.owner.principal.clone();
+        for gone in tasks.make_room(&principal, MOST_OF_PRINCIPAL, |task| task.has_ended())? {
+            gone.removed.cancel();
         }
         let number = self.0.next.fetch_add(1, Ordering::Relaxed);
         let task = Arc::new(ClientTask::new(start, number)?);
-        tasks.insert(task.id.clone(), task.clone());
+        tasks.insert(&principal, task.id.clone(), task.clone());
         Some(task)
     }
 
     /// A task of this caller.
     pub fn get(&self, caller: &Caller, id: &str) -> Option<Arc<ClientTask>> {
-        let task = self.0.tasks.lock().get(id).cloned();
+        let task = self.0.tasks.lock().get(&caller.principal.id, id).cloned();
         task.filter(|task| task.owner.is(caller))
     }
 
     /// One page of the tasks that the caller has made, and the number of its last one if there are more.
     pub fn list(&self, caller: &Caller, after: u64) -> (Vec<Arc<ClientTask>>, Option<u64>) {
         let is_own = |task: &&Arc<ClientTask>| task.number > after && task.owner.lists_for(caller);
-        let mut own: Vec<_> = self.0.tasks.lock().values().filter(is_own).cloned().collect();
+        let mut own: Vec<_> = self.0.tasks.lock().of(&caller.principal.id).filter(is_own).cloned().collect();
         own.sort_unstable_by_key(|task| task.number);
         let has_more = own.len() > PAGE;
         own.truncate(PAGE);
@@ -75,35 +73,20 @@ impl ClientTasks {
         let _ = self.0.changes.send(task.clone());
     }
 
-    /// Drops the results that ended first until the rest is small enough. The task that has just ended stays.
-    pub(super) fn make_room(&self, ended: &ClientTask) {
+    /// A task has ended. The results that ended first go until the rest is small enough; its own stays.
+    pub(super) fn ended(&self, ended: &ClientTask) {
         let mut tasks = self.0.tasks.lock();
-        let large = too_large(tasks.iter(), MOST_KEPT_BYTES, |task| task.number == ended.number);
-        let dropped: Vec<_> = large.iter().filter_map(|id| tasks.remove(id)).collect();
+        tasks.renew(&ended.owner.principal, &ended.id);
+        let stays = |task: &Arc<ClientTask>| task.number == ended.number;
+        let large = tasks.shrink(None, MOST_KEPT_BYTES, |task| task.result_bytes(), stays);
         drop(tasks);
-        for task in dropped {
+        for task in large {
             task.removed.cancel();
         }
     }
 
-    pub(super) fn remove(&self, id: &str) {
-        self.0.tasks.lock().remove(id);
-    }
-}
-
-impl KeptCall for Arc<ClientTask> {
-    type EndedOrder = (SystemTime, u64);
-
-    fn principal(&self) -> &Arc<str> {
-        &self.owner.principal
-    }
-
-    fn ended(&self) -> Option<Self::EndedOrder> {
-        Some((self.ended_at()?, self.number))
-    }
-
-    fn kept_bytes(&self) -> usize {
-        self.result_bytes()
+    pub(super) fn remove(&self, task: &ClientTask) {
+        self.0.tasks.lock().remove(&task.owner.principal, &task.id);
     }
 }
 

@@ -286,9 +286,8 @@ impl ClientTask {
         }
     }
 
-    pub(super) fn ended_at(&self) -> Option<SystemTime> {
-        let state = self.state.lock();
-        state.status.is_end().then_some(state.updated)
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.lock().status.is_end()
     }
 
     pub fn result_bytes(&self) -> usize {

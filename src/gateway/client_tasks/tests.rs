@@ -32,7 +32,10 @@ async fn a_principal_has_a_limited_number_of_tasks_and_takes_none_from_others() 
     let all: Vec<_> = (0..MOST_OF_PRINCIPAL).map(|_| tasks.add(start(&marit)).unwrap()).collect();
     assert!(tasks.add(start(&marit)).is_none(), "all are running");
     let other = tasks.add(start(&ingrid)).unwrap();
-    assert!(all[7].end(Ok("{}".to_owned()), false) && all[3].end(Ok("{}".to_owned()), false));
+    for task in [&all[7], &all[3]] {
+        assert!(task.end(Ok("{}".to_owned()), false));
+        tasks.ended(task);
+    }
     assert!(tasks.add(start(&marit)).is_some());
     assert!(all[7].removed.is_cancelled(), "the one that ended first made room");
     assert!(tasks.get(&marit, &all[7].id).is_none() && tasks.get(&marit, &all[3].id).is_some());
@@ -47,7 +50,7 @@ async fn results_of_a_limited_size_are_kept() {
     let all: Vec<_> = (0..3).map(|_| tasks.add(start(&marit)).unwrap()).collect();
     for task in &all {
         assert!(task.end(large(), false));
-        tasks.make_room(task);
+        tasks.ended(task);
     }
     let kept = |task: &Arc<ClientTask>| tasks.get(&marit, &task.id).is_some();
     assert_eq!(all.iter().map(kept).collect::<Vec<_>>(), [false, true, true]);

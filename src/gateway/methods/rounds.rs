@@ -163,12 +163,13 @@ where
         let size = ResultSize::default();
         (size.clone(), size, gateway.waiting.clone())
     };
+    let principal = caller.principal.id.clone();
     tokio::spawn(async move {
         let finished = running.await;
         size.set(&finished);
         // The client may have gone.
         if done.send(finished).is_ok() {
-            waiting.has_result(&size);
+            waiting.has_result(&principal, &size);
         }
         drop(place);
     });
@@ -253,7 +254,8 @@ fn resumed(
             "Invalid params: the request of this 'requestState' has ended; send it again without",
         )
     };
-    let taken = gateway.waiting.take(&id, |waiting| waiting.is_about(subject, &caller.view));
+    let taken =
+        gateway.waiting.take(&caller.principal.id, &id, |waiting| waiting.is_about(subject, &caller.view));
     let mut conversation = taken.map_err(|why| match why {
         NotWaiting::Gone => gone(),
         NotWaiting::Other => refused(),
