@@ -78,6 +78,8 @@ pub(super) struct ApiMessage<'a> {
     pub format: Option<&'static str>,
     /// The text is not the model's: it has no calls, whatever it says.
     pub is_of_others: bool,
+    /// The answer was cut off, filtered or refused: its text may not say what the model meant.
+    pub is_broken_off: bool,
     tools: &'a dyn ToolSchemas,
     /// The call that nothing follows so far.
     last: Option<LastCall<'a>>,
@@ -93,7 +95,8 @@ struct LastCall<'a> {
 impl<'a> ApiMessage<'a> {
     pub fn new(value: &'a Value, tools: &'a dyn ToolSchemas) -> Self {
         let (drafts, raw, text) = (Vec::new(), Vec::new(), String::new());
-        let mut found = Self { drafts, raw, text, format: None, is_of_others: false, tools, last: None };
+        let (format, is_of_others, is_broken_off) = (None, false, false);
+        let mut found = Self { drafts, raw, text, format, is_of_others, is_broken_off, tools, last: None };
         let last = match value {
             Value::Array(items) if turn::said_now(items).is_empty() => items.last(),
             Value::Object(map) if turn::author_of(map) == PartAuthor::Others => Some(value),
@@ -139,7 +142,9 @@ impl<'a> ApiMessage<'a> {
     fn part(&mut self, map: &'a Map<String, Value>) {
         let before = self.drafts.len();
         self.object(map);
-        if self.drafts.len() > before && turn::was_cut(map) {
+        let was_cut = turn::was_cut(map);
+        self.is_broken_off |= was_cut || turn::declines(map);
+        if self.drafts.len() > before && was_cut {
             // A call that says so of itself lacks its end, whatever its arguments look like.
             let is_call = turn::is_call(map);
             self.last.iter_mut().for_each(|last| last.is_closed &= !is_call);

@@ -140,14 +140,19 @@ impl BufferState {
     }
 
     pub fn release(&mut self, to: usize) {
-        if to <= self.head {
-            return;
-        }
-        if !self.forms.has_words_after(self.calls.len()) {
+        if to > self.head && !self.forms.has_words_after(self.calls.len()) {
             let Self { forms, whole, arrived, .. } = self;
             let text = whole.as_ref().map_or(arrived.as_str(), WholeText::as_str);
             let passed = text.get(self.head - self.base..to - self.base).unwrap_or_default();
             forms.pass(passed, self.calls.len());
+        }
+        self.release_unsaid(to);
+    }
+
+    /// As [`release`](Self::release), for text that says nothing.
+    pub fn release_unsaid(&mut self, to: usize) {
+        if to <= self.head {
+            return;
         }
         let is_open = self.count_events() > self.hold.closed_events();
         if self.whole.is_some() {

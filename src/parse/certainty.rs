@@ -3,7 +3,7 @@
 //! A model that means a call writes it in the marker of its dialect and stops. One that declines, quotes or plans a call goes on
 //! talking, or writes it in a form that every text may have. So a call in a marker of the committed dialect with nothing after it
 //! is sure. The dialect is committed by the caller, or by the first strong marker of the text. A fence around all of the message is
-//! not part of what it says.
+//! not part of what it says; every other mark is, whatever it looks like.
 
 use serde::Serialize;
 
@@ -50,32 +50,28 @@ pub(super) struct CallForms {
     before_words: usize,
     /// There are words around the calls, outside of reasoning.
     has_words: bool,
-    /// Where the text around the calls is, as long as it has no words.
-    edge: Edge,
+    /// The fence that is open at the end of the text so far.
+    fence: Option<Fence>,
     /// Whether a marker of one dialect is one of the other too; `None`: only if they are the same.
     pub share_marker: Option<fn(&str, &str) -> bool>,
 }
 
-/// A place in text without words: white space, and the marks of a fence around calls that are the whole message.
-#[derive(Debug, Clone, Copy, Default)]
-enum Edge {
-    #[default]
-    Blank,
-    Mark,
-    /// The word after the mark.
-    Language,
+/// The line that begins or ends a fence.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FenceLine {
+    pub mark: u8,
+    /// How often the mark stands there.
+    pub run: usize,
+    /// Nothing follows the marks: the line may end a fence.
+    pub is_plain: bool,
 }
 
-impl Edge {
-    /// The place after one more character; `None` if that begins words. Deltas may end anywhere.
-    fn after(self, c: char) -> Option<Self> {
-        match (self, c) {
-            (_, '\n') => Some(Self::Blank),
-            (Self::Blank | Self::Mark, '`' | '~') => Some(Self::Mark),
-            (Self::Mark | Self::Language, c) if c.is_ascii_alphanumeric() || c == '_' => Some(Self::Language),
-            (edge, c) => c.is_whitespace().then_some(edge),
-        }
-    }
+/// A fence that has begun.
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    line: FenceLine,
+    /// The number of calls before it.
+    calls: usize,
 }
 
 impl CallForms {
@@ -96,17 +92,28 @@ impl CallForms {
     /// Notes text around the calls, of which there are `calls` so far.
     #[inline]
     pub fn pass(&mut self, text: &str, calls: usize) {
-        let edge = text.chars().try_fold(self.edge, Edge::after);
-        match edge.filter(|_| !self.has_words) {
-            Some(edge) => self.edge = edge,
-            None if text.trim_start().is_empty() => {}
-            None => (self.has_words, self.before_words) = (true, calls),
+        if !text.trim_start().is_empty() {
+            (self.has_words, self.before_words) = (true, calls);
         }
+    }
+
+    /// Notes the line of a fence; true if it is part of a frame around the message, and so says nothing.
+    pub fn pass_fence(&mut self, line: FenceLine, calls: usize) -> bool {
+        match self.fence {
+            None => self.fence = Some(Fence { line, calls }),
+            Some(Fence { line: open, .. })
+                if line.mark == open.mark && line.run >= open.run && line.is_plain =>
+            {
+                self.fence = None;
+            }
+            Some(_) => return false,
+        }
+        !self.has_words
     }
 
     /// The words so far were only thought: they are not part of the message.
     pub fn forget_words(&mut self) {
-        (self.has_words, self.edge) = (false, Edge::Blank);
+        (self.has_words, self.fence) = (false, None);
     }
 
     /// Forgets the calls from this index on: they became text.
@@ -136,12 +143,15 @@ impl CallForms {
     /// The certainty of the call with this index. The text must have ended.
     pub fn certainty(&self, index: usize) -> Certainty {
         let run = self.runs.partition_point(|(first, _)| *first <= index);
+        // With words beside it, a fence that nothing ends shows what stands in it; its mark follows the calls before it.
+        let is_framed = self.fence.is_none_or(|fence| !self.has_words && index >= fence.calls);
+        let is_last = is_framed && index >= self.before_words;
         match run.checked_sub(1).map(|run| self.runs[run].1) {
-            Some(CallForm::Bare(_)) if !self.has_words && self.committed(usize::MAX).is_none() => {
+            Some(CallForm::Bare(_)) if !self.has_words && is_last && self.committed(usize::MAX).is_none() => {
                 Certainty::Likely
             }
             Some(CallForm::Marked(dialect)) if !self.is_of_committed(dialect) => Certainty::Doubtful,
-            Some(CallForm::Marked(_)) if index >= self.before_words => Certainty::Sure,
+            Some(CallForm::Marked(_)) if is_last => Certainty::Sure,
             Some(CallForm::Marked(_)) => Certainty::Likely,
             _ => Certainty::Doubtful,
         }

@@ -11,7 +11,7 @@ use std::task::Poll;
 use parking_lot::Mutex;
 
 use super::buffer::BufferState;
-use super::certainty::{CallForm, CallForms};
+use super::certainty::{CallForm, CallForms, FenceLine};
 use super::draft::Draft;
 use super::fast_call::FastCall;
 use super::found::{FoundCall, PlacedCall, TextPiece, WholeText};
@@ -407,6 +407,15 @@ impl InputBuffer {
     pub fn pass_words(&self, words: &str) {
         let inner = &mut *self.0.lock();
         inner.forms.pass(words, inner.calls.len());
+    }
+
+    /// Releases the line of a fence, up to `to`.
+    pub fn pass_fence(&self, line: FenceLine, to: usize) {
+        let inner = &mut *self.0.lock();
+        match inner.forms.pass_fence(line, inner.calls.len()) {
+            true => inner.release_unsaid(to),
+            false => inner.release(to),
+        }
     }
 
     /// Adds text that does not stand in the input as it is.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 use super::api_message::{self, ApiMessage, MessageKind};
+use super::certainty::Certainty;
 use super::found::WholeText;
 use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
@@ -16,7 +17,8 @@ use super::whole;
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
 /// A message without such calls is read as text, which comes second: spans count in it. What others wrote has no calls, nor has
-/// what was answered: see `turn`. The spans of a structure are `(0, 0)`: there is no text to point at.
+/// what was answered: see `turn`. Calls in the text of an answer that was cut off or refused are not sure. The spans of a structure
+/// are `(0, 0)`: there is no text to point at.
 pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option<WholeText>) {
     let found = ApiMessage::new(value, &*options.tools);
     if found.is_of_others {
@@ -25,7 +27,14 @@ pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option
     }
     if found.drafts.is_empty() {
         let text = WholeText::new(found.text);
-        return (whole::find(text.clone(), options).into_parsed(), Some(text));
+        let mut parsed = whole::find(text.clone(), options).into_parsed();
+        if found.is_broken_off {
+            parsed
+                .calls
+                .iter_mut()
+                .for_each(|call| call.certainty = call.certainty.min(Some(Certainty::Likely)));
+        }
+        return (parsed, Some(text));
     }
     let input = InputBuffer::default();
     input.emit_issued(found.drafts, found.format.unwrap_or("openai"));

@@ -37,34 +37,21 @@ const ANSWER_TYPES: &[&str] =
 const ANSWER_KEYS: &[&str] = &["functionResponse", "function_response", "toolResult"];
 /// Keys that say why an answer ended.
 const ENDING_KEYS: &[&str] = &["finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"];
-/// Reasons to end an answer before the model had said all, in small letters.
-const CUT_REASONS: &[&str] = &[
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "max_length",
-    "model_length",
-    "model_context_window_exceeded",
-    "context_window_exceeded",
-    "context_length",
-    "token_limit",
-    "incomplete",
-    "in_progress",
-    "failed",
-    "cancelled",
-    "abort",
-    "timeout",
-    "error",
-    "error_limit",
-    "error_toxic",
-    "content_filter",
-    "content_filtered",
-    "guardrail_intervened",
-    "refusal",
-    "safety",
-    "recitation",
-    "malformed_function_call",
-    "insufficient_system_resource",
+/// Reasons to end an answer because the model had said all, in small letters. With every other reason it was cut off, filtered or
+/// refused: the families keep adding some.
+const ENDED: &[&str] = &[
+    "stop",
+    "end_turn",
+    "stop_sequence",
+    "eos",
+    "eos_token",
+    "tool_use",
+    "tool_call",
+    "tool_calls",
+    "function_call",
+    "complete",
+    "completed",
+    "success",
 ];
 
 /// True for a role of the model.
@@ -130,11 +117,21 @@ fn is_item(value: &Value) -> bool {
 
 /// True if a response, or an item of it, says that it ended before the model had said all.
 pub(super) fn was_cut(map: &Map<String, Value>) -> bool {
-    let is_cut = |reason: &str| CUT_REASONS.iter().any(|known| known.eq_ignore_ascii_case(reason));
+    // As the APIs write them, and as the SDKs do: `STOP`, `tool-calls`, `FinishReason.STOP`.
+    let is_cut = |reason: &str| {
+        let reason = reason.rsplit('.').next().unwrap_or_default().to_ascii_lowercase().replace('-', "_");
+        !reason.is_empty() && !ENDED.contains(&reason.as_str())
+    };
     let says = |key: &str| map.get(key).and_then(Value::as_str).is_some_and(is_cut);
     // Other objects may have a status of another kind.
     let has_status = map.contains_key("output") || map.contains_key("type");
     ENDING_KEYS.iter().any(|key| says(key))
         || (has_status && says("status"))
         || map.get("response_metadata").and_then(Value::as_object).is_some_and(was_cut)
+}
+
+/// True if a message, or a part of it, declines to answer.
+pub(super) fn declines(map: &Map<String, Value>) -> bool {
+    map.get("refusal").is_some_and(|why| !matches!(why, Value::Null) && why != "")
+        || map.get("type").is_some_and(|kind| kind == "refusal")
 }

@@ -26,6 +26,7 @@ pub(super) const HARMONY: CallDialect = CallDialect {
 };
 
 const START: &str = "<|start|>";
+const CHANNEL: &str = "<|channel|>";
 const TWO_RECIPIENTS: &str = "The call cannot be read: its message has two recipients.";
 const MESSAGE: &str = "<|message|>";
 const ENDS: &[&str] = &["<|call|>", "<|end|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>"];
@@ -58,7 +59,7 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         let Some(body) = header_end(cx, opening.after).await else { return ReadOutcome::No };
         let header = cx.input.slice(opening.after, body - MESSAGE.len());
         // A header that another one follows was cut off.
-        let channels = cx.input.with(opening.start, body, |text| text.matches("<|channel|>").count());
+        let channels = cx.input.with(opening.start, body, |text| text.matches(CHANNEL).count());
         if channels > 1 || ["<|start|>", "<|call|>", "<|end|>"].iter().any(|token| header.contains(token)) {
             return ReadOutcome::No;
         }
@@ -67,14 +68,16 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             cx.forget(opening.start);
             cx.input.trust();
         }
-        let named = |rest: &'_ str| rest.split([' ', '<']).next().unwrap_or_default().to_owned();
+        let named = |rest: &'_ str| first_word(rest).to_owned();
         let mut recipients: Vec<_> = header.split("to=").skip(1).map(named).collect();
         recipients.retain(|name| !name.is_empty());
         recipients.dedup();
         let recipient = recipients.first().map(String::as_str);
         // A header that begins with its channel is of the model.
         let begins = cx.input.with(opening.start, opening.after, |mark| mark == START);
-        if begins && recipient != Some("assistant") && !turn::is_model_role(role_in(&header)) {
+        let channel = header.split_once(CHANNEL).map(|(_, rest)| rest).or((channels > 0).then_some(&header));
+        let channel = channel.map(|rest| first_word(rest.trim_start()));
+        if begins && recipient != Some("assistant") && !turn::is_model_role(first_word(header.trim_start())) {
             return match cx.input.is_first(opening.start) {
                 // The prompt: its messages end with a token, whatever stands in them.
                 true => said(cx, body).await,
@@ -90,6 +93,7 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
             }
             // A message to the model is a result that it made up.
             Some("assistant" | "user") => said(cx, body).await,
+            Some(_) if channel.is_some_and(|channel| !CALLING.contains(&channel)) => said(cx, body).await,
             // Muse writes its thoughts to itself, and its calls as elements.
             Some("self") => thought(cx, body).await,
             Some(_) if cx.input.literal(cx.input.skip_space(body).await, &["<atem:"]).await.is_some() => {
@@ -99,7 +103,7 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
                 let name = known(&*cx.tools, recipient.strip_prefix("functions.").unwrap_or(recipient));
                 ReadOutcome::Block(call(cx, body, name).await)
             }
-            None if header.contains("analysis") => thought(cx, body).await,
+            None if channel == Some("analysis") => thought(cx, body).await,
             // A document, such as a plan, may be said to the user.
             None if channels > 0 && cx.asked != Some(DOCUMENT_NAME) => said(cx, body).await,
             None => ReadOutcome::Block(body),
@@ -107,14 +111,13 @@ pub(super) fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
-/// The first word of a header.
-fn role_in(header: &str) -> &str {
-    header
-        .trim_start()
-        .split(|letter: char| letter.is_whitespace() || letter == '<')
-        .next()
-        .unwrap_or_default()
+/// The first word of a part of a header: a role, a channel, a recipient.
+fn first_word(part: &str) -> &str {
+    part.split(|letter: char| letter.is_whitespace() || letter == '<').next().unwrap_or_default()
 }
+
+/// The channels of calls: built-in tools are called in the channel of reasoning. Every other one is read by the user.
+const CALLING: &[&str] = &["analysis", "commentary"];
 
 /// The name of the tool: the model may lose the mark before the type of the arguments, `shelljson`.
 fn known<'a>(tools: &dyn ToolSchemas, name: &'a str) -> &'a str {

@@ -20,7 +20,12 @@ fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         }
         let mut end = match value(cx, at, fence).await {
             BareJson::No => return ReadOutcome::No,
-            BareJson::Data(end) => return ReadOutcome::Text(end),
+            BareJson::Data(end) => {
+                if let Some((line, end)) = common::fence_line(cx, opening).await {
+                    cx.input.pass_fence(line, end);
+                }
+                return ReadOutcome::Text(end);
+            }
             BareJson::Calls(end) => end,
         };
         // One call per line is a list, too.

@@ -1,5 +1,6 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
+use crate::parse::certainty::FenceLine;
 use crate::parse::context::ReadContext;
 use crate::parse::draft::Draft;
 use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
@@ -256,9 +257,26 @@ pub fn observation(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     })
 }
 
+/// The marks of a fence that may hold calls, and the position after the word that follows them.
+pub async fn fence_line(cx: &ReadContext, opening: Opening) -> Option<(FenceLine, usize)> {
+    let mark = cx.input.with(opening.start, opening.after, |text| text.as_bytes()[0]);
+    let after = cx.input.skip(opening.after, |byte| byte == mark).await;
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_ \t\r".contains(&byte);
+    let end = cx.input.skip(after, is_word).await;
+    let word = cx.input.slice(after, end);
+    let line = FenceLine { mark, run: after - opening.start, is_plain: word.trim().is_empty() };
+    holds_data(&word).then_some((line, end))
+}
+
 /// Code is text, whatever it quotes.
 pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {
+        if let Some((line, end)) = fence_line(cx, opening).await
+            && matches!(cx.input.byte(end).await, None | Some(b'\n'))
+        {
+            cx.input.pass_fence(line, end);
+            return ReadOutcome::Text(end);
+        }
         let mark = cx.input.slice(opening.start, opening.after);
         let after = run_end(cx, opening.after, &mark).await;
         let indent = cx.input.indent(opening.start).unwrap_or(0);
@@ -273,7 +291,7 @@ pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
         {
             return ReadOutcome::Text(after);
         }
-        if holds_data(language) || cx.input.byte(line_end).await == Some(b'`') {
+        if cx.input.byte(line_end).await == Some(b'`') {
             return ReadOutcome::Text(line_end);
         }
         // A fence in a list may be closed with a little more of an indent.

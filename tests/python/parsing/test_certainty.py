@@ -38,6 +38,21 @@ def certainties(text: object, format: str = "auto") -> Sequence[str | None]:
         # A fence around all of the message says nothing; one after words shows an example.
         (f"```xml\n{HERMES}\n```\n", ["sure"]),
         (f"It would be:\n```xml\n{HERMES}\n```", ["likely"]),
+        (f"```\n{HERMES}\n```\n~~~~xml\n{HERMES}\n~~~~", ["sure", "sure"]),
+        (f"```xml\n{HERMES}", ["sure"]),
+        (f'My settings:\n```json\n{{"a": 1}}\n```\nI delete it.\n{HERMES}', ["sure"]),
+        (f"An example:\n```xml\n{HERMES}", ["likely"]),
+        (f"```xml\nAn example: {HERMES}", ["likely"]),
+        # Marks that are no such fence are words.
+        (f"~~{HERMES}~~", ["likely"]),
+        (f"`{HERMES}`", ["likely"]),
+        (f"{HERMES}`", ["likely"]),
+        (f"{HERMES}~~~", ["likely"]),
+        (f"{HERMES}\n```", ["likely"]),
+        (f"```{HERMES}```", ["likely"]),
+        (f"~~~\n{HERMES}\n```", ["likely"]),
+        (f"````\n{HERMES}\n```", ["likely"]),
+        (f"{BODY}\n```", ["doubtful"]),
         # Another dialect than that of the first marker.
         (f"{HERMES}\n{KIMI}", ["sure", "doubtful"]),
         (f"{KIMI}\n{HERMES}", ["sure", "doubtful"]),
@@ -115,12 +130,44 @@ def test_the_structure_of_an_api_is_sure() -> None:
         '<|start|>assistant to=user<|message|><atem:function_calls><atem:invoke name="delete_file">'
         '<atem:parameter name="path">a</atem:parameter></atem:invoke></atem:function_calls><|eom|>',
         f"<|channel|>commentary<|message|>I would write {HERMES}<|end|>",
+        *(
+            f'{header}<|message|>{{"path": "a"}}{end}'
+            for end in ("", "<|call|>", "<|end|>", "<|return|>")
+            for header in (
+                "<|channel|>final to=functions.delete_file",
+                "<|channel|>final to=functions.delete_file <|constrain|>json",
+                "<|channel|> final to=functions.delete_file",
+                "<|channel|>final <|constrain|>json to=functions.delete_file",
+                "<|start|>assistant<|channel|>final to=functions.delete_file",
+                "<|start|>assistant to=functions.delete_file<|channel|>final",
+                "to=functions.delete_file<|channel|>final <|constrain|>json",
+                "<|channel|>summary to=functions.delete_file",
+                "<|channel|>commentary to=user",
+                "<|start|>assistant to=user<|channel|>commentary",
+            )
+        ),
         f">>>all\nI would write {HERMES}",
         f"<|message_model|><|content_text|>I would write {HERMES}<|end_message|>",
     ],
 )
 def test_nothing_said_to_the_user_is_a_call(text: str) -> None:
     assert parse(text).calls == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "<|channel|>commentary to=functions.f <|constrain|>json",
+        "<|channel|>analysis to=functions.f code",
+        "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json",
+        "<|start|>assistant to=functions.f<|channel|>commentary json",
+        "<|start|>assistant to=functions.f",
+        "to=functions.f<|channel|>analysis code",
+    ],
+)
+def test_a_message_to_a_tool_is_a_call(header: str) -> None:
+    (call,) = parse(f'{header}<|message|>{{"x": 1}}<|call|>').calls
+    assert (call.name, call.arguments, call.certainty) == ("f", {"x": 1}, "sure")
 
 
 def test_a_call_after_a_message_to_the_user_is_found() -> None:

@@ -77,6 +77,86 @@ def test_a_sure_call_is_made(hub: ToolHub, made: list[tuple[str, str]]) -> None:
     assert made == [("delete", "a")] * 4
 
 
+def chat(reason: str, **message: Any) -> dict[str, Any]:
+    answer = {"role": "assistant", "content": MARKED, **message}
+    return {"choices": [{"index": 0, "finish_reason": reason, "message": answer}]}
+
+
+def blocks(reason: str) -> dict[str, Any]:
+    return {"role": "assistant", "stop_reason": reason, "content": [{"type": "text", "text": MARKED}]}
+
+
+def candidate(reason: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": MARKED}]}
+    return {"candidates": [{"finishReason": reason, "content": content}]}
+
+
+def response(status: str, *more: dict[str, Any], **details: Any) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": MARKED}, *more]
+    return {
+        "status": status,
+        "output": [{"type": "message", "role": "assistant", "content": content}],
+        **details,
+    }
+
+
+REFUSAL = {"type": "refusal", "refusal": "I cannot help with that."}
+FILTERED = {"incomplete_details": {"reason": "content_filter"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        chat("content_filter"),
+        chat("length"),
+        chat("sensitive"),
+        chat("stop", refusal="I cannot help with that."),
+        chat("stop", content=[{"type": "text", "text": MARKED}, REFUSAL]),
+        chat("content_filter")["choices"][0],
+        response("incomplete", **FILTERED),
+        response("failed"),
+        response("completed", REFUSAL),
+        blocks("refusal"),
+        blocks("max_tokens"),
+        blocks("guardrail_intervened"),
+        candidate("SAFETY"),
+        candidate("PROHIBITED_CONTENT"),
+        candidate("MALFORMED_FUNCTION_CALL"),
+        candidate("FinishReason.SPII"),
+    ],
+)
+def test_the_text_of_an_answer_that_was_broken_off_only_proposes(
+    hub: ToolHub, made: list[tuple[str, str]], answer: Any
+) -> None:
+    outcome = hub.run_sync(answer)
+    assert made == []
+    assert [proposal.certainty for proposal in outcome.proposals] == ["likely"]
+    assert hub.run_sync(answer, approve=lambda approval: True).results[0].success
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        chat("stop"),
+        chat("stop", refusal=None),
+        chat("tool-calls"),
+        response("completed"),
+        blocks("end_turn"),
+        blocks("stop_sequence"),
+        candidate("STOP"),
+        candidate("FinishReason.STOP"),
+    ],
+)
+def test_the_text_of_an_answer_to_its_end_is_sure(hub: ToolHub, answer: Any) -> None:
+    assert hub.run_sync(answer).results[0].success
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "length", "stop"])
+def test_a_whole_call_in_the_structure_of_an_api_is_sure(hub: ToolHub, reason: str) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "delete_file", "arguments": '{"path": "a"}'}}
+    assert hub.run_sync(chat(reason, content=None, tool_calls=[call])).results[0].success
+
+
 def test_the_named_dialect_is_sure(hub: ToolHub) -> None:
     assert hub.run_sync(f"So:\n{BODY}", format="json_bare").results[0].success
     assert hub.run_sync(f"So:\n{BODY}").format is None

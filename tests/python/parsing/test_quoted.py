@@ -227,7 +227,9 @@ def test_run_makes_no_call_that_is_only_quoted() -> None:
                 quoting = text.replace("@", call)
                 done = await hub.run(quoting)
                 assert (ran, done.results, done.text) == ([], [], quoting)
-        await hub.run(f"`{HERMES}`")
+        # All of the message: a call, but marks are not white space.
+        assert [call.name for call in (await hub.run(f"`{HERMES}`")).proposals] == ["delete_all"]
+        await hub.run(f"`{HERMES}`", approve=lambda approval: True)
 
     asyncio.run(main())
     assert ran == ["/"]
