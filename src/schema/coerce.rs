@@ -11,6 +11,8 @@ use super::opaque::{self, Opaque};
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem::take;
 
 /// Maximum number of validations for one call.
 const MAX_VALIDATIONS: usize = 64;
@@ -20,8 +22,8 @@ const MAX_BRANCHES: usize = 32;
 /// A copy of the value with every replacement that could be made, and whether it fits now.
 pub fn coerced(lists: &Lists<'_>, given: &Value, opaque: &[Opaque]) -> (Value, bool) {
     let mut value = given.clone();
-    let fits = Coercion { lists, opaque, left: MAX_VALIDATIONS }.settle(&mut value, "");
-    (value, fits)
+    let fitting = Coercion { lists, opaque, left: MAX_VALIDATIONS }.settle(&mut value, &[String::new()]);
+    (value, !fitting.is_empty())
 }
 
 /// The new value for a place, which is a JSON pointer.
@@ -39,7 +41,15 @@ type Repair = Vec<Replacement>;
 /// Several repairs to repair what is wrong at one place.
 struct Choice {
     place: String,
-    repairs: Vec<Repair>,
+    repairs: VecDeque<Repair>,
+}
+
+/// What is wrong at one place and below it.
+#[derive(Default)]
+struct Wrong {
+    sure: Repair,
+    choices: Vec<Choice>,
+    nulls: Vec<String>,
 }
 
 struct Coercion<'v> {
@@ -49,47 +59,52 @@ struct Coercion<'v> {
 }
 
 impl Coercion<'_> {
-    /// Repairs what is wrong at a place and below it; returns whether nothing is wrong there any more.
-    fn settle(&mut self, value: &mut Value, place: &str) -> bool {
-        while self.left > 0 {
+    /// Repairs what is wrong at these places and below them; returns those where nothing is wrong any more. No place is inside
+    /// another, and one list of violations serves all: many items with a union cost as many lists as one.
+    fn settle(&mut self, value: &mut Value, places: &[String]) -> HashSet<String> {
+        let (mut fitting, mut open) = (HashSet::new(), places.to_vec());
+        while self.left > 0 && !open.is_empty() {
             self.left -= 1;
             // Text that was parsed may be too large.
-            let Some(mut wrong) = self.lists.violations(value) else { return false };
-            wrong.retain(|error| self.is_about(error, place));
-            if wrong.is_empty() {
-                return true;
-            }
-            let sure: Repair = wrong.iter().filter_map(conversion).collect();
-            let choices: Vec<Choice> = if sure.is_empty() {
-                // Wrapping would move an opaque object to another place.
-                let movable = wrong
-                    .iter()
-                    .filter(|error| !opaque::any_inside(self.opaque, error.instance_path().as_str()));
-                movable.filter_map(choice).collect()
-            } else {
-                Vec::new()
-            };
-            let nulls: Vec<String> = wrong
-                .iter()
-                .filter(|error| error.instance().is_null())
-                .map(|error| error.instance_path().as_str().to_owned())
-                .collect();
-            drop(wrong);
-            let changed = if sure.is_empty() {
-                // Every choice is made, not only the first.
-                choices.into_iter().filter_map(|choice| self.choose(value, choice).then_some(())).count() > 0
-            } else {
+            let Some(mut wrong) = self.wrong(value, &open) else { break };
+            let (still, settled) = open.into_iter().partition(|place| wrong.contains_key(place));
+            open = still;
+            fitting.extend::<Vec<String>>(settled);
+            let choices = wrong.values_mut().flat_map(|wrong| take(&mut wrong.choices)).collect();
+            let chosen = self.choose(value, choices);
+            let changed: HashSet<&str> = chosen.iter().flat_map(|place| above(place)).collect();
+            open.retain(|place| {
+                let Wrong { sure, nulls, .. } = wrong.remove(place).unwrap_or_default();
                 replace(value, sure)
-            };
-            if !changed && !nulls.iter().any(|null| self.leave_out(value, null)) {
-                return false;
-            }
+                    || changed.contains(place.as_str())
+                    || nulls.iter().any(|null| self.leave_out(value, null))
+            });
         }
-        false
+        fitting
     }
 
-    fn is_about(&self, error: &ValidationError<'_>, place: &str) -> bool {
-        is_below(error, place) && !opaque::depends_on(error, self.opaque)
+    /// What is wrong at each of these places; `None` if it takes too long to say.
+    fn wrong(&self, value: &Value, places: &[String]) -> Option<HashMap<String, Wrong>> {
+        let places: HashSet<&str> = places.iter().map(String::as_str).collect();
+        let mut errors: HashMap<&str, Vec<ValidationError<'_>>> = HashMap::new();
+        for error in self.lists.violations(value)? {
+            let place = above(error.instance_path().as_str()).find_map(|place| places.get(place).copied());
+            if let Some(place) = place.filter(|_| !opaque::depends_on(&error, self.opaque)) {
+                errors.entry(place).or_default().push(error);
+            }
+        }
+        let of_place = |(place, errors): (&str, Vec<ValidationError<'_>>)| {
+            let sure: Repair = errors.iter().filter_map(conversion).collect();
+            // Wrapping would move an opaque object to another place.
+            let is_movable = |error: &&ValidationError<'_>| {
+                sure.is_empty() && !opaque::any_inside(self.opaque, error.instance_path().as_str())
+            };
+            let choices = errors.iter().filter(is_movable).filter_map(choice).collect();
+            let nulls = errors.iter().filter(|error| error.instance().is_null());
+            let nulls = nulls.map(|error| error.instance_path().as_str().to_owned()).collect();
+            (place.to_owned(), Wrong { sure, choices, nulls })
+        };
+        Some(errors.into_iter().map(of_place).collect())
     }
 
     /// A null that does not fit means "not given", if fewer violations remain without it.
@@ -114,17 +129,38 @@ impl Coercion<'_> {
         self.lists.violations(value).map(|violations| violations.len())
     }
 
-    fn choose(&mut self, value: &mut Value, choice: Choice) -> bool {
-        let Some(before) = value.pointer(&choice.place).cloned() else { return false };
-        for repair in choice.repairs {
-            if replace(value, repair) && self.settle(value, &choice.place) {
-                return true;
-            }
-            if let Some(slot) = value.pointer_mut(&choice.place) {
-                *slot = before.clone();
+    /// Tries the repairs of all choices side by side; returns the places that fit then.
+    fn choose(&mut self, value: &mut Value, mut choices: Vec<Choice>) -> HashSet<String> {
+        let mut chosen = HashSet::new();
+        choices.sort_by(|one, other| one.place.cmp(&other.place));
+        while !choices.is_empty() {
+            // Two choices for one place, or one inside another, come one after the other.
+            let mut taken: HashSet<String> = HashSet::new();
+            let (mut now, later): (Vec<Choice>, _) = choices.into_iter().partition(|choice| {
+                !above(&choice.place).any(|place| taken.contains(place)) && taken.insert(choice.place.clone())
+            });
+            choices = later;
+            while !now.is_empty() {
+                let (mut places, mut before) = (Vec::new(), Vec::new());
+                for Choice { place, repairs } in &mut now {
+                    let held = value.pointer(place).cloned();
+                    if let Some((held, repair)) = held.zip(repairs.pop_front())
+                        && replace(value, repair)
+                    {
+                        places.push(place.clone());
+                        before.push(held);
+                    }
+                }
+                let fitting = self.settle(value, &places);
+                for (place, held) in places.iter().zip(before).filter(|(place, _)| !fitting.contains(*place))
+                {
+                    value.pointer_mut(place).into_iter().for_each(|slot| *slot = held.clone());
+                }
+                now.retain(|choice| !choice.repairs.is_empty() && !fitting.contains(&choice.place));
+                chosen.extend(fitting);
             }
         }
-        false
+        chosen
     }
 }
 
@@ -153,9 +189,9 @@ fn remove(value: &mut Value, place: &str) -> bool {
     holder.is_some_and(|map| map.shift_remove(&key).is_some())
 }
 
-fn is_below(error: &ValidationError<'_>, place: &str) -> bool {
-    let path = error.instance_path().as_str();
-    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// A place and all those that it lies in.
+fn above(place: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(place), |place| place.rsplit_once('/').map(|(holder, _)| holder))
 }
 
 /// The replacement for a violation that can be repaired in one way only.
@@ -207,8 +243,10 @@ fn wants(kind: &TypeKind, wanted: JsonType) -> bool {
 fn choice(error: &ValidationError<'_>) -> Option<Choice> {
     let place = error.instance_path().as_str();
     let repairs = match error.kind() {
-        Violation::AnyOf { context } | Violation::OneOfNotValid { context } => branches(context, place),
-        _ => vec![vec![wrapping(error)?]],
+        Violation::AnyOf { context } | Violation::OneOfNotValid { context } => {
+            branches(context, place).into()
+        }
+        _ => VecDeque::from([vec![wrapping(error)?]]),
     };
     Some(Choice { place: place.to_owned(), repairs })
 }

@@ -459,6 +459,18 @@ def test_what_takes_too_long_to_coerce_is_refused_with_a_sentence(hub: ToolHub) 
     assert "it would take too long to say where" in str(result.error)
 
 
+@pytest.mark.parametrize("texts", [100, 500, 2_000])
+def test_many_items_with_a_union_are_coerced_like_one(hub: ToolHub, texts: int) -> None:
+    """Each item once had a validation of all of them, so only the first 64 at most were coerced."""
+    item = {"anyOf": [{"type": "integer", "minimum": 50 - n} for n in range(50)]}
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": item}}}
+    hub.register(lambda a: sum(a), name="total", parameters=schema)
+    assert hub.call("total", {"a": ["49", 7] * (texts // 2)}).result == 28 * texts
+    result = hub.call("total", {"a": ["0"] + ["49"] * (texts - 1)})
+    assert result.kind == "invalid_arguments"
+    assert str(result.error).count("expected") == 1
+
+
 @pytest.mark.parametrize(("looks", "fits"), [(3, True), (30, False)])
 def test_a_refusal_says_why_and_what_fits_in_the_end_is_not_refused(
     hub: ToolHub, looks: int, fits: bool
