@@ -76,7 +76,7 @@ class ExecutionAgent:
             if (problem := wrong(STEP_RESULT, result)) is not None:
                 raise TypeError(f"an earlier result cannot be read: {problem}")
             known.append(result if isinstance(cast("object", result), StepResult) else StepResult(result))
-        await self._view.ready()
+        await self._view.ready(*([] if step.tool_type == NONE else [step.tool_type]))
         attempt = _Attempt(self._view, self._model, self._prompts, self._profile, step, known)
         try:
             return await attempt.carry_out()

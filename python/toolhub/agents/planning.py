@@ -71,7 +71,12 @@ class PlanningAgent:
                 raise
             why = self._view.say(f"There is no plan, so the question is one step. {stop}")
             return Plan([self._direct(question)], [why])
-        return self.read(text, question)
+        named: list[str] = []
+        version = self._view.hub.version
+        plan = self._read(text, question, named)
+        # A server that is still starting may have a tool that the plan names.
+        await self._view.ready(*named)
+        return plan if self._view.hub.version == version else self.read(text, question)
 
     def decompose_task_sync(self, question: str) -> Plan:
         """`decompose_task`, blocking."""
@@ -90,7 +95,16 @@ class PlanningAgent:
 
     def read(self, text: str, question: str) -> Plan:
         """The plan in a model's answer."""
-        plan = read_plan(text, question, self._find_tool, self._max_steps)
+        return self._read(text, question, [])
+
+    def _read(self, text: str, question: str, named: list[str]) -> Plan:
+        """The plan, and in `named` the tools that its steps are to use."""
+
+        def find(name: str, description: str) -> FoundTool:
+            named.extend([name] if description else [])
+            return self._find_tool(name, description)
+
+        plan = read_plan(text, question, find, self._max_steps)
         plan.problems = [self._view.say(problem) for problem in plan.problems]
         return plan
 

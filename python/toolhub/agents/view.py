@@ -1,12 +1,13 @@
 """What one agent sees of a hub: its tools, their effects, its budget and its deadline. A sub-agent sees a part of that."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import Candidate, kit
-from ..exceptions import ErrorKind
+from ..exceptions import ErrorKind, ToolError
 from ..kit import call, in_language
 from ..permissions import Approve, EachApproves, Permissions
 from ..result import ToolResult
@@ -25,6 +26,10 @@ class RunStop(Exception):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class _FoundError(Exception):
+    """The tools that somebody waits for are there, so that no other server is waited for."""
 
 
 class AgentView:
@@ -112,13 +117,36 @@ class AgentView:
         """The seconds that are left, at least 0; None without a deadline."""
         return self._deadline.left()
 
-    async def ready(self) -> None:
-        """Wait for the tools of servers that have not listed any yet, for a bounded time."""
+    async def ready(self, *tools: str) -> None:
+        """Wait for the tools of servers that have not listed any yet, for a bounded time.
+
+        Where one of `tools` is missing, until it is there, or every server has listed its tools or failed to.
+        """
         servers = tuple(server.id for server in self.hub.servers())
         if servers != self._servers:
             # In a thread, where looking at the tools waits for them.
             await call(self.hub.tools)
             self._servers = servers
+        if self._has(tools):
+            return
+
+        def look(id: str, error: ToolError | None) -> None:
+            if self._has(tools):
+                raise _FoundError
+
+        with contextlib.suppress(_FoundError):
+            # One that has failed is not tried again, and one whose list is known from before is not started for this.
+            ids = [
+                one.id
+                for one in self.hub.servers()
+                if one.state in ("connecting", "connected")
+                or (one.state == "disconnected" and one.age is None)
+            ]
+            await self.hub.connect(ids, timeout=self.left(), progress=look)
+        self.check_time()
+
+    def _has(self, tools: Iterable[str]) -> bool:
+        return all(self.hub.get(self.hub.original_name(name)) is not None for name in tools)
 
     def names(self) -> list[str]:
         """The names of the tools in this view."""
