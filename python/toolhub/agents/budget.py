@@ -1,6 +1,7 @@
 """Budgets: how much an agent may use, and how much it has used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 from typing import Any
 
 from ..kit import check_mapping, check_whole
@@ -58,6 +59,11 @@ class Budget:
         """What was used so far, as plain data."""
         return {**self._spent, "uses": dict(self._used)}
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """`spent`, and what each budget around this one has used; with `restore`, all of them go on elsewhere."""
+        return {**self.spent, "above": [budget.spent for budget in self._levels()][1:]}
+
     def take_round(self) -> str | None:
         """Count a request to the model; a sentence if the budget does not allow it, and then nothing is counted."""
         refusal = self._refusal("rounds") or self._refusal("tokens")
@@ -73,47 +79,47 @@ class Budget:
         """Count a call; a sentence if the budget does not allow it, and then nothing is counted."""
         refusal = self._refusal("calls") or self._overused(tool)
         if refusal is None:
-            self._add("calls", 1)
-            budget: Budget | None = self
-            while budget is not None:
-                budget._used[tool] = budget._used.get(tool, 0) + 1
-                budget = budget._parent
+            self._add("calls", 1, tool)
         return refusal
 
     def give_back_call(self, tool: str) -> None:
         """Count a call less: one that was taken and not made."""
-        self._add("calls", -1)
-        budget: Budget | None = self
-        while budget is not None:
-            budget._used[tool] = max(0, budget._used.get(tool, 0) - 1)
-            budget = budget._parent
+        self._add("calls", -1, tool)
 
     def restore(self, spent: Mapping[str, Any]) -> None:
-        """Go on from what a paused run had used. What this budget has counted itself is never forgotten."""
-        for name, count in self._spent.items():
-            self._spent[name] = max(count, check_whole(name, spent.get(name) or 0, 0))
-        used: Mapping[str, int] = spent.get("uses") or {}
-        for tool, count in used.items():
-            self._used[tool] = max(self._used.get(tool, 0), check_whole(f"uses[{tool!r}]", count, 0))
+        """Go on from the `state` of a paused run. What this budget and those around it have counted is never forgotten."""
+        saved: list[Mapping[str, Any]] = [spent, *(spent.get("above") or ())]
+        # A budget that the state does not know has at least what was used inside of it.
+        for budget, known in zip(self._levels(), chain(saved, repeat(saved[-1])), strict=False):
+            for name, count in budget._spent.items():
+                budget._spent[name] = max(count, check_whole(name, known.get(name) or 0, 0))
+            used: Mapping[str, int] = known.get("uses") or {}
+            for tool, count in used.items():
+                least = check_whole(f"uses[{tool!r}]", count, 0)
+                budget._used[tool] = max(budget._used.get(tool, 0), least)
 
-    def _add(self, what: str, count: int) -> None:
+    def _levels(self) -> "Iterator[Budget]":
+        """This budget and those around it."""
         budget: Budget | None = self
         while budget is not None:
-            budget._spent[what] += count
+            yield budget
             budget = budget._parent
 
+    def _add(self, what: str, count: int, tool: str | None = None) -> None:
+        for budget in self._levels():
+            budget._spent[what] += count
+            if tool is not None:
+                budget._used[tool] = max(0, budget._used.get(tool, 0) + count)
+
     def _refusal(self, what: str) -> str | None:
-        budget: Budget | None = self
-        while budget is not None:
+        for budget in self._levels():
             limit = budget.limits[what]
             if limit is not None and budget._spent[what] >= limit:
                 return f"The budget is used up: {limit:,} {what if limit != 1 else what[:-1]}."
-            budget = budget._parent
         return None
 
     def _overused(self, tool: str) -> str | None:
-        budget: Budget | None = self
-        while budget is not None:
+        for budget in self._levels():
             for pattern, most in budget.uses.items():
                 matches = budget._patterns[pattern]
                 if not matches.may_allow(tool):
@@ -123,5 +129,4 @@ class Budget:
                     if most == 1:
                         return f"The budget is used up: 1 use of {pattern!r}."
                     return f"The budget is used up: {most:,} uses of {pattern!r}."
-            budget = budget._parent
         return None

@@ -70,8 +70,8 @@ class AgentRun:
     def paused(self, state: dict[str, Any], waiting: "list[Waiting] | None" = None) -> AgentAnswer:
         """The end of a run that goes on later; `waiting` are the calls that somebody has to decide about first."""
         left = self._view.left()
-        spent = self._view.budget.spent
         calls = waiting or []
+        spent = self._view.budget.state
         whole = {**state, "run": self.id, "spent": spent, "seconds_left": left, "waiting": calls}
         self.emit(Paused(state=whole))
         return AgentAnswer(
@@ -81,7 +81,7 @@ class AgentRun:
             errors=[call["error"] for call in calls],
             run=self.id,
             state=whole,
-            spent=spent,
+            spent=self._view.budget.spent,
             transcript=self.transcript,
         )
 

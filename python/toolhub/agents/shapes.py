@@ -70,7 +70,7 @@ _SPENT = {
 _RUN = {
     "question": _TEXT,
     "run": _TEXT,
-    "spent": _SPENT,
+    "spent": {**_SPENT, "above": Maybe([_SPENT])},
     "seconds_left": Maybe(_SECONDS),
     "waiting": Maybe([{"approval": Maybe(_TEXT)}]),
 }

@@ -318,6 +318,32 @@ def test_a_sub_agent_never_has_more_than_its_parent() -> None:
         parent.sub_agent("shy")
 
 
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_sub_agent_that_goes_on_elsewhere_has_the_budget_of_its_parent(is_elsewhere: bool) -> None:
+    hub, calls = office()
+    plan = Roles(
+        steps(*((id, f"Search for item {id}", "search_web", [id - 1][: id - 1]) for id in range(1, 6)))
+    )
+
+    def sub_agent() -> CoordinationAgent:
+        profile = {"max_calls": 3, "views": {"greedy": {"max_calls": 100}}}
+        return CoordinationAgent(hub, plan, profile=profile).sub_agent("greedy")
+
+    async def pause_and_resume() -> Any:
+        state: Any = None
+        agent = sub_agent()
+        async for event in agent.stream("Search"):
+            if event.type == "step_finished":
+                agent.pause()
+            if isinstance(event, Paused):
+                state = json.loads(json.dumps(event.state))
+        assert len(calls) == 1
+        return await (sub_agent() if is_elsewhere else agent).answer(state=state)
+
+    answer = asyncio.run(pause_and_resume())
+    assert (answer.reason, len(calls), answer.spent["calls"]) == ("budget", 3, 3)
+
+
 def test_the_approval_of_the_parent_is_asked_for_the_deeds_of_its_sub_agents() -> None:
     hub, calls = office()
     asked: list[str] = []

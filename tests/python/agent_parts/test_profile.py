@@ -122,14 +122,26 @@ def test_a_restored_budget_goes_on() -> None:
 
 
 @given(
-    some.lists(some.sampled_from(["read", "send_mail", "send_note"]), max_size=30),
+    some.lists(some.sampled_from(["read", "send_mail", "send_note", "resume"]), max_size=30),
     some.integers(0, 8),
     some.integers(0, 4),
 )
-def test_no_order_of_calls_gets_more_than_the_budget(names: list[str], calls: int, uses: int) -> None:
-    outer = Budget(calls=calls, uses={"send_*": uses})
-    inner = outer.child(calls=5)
-    made = [name for n, name in enumerate(names) if (outer, inner)[n % 2].take_call(name) is None]
+def test_no_order_of_calls_and_resumes_gets_more_than_the_budget(
+    names: list[str], calls: int, uses: int
+) -> None:
+    def budgets() -> tuple[Budget, Budget]:
+        outer = Budget(calls=calls, uses={"send_*": uses})
+        return outer, outer.child(calls=5)
+
+    made: list[str] = []
+    outer, inner = budgets()
+    for n, name in enumerate(names):
+        if name == "resume":
+            state = json.loads(json.dumps(inner.state))
+            outer, inner = budgets()
+            inner.restore(state)
+        elif (outer, inner)[n % 2].take_call(name) is None:
+            made.append(name)
     assert len(made) <= calls
     assert sum(name.startswith("send_") for name in made) <= uses
     assert inner.spent["calls"] <= 5
