@@ -2,6 +2,7 @@
 
 use super::Hub;
 use super::callers::CallerRecord;
+use crate::kind::ToolKind;
 use crate::registry::{Candidate, NameEntry};
 use crate::search::{Hit, Search, Topic, Unseen, Uses, proposed};
 use crate::text::name_words;
@@ -181,9 +182,15 @@ fn kinds_of(entry: &NameEntry) -> HashSet<String> {
     entry.candidates.iter().flat_map(|one| &one.spec().kinds).map(|tag| tag.to_string()).collect()
 }
 
-/// The words of a name: `search_web` and `webSearch` say the same, as do `get_weather` and `weather`.
+/// The words of a name: `search_web` and `webSearch` say the same, as do `get_weather` and `weather`. So do `calculate` and
+/// `math_calculator`: an expression tells all of a calculation, while a search or a time may be of anything.
 fn said_by(name: &str) -> BTreeSet<String> {
-    name_words(name).into_iter().filter(|word| word != "get").collect()
+    let mut words: BTreeSet<String> = name_words(name).into_iter().filter(|word| word != "get").collect();
+    let calculates = |word: &String| ToolKind::of_capability(word) == Some(ToolKind::Calculation);
+    if !words.is_empty() && words.iter().all(calculates) {
+        words = BTreeSet::from([ToolKind::Calculation.name().to_owned()]);
+    }
+    words
 }
 
 fn joined(tags: &HashSet<String>) -> String {

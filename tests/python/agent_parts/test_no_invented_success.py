@@ -109,6 +109,8 @@ def test_no_deed_builds_on_a_value_that_was_made_up(between: bool) -> None:
         ("search_songs", "find_contact"),
         ("read_file", "list_files"),
         ("compute_hash", "calculator"),
+        ("calculate", "calculate_tax"),
+        ("计算", "计算税费"),
         ("search", "search_contacts"),
     ],
 )
@@ -119,12 +121,21 @@ def test_a_common_topic_makes_no_stand_in(failing: str, other: str) -> None:
     assert [name for name, _ in office.calls] == [failing]
 
 
-@pytest.mark.parametrize(("failing", "other"), [("get_weather", "weather"), ("searchWeb", "web_search")])
+@pytest.mark.parametrize(
+    ("failing", "other"),
+    [
+        ("get_weather", "weather"),
+        ("searchWeb", "web_search"),
+        ("calculate", "calculator"),
+        ("math_calculator", "calc"),
+        ("计算", "calculate"),
+    ],
+)
 def test_names_that_say_the_same_stand_in(failing: str, other: str) -> None:
     office = Office().reading(other)
     office.add(failing, fails=True, read_only=True)
     result = ExecutionAgent(office.hub).execute_step_sync(
-        Step(1, "oslo", failing, arguments={"text": "oslo"})
+        Step(1, "2 + 2", failing, arguments={"text": "2 + 2"})
     )
     assert (result.method, result.tool) == ("capability", other)
 
