@@ -3,11 +3,16 @@
 //! ```text
 //! CallIdentity ─┬─ key: principal, kind of target, tool, source and server asked for, arguments, meta
 //!               └─ definition: what each candidate says of itself, and the program that runs it
+//!                  └─ bound values: its code, and what its server gets from the configuration
 //! ```
 //!
 //! Everyone finds by the key: the result cache, single flight, runs, approvals and cassettes. Whether what was found still
 //! counts is decided by the definition: with another one the cache and single flight miss, a run and an approval refuse, and
 //! a cassette answers with a notice.
+//!
+//! What is still to happen (a stored approval, a shared call, the next equal effect of a run) counts with its bound values too.
+//! What has happened does not: a run gives a result again after a token was renewed or a function was mended. Digests of bound
+//! values stay in memory, because short values could be guessed from them; the store keys those that it keeps.
 //!
 //! A server that has not listed a tool has not defined it. That is a definition of its own (`listed: false`), equal to no
 //! other one, so what was kept without a definition does not count for a tool that has one.
@@ -15,9 +20,10 @@
 use crate::aside::is_heavy;
 use crate::canonical::{canonical, canonical_object, digest_of, json_digest, text_digest};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::{CallOptions, KeyDigests, Source};
+use crate::model::{BoundValue, CallOptions, KeyDigests, Source};
 use crate::registry::Candidate;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Members of `meta` that are new for each request, and say nothing about what is asked for.
@@ -163,6 +169,10 @@ pub struct CandidateDefinition {
     /// Long members are digests. What people compare is there as it is.
     members: Value,
     pub digest: Arc<str>,
+    /// Names and digests of the values that it is bound to. Not to be written anywhere.
+    bound: Vec<(Option<String>, String)>,
+    /// Of `digest` and `bound`. Not to be written anywhere.
+    whole: String,
 }
 
 impl CandidateDefinition {
@@ -187,8 +197,14 @@ impl CandidateDefinition {
         if let Some(version) = tool.program_version() {
             members[PROGRAM_VERSION] = version.into();
         }
-        let digest = json_digest(&members).into();
-        CandidateDefinition { members, digest }
+        let digest = json_digest(&members);
+        let of_parts = |value: BoundValue| {
+            (value.name, digest_of(&value.parts.iter().map(String::as_str).collect::<Vec<_>>()))
+        };
+        let bound: Vec<_> = tool.bound().into_iter().map(of_parts).collect();
+        let mut parts = vec![digest.as_str()];
+        parts.extend(bound.iter().flat_map(|(name, digest)| [name.as_deref().unwrap_or_default(), digest]));
+        CandidateDefinition { whole: digest_of(&parts), digest: digest.as_str().into(), bound, members }
     }
 }
 
@@ -198,7 +214,7 @@ pub fn is_same_tool(one: &Candidate, other: &Candidate) -> bool {
     let is_in_process = one.tool.identity().is_some() || other.tool.identity().is_some();
     match is_in_process {
         true => Arc::ptr_eq(&one.tool, &other.tool),
-        false => CandidateDefinition::of(one).digest == CandidateDefinition::of(other).digest,
+        false => CandidateDefinition::of(one).whole == CandidateDefinition::of(other).whole,
     }
 }
 
@@ -210,18 +226,47 @@ pub struct CallDefinition {
 
 impl CallDefinition {
     pub fn new(mut tools: Vec<Arc<CandidateDefinition>>) -> Self {
-        tools.sort_by(|one, other| one.digest.cmp(&other.digest));
-        tools.dedup_by(|one, other| one.digest == other.digest);
+        tools.sort_by(|one, other| (&one.digest, &one.whole).cmp(&(&other.digest, &other.whole)));
+        tools.dedup_by(|one, other| one.whole == other.whole);
         CallDefinition { tools }
     }
 
+    /// With the values that it is bound to: not to be written anywhere.
     pub fn digest(&self) -> String {
-        digest_of(&self.tools.iter().map(|tool| &*tool.digest).collect::<Vec<_>>())
+        digest_of(&self.tools.iter().map(|tool| tool.whole.as_str()).collect::<Vec<_>>())
+    }
+
+    /// Each provider, and a digest of what it is, with the values that it is bound to: not to be written anywhere.
+    pub fn by_provider(&self) -> Vec<(String, String)> {
+        let mut providers = BTreeMap::<String, String>::new();
+        for tool in &self.tools {
+            let place =
+                ["tool", "source", "server"].map(|name| tool.members[name].as_str().unwrap_or_default());
+            // Several functions may stand side by side.
+            providers.entry(digest_of(&place)).or_default().push_str(&tool.whole);
+        }
+        providers.into_iter().collect()
     }
 
     /// What is kept of it: equal for equal definitions, and enough to say later what has changed.
     pub fn text(&self) -> String {
-        canonical(&Value::Array(self.tools.iter().map(|tool| tool.members.clone()).collect()))
+        let mut tools: Vec<_> = self.tools.iter().collect();
+        tools.dedup_by(|one, other| one.digest == other.digest);
+        canonical(&Value::Array(tools.into_iter().map(|tool| tool.members.clone()).collect()))
+    }
+
+    /// The values that people know by name, with their digests: not to be written anywhere.
+    pub fn bound_values(&self) -> Vec<(String, String)> {
+        let named = self.tools.iter().flat_map(|tool| {
+            let server =
+                tool.members["server"].as_str().map(|server| format!("{server}: ")).unwrap_or_default();
+            let of_tool = tool.bound.iter().filter_map(|(name, digest)| Some((name.as_deref()?, digest)));
+            of_tool.map(move |(name, digest)| (format!("{server}{name}"), digest.clone()))
+        });
+        let mut values: Vec<_> = named.collect();
+        values.sort_unstable();
+        values.dedup();
+        values
     }
 
     /// What has changed since the definition of one tool was kept; `None` if nothing has.
@@ -262,11 +307,15 @@ impl CallDefinition {
 /// Both definitions, each as [`CallDefinition::text`] has kept it, and what differs.
 pub fn definition_change(before: &str, now: &str) -> String {
     let read = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
+    let is_equal = before == now;
     let (before, now) = (read(before), read(now));
     let shown = |tools: &[Value]| match tools.is_empty() {
         true => "unknown".to_owned(),
         false => tools.iter().map(shown_tool).collect::<Vec<_>>().join(" and "),
     };
+    if is_equal {
+        return format!("{}; since then its code, or a value that its server gets, has changed", shown(&now));
+    }
     let changed = match (before.as_slice(), now.as_slice()) {
         ([one], [other]) => format!("; it differs in {}", changed_members(one, other)),
         _ => String::new(),
@@ -335,7 +384,7 @@ pub struct CallIdentity {
 }
 
 impl CallIdentity {
-    /// One digest of both parts, for what is void with another definition.
+    /// One digest of both parts, for what is void with another definition. Not to be written anywhere.
     pub fn digest(&self) -> Arc<str> {
         digest_of(&[self.key.digest(), &self.definition.digest()]).into()
     }

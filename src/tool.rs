@@ -7,7 +7,9 @@ pub use asking::{AskCaller, AskFunction, AskRound, CallLog, QuestionAnswer, Roun
 pub use sent::{Begin, SentFlag};
 
 use crate::error::HubError;
-use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
+use crate::model::{
+    Arguments, BoundValue, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
+};
 use crate::principal::Principal;
 use serde_json::{Map, Value};
 use std::any::Any;
@@ -138,6 +140,11 @@ pub trait Tool: Any + Send + Sync {
     /// Who runs it, which a definition does not say: the program or the address of a server, without secrets.
     fn provider(&self) -> Value {
         Value::Null
+    }
+
+    /// What it runs with beside its definition and its provider: what is approved, is approved with it.
+    fn bound(&self) -> Vec<BoundValue> {
+        Vec::new()
     }
 
     /// The version that the program gives itself, if it does.

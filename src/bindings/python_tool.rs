@@ -3,7 +3,9 @@
 use super::callable::Callable;
 use super::served_call;
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked};
+use crate::model::{
+    Arguments, BoundValue, CheckOptions, Fitting, ToolIdentity, ToolOutput, ToolSpec, Unchecked,
+};
 use crate::offers::NativeOffer;
 use crate::registry::Candidate;
 use crate::tool::{BoxFuture, CallContext, Tool};
@@ -21,6 +23,10 @@ impl Tool for PythonTool {
 
     fn identity(&self) -> Option<&ToolIdentity> {
         Some(&self.0.identity)
+    }
+
+    fn bound(&self) -> Vec<BoundValue> {
+        vec![BoundValue { name: None, parts: vec![self.0.identity.code.to_string()] }]
     }
 
     fn check(&self, args: &Arguments, options: &CheckOptions<'_>) -> Result<Fitting<Arguments>, HubError> {

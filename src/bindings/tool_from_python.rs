@@ -63,9 +63,10 @@ fn makes_coroutine(call: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// What tells the object apart from others; `toolhub._signature.identity` reads it.
 fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
     static IDENTITY: Imported = Imported::new("toolhub._signature.identity", "identity_of");
-    let (name, definition, parts): (Option<String>, usize, Vec<usize>) =
+    let (name, definition, parts, code): (Option<String>, usize, Vec<usize>, String) =
         IDENTITY.get(object.py())?.call1((object,))?.extract()?;
-    Ok(ToolIdentity { object: object.as_ptr() as usize, name: name.map(Arc::from), definition, parts })
+    let object = object.as_ptr() as usize;
+    Ok(ToolIdentity { object, name: name.map(Arc::from), definition, parts, code: code.into() })
 }
 
 fn argument_checks(

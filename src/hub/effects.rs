@@ -252,7 +252,7 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
     let (tool, run) = (clip(tool), clip(run));
     let paused = |text: String| Some(HubError::new(ErrorKind::Paused, text));
     match memory {
-        RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Settled(..) => None,
+        RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Answered(..) | RunMemory::Settled(..) => None,
         RunMemory::Unknown(row) => paused(format!(
             "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
              then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."

@@ -1,5 +1,6 @@
-//! What makes two registrations the same tool.
+//! What makes two registrations the same tool, and what a tool runs with.
 
+use std::fmt;
 use std::sync::Arc;
 
 /// Where a tool of the program comes from. The numbers are addresses of objects that the tool keeps alive.
@@ -13,6 +14,22 @@ pub struct ToolIdentity {
     pub definition: usize,
     /// What tells apart things that one definition has made: values in a closure, defaults, the object of a method.
     pub parts: Vec<usize>,
+    /// A digest of what runs: the code, and the plain values that it was made with. Equal in another process of the same Python.
+    pub code: Arc<str>,
+}
+
+/// Something that a tool runs with and that nobody is shown: code, or a value that may be secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BoundValue {
+    /// What people know it by; `None` for code, which is known by the tool.
+    pub name: Option<String>,
+    pub parts: Vec<String>,
+}
+
+impl fmt::Debug for BoundValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BoundValue").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl ToolIdentity {
@@ -35,6 +52,7 @@ mod tests {
             name: name.map(Arc::from),
             definition,
             parts: parts.to_vec(),
+            code: "".into(),
         };
         let first = tool(1, Some("app.search"), 10, &[5]);
         assert!(first.is_same(&tool(1, None, 0, &[])), "the same object");

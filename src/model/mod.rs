@@ -16,7 +16,7 @@ mod spec;
 
 pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
-pub use identity::ToolIdentity;
+pub use identity::{BoundValue, ToolIdentity};
 pub use lang::Lang;
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
 pub use options::{CallOptions, KeyDigests, Prefer, Shadow, Strategy};

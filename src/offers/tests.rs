@@ -47,7 +47,8 @@ fn echo(name: &str, required: &[&str], optional: &[&str]) -> Echo {
     spec.parameters = Arc::new(json!({"type": "object", "properties": properties, "required": required}));
     // Every function of these tests is another object without a name.
     let object = spec.parameters.as_ref() as *const Value as usize;
-    let identity = ToolIdentity { object, name: None, definition: object, parts: Vec::new() };
+    let identity =
+        ToolIdentity { object, name: None, definition: object, parts: Vec::new(), code: "".into() };
     Echo { spec, identity, is_slow: false }
 }
 

@@ -88,6 +88,7 @@ impl QuestionWork {
         ];
         ApprovalQuestion {
             digest: digest_of(&bound_to),
+            values: identity.definition.bound_values(),
             principal: self.principal,
             tool: request.name.to_string(),
             shown: shown(&request, &identity, forms, self.proposed_in.as_deref()),

@@ -7,7 +7,7 @@ use crate::hub::{
     AskedCall, CallRecord, Hub, PlannedRun, held_back, kept_result, not_recalled, without_secrets,
 };
 use crate::identity::NotJson;
-use crate::store::ledger::{Ledger, OccurrenceTicket, RunCall, RunMemory};
+use crate::store::ledger::{CallsBefore, Ledger, OccurrenceTicket, RunCall, RunMemory};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +17,8 @@ pub struct RecallRequest {
     pub ledger: Arc<Ledger>,
     ticket: Arc<OccurrenceTicket>,
     call: RunCall,
+    /// Its providers and digests of what they are, if it may have an effect.
+    acts_with: Option<Vec<(String, String)>>,
     /// When the deadline of the call passes.
     end: Option<Instant>,
 }
@@ -37,13 +39,20 @@ impl RecallRequest {
             move |memory: Result<RunMemory, String>| {
                 match &memory {
                     Ok(RunMemory::New(_)) => ticket.close(&open),
+                    Ok(RunMemory::Answered(number, _)) => ticket.skip_to(*number),
                     Ok(RunMemory::Settled(number, _)) => ticket.close(&[*number]),
                     _ => {}
                 }
                 done(memory);
             }
         };
-        self.ledger.recall(self.call.clone(), open, self.end, Box::new(answered));
+        let made_otherwise = self.acts_with.as_deref().and_then(|tools| self.ticket.made_otherwise(tools));
+        self.ledger.recall(
+            self.call.clone(),
+            CallsBefore { open, made_otherwise },
+            self.end,
+            Box::new(answered),
+        );
     }
 }
 
@@ -81,12 +90,14 @@ impl CallPlan {
                     Some(Err(why)) => return Err(not_json(tool, run, &why)),
                     None => return Err(not_json(tool, run, &NotJson::not_given())),
                 };
+                let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
                 // It has a number, because it has a key.
                 let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
                 Ok(Some(RecallStep::Ask(RecallRequest {
                     ledger: ledger.clone(),
                     ticket: ticket.clone(),
                     call: RunCall { definition: identity.definition.text(), ..call.clone() },
+                    acts_with: may_act.then(|| identity.definition.by_provider()),
                     end: self.end(),
                 })))
             }
@@ -104,7 +115,7 @@ impl CallPlan {
         self.recall = match memory {
             Err(why) => RecallState::Refused(not_recalled(&tool, &run, &why)),
             Ok(RunMemory::New(call)) => RecallState::Record(CallRecord::new(&run, call, ticket.clone())),
-            Ok(RunMemory::Over(result) | RunMemory::Settled(_, result)) => {
+            Ok(RunMemory::Over(result) | RunMemory::Answered(_, result) | RunMemory::Settled(_, result)) => {
                 ticket.end();
                 RecallState::Over(result)
             }

@@ -10,7 +10,7 @@
 //!
 //! The file is a cache and a set of counters. If it is bad, removed or replaced while in use, the store reports that once,
 //! renames a bad file, and goes on in memory; the next process starts a new file. Secrets are never stored: no headers,
-//! no environment, no tokens.
+//! no environment, no tokens; what is bound to such values has a keyed digest.
 
 mod candidates;
 mod file;

@@ -103,14 +103,16 @@ pub const STEPS: &[&str] = &[
      DROP INDEX ledger_single;
      DROP INDEX ledger_states;
      CREATE INDEX ledger_states ON ledger (state) WHERE state <> 'done';",
-    // 7: the digest of a key is made in another way. As in step 5, what was kept by the old one is not continued.
-    "UPDATE runs SET state = 'older' WHERE state = 'open';
+    // 7: the digest of a key is made in another way, and approvals are bound to values that may be secret, by keyed digests. As in
+    // step 5, what was kept without is not continued.
+    "CREATE TABLE keys (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+     UPDATE runs SET state = 'older' WHERE state = 'open';
      UPDATE approvals SET state = 'older' WHERE state <> 'used';",
 ];
 
 #[cfg(test)]
-const TABLES: [&str; 9] =
-    ["lists", "uses", "results", "pins", "candidates", "ledger", "runs", "approvals", "run_calls"];
+const TABLES: [&str; 10] =
+    ["lists", "uses", "results", "pins", "candidates", "ledger", "runs", "approvals", "run_calls", "keys"];
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum SchemaState {

@@ -1,6 +1,7 @@
 """What tells one registered object apart from another: the facts by which the core knows a tool again.
 
-The numbers are addresses. They stay valid because the registered object keeps alive what they belong to.
+The numbers are addresses. They stay valid because the registered object keeps alive what they belong to. The digest of the code
+is the same in another process.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import inspect
 import types
 from typing import Any, NamedTuple, cast
 
+from .code import code_digest
+
 
 class Identity(NamedTuple):
-    """The qualified name of what defines an object, the definition, and what tells its products apart."""
+    """The qualified name of what defines an object, the definition, what tells its products apart, and what runs."""
 
     name: str | None
     definition: int
     parts: list[int]
+    code: str
 
 
 def identity_of(obj: Any) -> Identity:
@@ -28,17 +32,17 @@ def identity_of(obj: Any) -> Identity:
     >>> identity_of(lambda: None).name is None
     True
     """
-    inner: Any = _unwrapped(obj)
+    inner, runs = _unwrapped(obj), code_digest(obj)
     if isinstance(inner, types.MethodType):
         function: Any = inner.__func__
         code: Any = getattr(function, "__code__", function)
-        return Identity(_qualified(function), id(code), _owner(inner.__self__))
+        return Identity(_qualified(function), id(code), _owner(inner.__self__), runs)
     if isinstance(inner, types.FunctionType):
-        return Identity(_qualified(inner), id(inner.__code__), _values(inner))
+        return Identity(_qualified(inner), id(inner.__code__), _values(inner), runs)
     if isinstance(inner, type):
-        return Identity(_qualified(cast(Any, inner)), id(inner), [])
+        return Identity(_qualified(cast(Any, inner)), id(inner), [], runs)
     kind = cast(Any, type(inner))
-    return Identity(_qualified(kind), id(kind), _state(inner, kind))
+    return Identity(_qualified(kind), id(kind), _state(inner, kind), runs)
 
 
 def _unwrapped(obj: Any) -> Any:

@@ -10,7 +10,7 @@ use super::{backoff, input, result_check, tasks};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
-use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
+use crate::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Freshness, Tool};
 use serde_json::{Map, Value, json};
@@ -381,6 +381,10 @@ impl Tool for McpTool {
 
     fn provider(&self) -> Value {
         self.server.config().endpoint.identity()
+    }
+
+    fn bound(&self) -> Vec<BoundValue> {
+        self.server.config().bound_values()
     }
 
     fn program_version(&self) -> Option<&str> {

@@ -3,14 +3,18 @@
 use super::owner::new_id;
 use super::run_marks::RunMarks;
 use crate::store::time::now;
+use ring::hmac;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 /// What is asked about, and what binds the answer.
 #[derive(Clone, Debug)]
 pub struct ApprovalQuestion {
-    /// Of the identity of the call, its run, and the arguments that are shown.
+    /// Of the identity of the call, its run, and the arguments that are shown. It is keyed before it is kept: values that may be
+    /// secret are part of it.
     pub digest: String,
+    /// Names and digests of the values that are not shown.
+    pub values: Vec<(String, String)>,
     pub principal: String,
     pub run: Option<String>,
     pub tool: String,
@@ -56,12 +60,14 @@ pub fn ask(
     marks: Option<&RunMarks>,
     question: &ApprovalQuestion,
 ) -> rusqlite::Result<ApprovalAnswer> {
+    let key = key(connection)?;
+    let digest = format!("hmac-sha256:{}", keyed(&key, "question", &question.digest));
     let known: Option<(String, String, Option<String>)> = connection
         .prepare_cached(
             "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2
              ORDER BY asked_at LIMIT 1",
         )?
-        .query_row(params![question.digest, now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row(params![digest, now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     match known {
         Some((id, state, _)) if state == "approved" => {
@@ -75,9 +81,7 @@ pub fn ask(
         Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
         Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),
         // An answer that was used or has expired is not one for this call.
-        None if !question.is_new_asked && !was_asked(connection, &question.digest)? => {
-            Ok(ApprovalAnswer::NeverAsked)
-        }
+        None if !question.is_new_asked && !was_asked(connection, &digest)? => Ok(ApprovalAnswer::NeverAsked),
         None => {
             let id = new_id();
             connection.execute(
@@ -85,11 +89,11 @@ pub fn ask(
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)",
                 params![
                     id,
-                    question.digest,
+                    digest,
                     question.principal,
                     question.run,
                     question.tool,
-                    question.shown,
+                    format!("{}{}", question.shown, shown_values(&key, &question.values)),
                     now(),
                     now().saturating_add(question.lasts)
                 ],
@@ -98,6 +102,47 @@ pub fn ask(
         }
     }
 }
+
+/// The key of the digests in this store, made for its first question. Without it a short value could be guessed from its digest.
+fn key(connection: &Connection) -> rusqlite::Result<hmac::Key> {
+    let known = || -> rusqlite::Result<Option<Vec<u8>>> {
+        let key = "SELECT value FROM keys WHERE name = 'approvals'";
+        connection.prepare_cached(key)?.query_row([], |row| row.get(0)).optional()
+    };
+    let key = match known()? {
+        Some(key) => key,
+        None => {
+            // SQLite seeds its cipher from the system.
+            connection.execute("INSERT INTO keys VALUES ('approvals', randomblob(32))", [])?;
+            known()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?
+        }
+    };
+    Ok(hmac::Key::new(hmac::HMAC_SHA256, &key))
+}
+
+/// The keyed digest of a digest, in hexadecimal digits. `of` keeps those of different things apart.
+fn keyed(key: &hmac::Key, of: &str, digest: &str) -> String {
+    let tag = hmac::sign(key, format!("{of} {digest}").as_bytes());
+    tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `, bound to the values of bank: DATABASE_URL (…ab12)`: people see which values count, and whether one is another than before.
+fn shown_values(key: &hmac::Key, values: &[(String, String)]) -> String {
+    let one = |(name, digest): &(String, String)| {
+        let digits = keyed(key, "value", digest);
+        format!("{name} (…{})", &digits[digits.len() - SHOWN_DIGITS..])
+    };
+    match values {
+        [] => String::new(),
+        values => {
+            let values: Vec<_> = values.iter().map(one).collect();
+            format!(", bound to the values of {}", values.join(", "))
+        }
+    }
+}
+
+/// The digits of a value's digest that people see: enough to notice another value, and too few to find it.
+const SHOWN_DIGITS: usize = 4;
 
 fn was_asked(connection: &Connection, digest: &str) -> rusqlite::Result<bool> {
     connection.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])

@@ -24,7 +24,7 @@ pub use owner::inherited::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
-pub use runs::{RunCall, RunClaim, RunMemory, RunRefusal, Settlement};
+pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, RunRefusal, Settlement};
 
 use super::fork::OpenStore;
 use occurrences::Occurrences;
@@ -118,13 +118,19 @@ impl Ledger {
         self.occurrences.take(principal, run, key)
     }
 
-    /// What the run knows of this call, and of the open ones before it. A locked file is waited for until `end`.
-    pub fn recall(&self, wanted: RunCall, open: Vec<u32>, end: Option<Instant>, done: LedgerDone<RunMemory>) {
+    /// What the run knows of this call, and of those before it. A locked file is waited for until `end`.
+    pub fn recall(
+        &self,
+        wanted: RunCall,
+        before: CallsBefore,
+        end: Option<Instant>,
+        done: LedgerDone<RunMemory>,
+    ) {
         let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
         let noted = self.noting(&wanted.principal, &wanted.run);
         let recall = move |connection: &Connection, owner: &str| {
             let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::recall(connection, place, (&wanted, &open), &call, owner)
+            runs::recall(connection, place, (&wanted, &before), &call, owner)
         };
         let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Refused(_));
         let done =

@@ -4,7 +4,7 @@
 //! | state of a call | what is kept | when the program makes it again |
 //! |---|---|---|
 //! | `started` | nothing yet | it is made, unless one of its rows may have happened |
-//! | `told` | why it was not made | made; told again if a later equal call was made, because that was the program's next try |
+//! | `told` | why it was not made | made; told again if a later equal call was made, because that was the program's next try; if it was a question, and a later equal call used the answer, that one's result |
 //! | `unknown` | what the program was told | somebody decides; then like `told` |
 //! | `over` | its result | the result |
 //! | `changed` | its result | refused: the tool is another one now |
@@ -40,15 +40,26 @@ pub enum RunMemory {
     New(String),
     /// It is over, and gave this.
     Over(Value),
+    /// It was asked about, and made once that was answered: the number of the call that was made, and what it gave.
+    Answered(u32, Value),
     /// Somebody has decided about an equal call before it, by its number, which this one repeats: the result.
     Settled(u32, Value),
     /// An earlier attempt may have happened: the id of its row.
     Unknown(String),
-    /// It is over, with another definition of the tool: the row that somebody may decide about, if there is one, and both
-    /// definitions.
+    /// It is over, or an equal effect before it is, with another definition of the tool: the row that somebody may decide about, if
+    /// there is one, and both definitions.
     Changed { row: Option<String>, before: String, now: String },
     /// The run cannot be worked on.
     Refused(RunRefusal),
+}
+
+/// The equal calls before a call that count for it, by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct CallsBefore {
+    /// Those that have ended without a result.
+    pub open: Vec<u32>,
+    /// The last effect, if it was made with another definition.
+    pub made_otherwise: Option<u32>,
 }
 
 /// Why a run cannot be worked on.
@@ -195,11 +206,11 @@ pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -
     connection.execute(sql, [principal, run, own]).map(drop)
 }
 
-/// What is known about a call, and about the open ones before it; a new one is noted under `call`.
+/// What is known about a call, and about those before it; a new one is noted under `call`.
 pub fn recall(
     connection: &Connection,
     place: RunPlace<'_>,
-    (wanted, open): (&RunCall, &[u32]),
+    (wanted, before): (&RunCall, &CallsBefore),
     call: &str,
     own: &str,
 ) -> rusqlite::Result<RunMemory> {
@@ -207,8 +218,10 @@ pub fn recall(
     if let Err(refusal) = claim(connection, place, name, ClaimReason::Call, own)? {
         return Ok(RunMemory::Refused(refusal));
     }
-    let known = known_call(connection, wanted, wanted.occurrence)?;
-    if let Some(known) = &known {
+    let own = known_call(connection, wanted, wanted.occurrence)?;
+    let answered = made_with_answer(connection, wanted, own.as_ref())?;
+    let made = answered.map(|number| known_call(connection, wanted, number)).transpose()?.flatten();
+    if let Some(known) = made.as_ref().or(own.as_ref()) {
         match (&known.result, &known.open) {
             (Some(_), open) if known.definition != SETTLED && known.definition != wanted.definition => {
                 connection
@@ -216,7 +229,11 @@ pub fn recall(
                 let (row, before) = (open.clone(), known.definition.clone());
                 return Ok(RunMemory::Changed { row, before, now: wanted.definition.clone() });
             }
-            (Some(result), _) => return Ok(RunMemory::Over(result.clone())),
+            (Some(result), _) => {
+                let result = result.clone();
+                return Ok(answered
+                    .map_or(RunMemory::Over(result.clone()), |number| RunMemory::Answered(number, result)));
+            }
             (None, Some(row)) => return Ok(RunMemory::Unknown(row.clone())),
             (None, None) => {}
         }
@@ -226,9 +243,9 @@ pub fn recall(
             return Ok(RunMemory::Over(told.clone()));
         }
     }
-    for number in open {
-        let Some(before) = known_call(connection, wanted, *number)? else { continue };
-        match (before.result, before.open) {
+    for number in &before.open {
+        let Some(one) = known_call(connection, wanted, *number)? else { continue };
+        match (one.result, one.open) {
             (Some(result), _) => {
                 let settled = RunCall { definition: SETTLED.to_owned(), ..wanted.clone() };
                 write(connection, &settled, call, ("over", Some(&result.to_string())))?;
@@ -238,9 +255,15 @@ pub fn recall(
             (None, None) => {}
         }
     }
+    if let Some(number) = before.made_otherwise
+        && let Some(made) = known_call(connection, wanted, number)?.filter(|made| made.definition != SETTLED)
+    {
+        let (before, now) = (made.definition, wanted.definition.clone());
+        return Ok(RunMemory::Changed { row: None, before, now });
+    }
     // It is made with the tool as it is now.
     write(connection, wanted, call, ("started", None))?;
-    Ok(RunMemory::New(known.map_or_else(|| call.to_owned(), |known| known.call)))
+    Ok(RunMemory::New(own.map_or_else(|| call.to_owned(), |own| own.call)))
 }
 
 /// A call of a run as the file knows it.
@@ -275,6 +298,22 @@ fn known_call(
         .into_iter()
         .find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
     Ok(Some(KnownCall { call, definition, result, told, open: open.map(|(row, ..)| row) }))
+}
+
+/// The number of the call that was made once the question about this one was answered.
+fn made_with_answer(
+    connection: &Connection,
+    wanted: &RunCall,
+    own: Option<&KnownCall>,
+) -> rusqlite::Result<Option<u32>> {
+    let Some(id) = own.and_then(|own| own.told.as_ref()?.get("paused")?.as_str()) else { return Ok(None) };
+    connection
+        .prepare_cached(
+            "SELECT min(occurrence) FROM run_calls
+             WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told'
+             AND EXISTS (SELECT 1 FROM approvals WHERE id = ?5 AND state = 'used')",
+        )?
+        .query_row(params![wanted.principal, wanted.run, wanted.key, wanted.occurrence, id], |row| row.get(0))
 }
 
 fn is_told(state: &str) -> bool {

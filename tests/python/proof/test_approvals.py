@@ -181,11 +181,11 @@ def test_an_approval_is_bound_to_the_program_of_a_server(tmp_path: Path) -> None
         {"command": str(link)},
         {"cwd": str(tmp_path)},
         {"env": {"REGION": "eu", "DRY_RUN": "0"}},
+        {"env": {"REGION": "us"}},
+        {"args": ["-c", SERVER, "--token", "new"]},
     ):
         assert served(tmp_path, **other).kind == "paused", other
-    # A new token or value makes no other program of it.
-    renewed = {"args": ["-c", SERVER, "--token", "new"], "env": {"REGION": "us"}}
-    assert served(tmp_path, **renewed).result == "sent"
+    assert served(tmp_path).result == "sent"
 
 
 def test_only_ask_and_functions_approve() -> None:

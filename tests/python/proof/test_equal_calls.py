@@ -219,16 +219,42 @@ def test_equal_calls_at_once_keep_their_results(tmp_path: Path) -> None:
     assert sent == ["ann", "ann"]
 
 
-def test_a_call_that_paused_names_its_approval_again(tmp_path: Path, mailer: Mailer) -> None:
-    with opened(tmp_path / "hub.db", mailer) as hub:
+def test_a_question_that_was_answered_is_replayed_as_the_call_that_was_made(
+    tmp_path: Path, mailer: Mailer
+) -> None:
+    mailer.sent.clear()
+    with opened(tmp_path / "store.db", mailer) as hub:
         paused = outcome(hub, mailer, "paused").paused
         assert paused is not None
+    with opened(tmp_path / "store.db", mailer) as hub:
+        assert outcome(hub, mailer, "paused").paused == paused, "nobody has answered"
         hub.approve(paused)
         assert outcome(hub, mailer, "paused").success
-    with opened(tmp_path / "hub.db", mailer) as hub:
-        assert outcome(hub, mailer, "paused").paused == paused
-        assert outcome(hub, mailer, "paused").meta["replayed"]
-        assert hub.pending() == []
+    for _ in range(2):
+        with opened(tmp_path / "store.db", mailer) as hub:
+            again = outcome(hub, mailer, "paused")
+            assert (again.result, again.paused, again.meta["replayed"]) == ("sent", None, True)
+            # The next equal call is another one: it is not answered with the same effect.
+            assert outcome(hub, mailer, "paused").paused not in (None, paused)
+    assert mailer.sent == ["ann"]
+
+
+def test_each_of_two_questions_is_replayed_as_its_own_call(tmp_path: Path, mailer: Mailer) -> None:
+    mailer.sent.clear()
+    with opened(tmp_path / "store.db", mailer) as hub:
+        for _ in range(2):
+            waiting = outcome(hub, mailer, "paused")
+            assert outcome(hub, mailer, "paused").paused == waiting.paused, "asked about once"
+            hub.approve(waiting.paused or "")
+            assert outcome(hub, mailer, "paused").success
+    with opened(tmp_path / "store.db", mailer) as hub:
+        replayed = [outcome(hub, mailer, "paused") for _ in range(3)]
+        assert [(one.kind, one.meta.get("replayed")) for one in replayed] == [
+            (None, True),
+            (None, True),
+            ("paused", None),
+        ]
+    assert mailer.sent == ["ann", "ann"]
 
 
 def test_what_was_made_again_after_a_decision_is_not_made_a_third_time(tmp_path: Path) -> None:

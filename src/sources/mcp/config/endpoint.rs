@@ -56,7 +56,7 @@ pub enum Dialect {
 
 impl Endpoint {
     /// What makes it this server and no other: the program with its arguments, its folder and the names of its variables, or
-    /// the URL with the names of its headers. Secrets are left out, so that a new token makes no other server of it.
+    /// the URL with the names of its headers. People are shown it, so secrets are left out; see `bound.rs` for those.
     pub fn identity(&self) -> Value {
         match self {
             Endpoint::Stdio(command) => json!({
@@ -84,6 +84,11 @@ impl Command {
         };
         before.zip(&self.args).map(shown).collect()
     }
+
+    /// Whether not all of the arguments are shown.
+    pub(super) fn hides_arguments(&self) -> bool {
+        self.shown_args().iter().zip(&self.args).any(|(shown, arg)| *shown != arg.as_str())
+    }
 }
 
 impl Remote {
@@ -95,6 +100,11 @@ impl Remote {
         // These fail for URLs without a host only, and such a one was refused.
         let _ = url.set_username("").and_then(|()| url.set_password(None));
         scrubbed_text(url.as_str()).into_owned()
+    }
+
+    /// Whether not all of the URL is shown.
+    pub(super) fn hides_secrets(&self) -> bool {
+        Url::parse(&self.url).is_ok_and(|url| url.as_str() != self.url_without_secrets())
     }
 
     /// The URL without what may be secret in it: user, password, query and keys in the path.

@@ -12,6 +12,7 @@
 //! is a [`Notice`] that names file, server and key.
 
 mod auth;
+mod bound;
 mod command_line;
 mod difference;
 mod endpoint;

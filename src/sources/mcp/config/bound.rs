@@ -1,0 +1,130 @@
+//! What an approval of a server's tool is bound to and does not show: the values that the server gets from its configuration, with
+//! all variables replaced. They decide whose database a program changes, and they may be secret.
+//!
+//! A login is bound by whom it is for, not by its tokens: those are renewed every hour.
+
+use super::auth::Auth;
+use super::endpoint::Endpoint;
+use super::{Command, Remote, ServerConfig};
+use crate::model::BoundValue;
+use crate::secret::Secret;
+
+impl ServerConfig {
+    /// The values by their names.
+    pub fn bound_values(&self) -> Vec<BoundValue> {
+        let endpoint = match &self.endpoint {
+            Endpoint::Stdio(command) => of_command(command),
+            Endpoint::Http(remote) => of_remote(remote),
+            Endpoint::InProcess(_) => Vec::new(),
+        };
+        endpoint.into_iter().chain(of_login(&self.auth)).collect()
+    }
+}
+
+fn value(name: impl Into<String>, parts: &[&str]) -> BoundValue {
+    BoundValue { name: Some(name.into()), parts: parts.iter().map(|&part| part.to_owned()).collect() }
+}
+
+fn of_command(command: &Command) -> Vec<BoundValue> {
+    let mut values: Vec<_> = command.env.iter().map(|(name, text)| value(name, &[text])).collect();
+    if command.hides_arguments() {
+        values.push(value("arguments", &command.args.iter().map(String::as_str).collect::<Vec<_>>()));
+    }
+    values
+}
+
+fn of_remote(remote: &Remote) -> Vec<BoundValue> {
+    let of_header =
+        |(name, text): &(String, Secret)| value(format!("header {}", name.to_lowercase()), &[text.expose()]);
+    let mut values: Vec<_> = remote.headers.iter().map(of_header).collect();
+    if remote.hides_secrets() {
+        values.push(value("url", &[&remote.url]));
+    }
+    values
+}
+
+fn of_login(auth: &Auth) -> Option<BoundValue> {
+    fn given(text: &Option<String>) -> &str {
+        text.as_deref().unwrap_or_default()
+    }
+    match auth {
+        Auth::None => None,
+        Auth::Bearer(token) => Some(value("auth", &["bearer", token.expose()])),
+        // Which token a function gives is known when it is called.
+        Auth::TokenFunction => Some(value("auth", &["token function"])),
+        Auth::HeaderFunction => Some(value("auth", &["header function"])),
+        Auth::ClientCredentials { client_id, client_secret: _, scopes, token_url, metadata_url, issuer } => {
+            let who = [client_id, given(token_url), given(metadata_url), given(issuer), &scopes.join(" ")];
+            Some(value("auth", &[&["client_credentials"], &who[..]].concat()))
+        }
+        Auth::TokenExchange { token_endpoint, client_id, client_secret: _, audience, resource, scopes } => {
+            let who = [token_endpoint, client_id, given(audience), given(resource), &scopes.join(" ")];
+            Some(value("auth", &[&["token_exchange"], &who[..]].concat()))
+        }
+        Auth::OAuth {
+            client_id,
+            client_secret: _,
+            scopes,
+            redirect_port: _,
+            redirect_uri: _,
+            authorization_url,
+            token_url,
+            metadata_url,
+            issuer,
+            client_metadata_url,
+        } => {
+            let named = [client_id, authorization_url, token_url, metadata_url, issuer, client_metadata_url];
+            let who: Vec<&str> = named.into_iter().map(given).collect();
+            Some(value("auth", &[&["oauth"], &who[..], &[&scopes.join(" ")]].concat()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oauth(client: &str, secret: &str, issuer: &str) -> Auth {
+        Auth::OAuth {
+            client_id: Some(client.to_owned()),
+            client_secret: Some(Secret::new(secret)),
+            scopes: vec!["read".to_owned()],
+            redirect_port: None,
+            redirect_uri: None,
+            authorization_url: None,
+            token_url: None,
+            metadata_url: None,
+            issuer: Some(issuer.to_owned()),
+            client_metadata_url: None,
+        }
+    }
+
+    fn credentials(client: &str, secret: &str, issuer: &str) -> Auth {
+        Auth::ClientCredentials {
+            client_id: client.to_owned(),
+            client_secret: Secret::new(secret),
+            scopes: Vec::new(),
+            token_url: None,
+            metadata_url: None,
+            issuer: Some(issuer.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_login_is_bound_by_whom_it_is_for() {
+        for login in [oauth, credentials] {
+            let bound = of_login(&login("me", "old", "https://a.example"));
+            assert_eq!(bound, of_login(&login("me", "new", "https://a.example")), "a new secret");
+            assert_ne!(bound, of_login(&login("you", "old", "https://a.example")));
+            assert_ne!(bound, of_login(&login("me", "old", "https://b.example")));
+        }
+        let token = |token: &str| of_login(&Auth::Bearer(Secret::new(token)));
+        assert_ne!(token("one"), token("two"));
+    }
+
+    #[test]
+    fn no_value_is_shown_by_debug() {
+        let value = of_login(&Auth::Bearer(Secret::new("t0p")));
+        assert!(!format!("{value:?}").contains("t0p"));
+    }
+}
