@@ -29,6 +29,8 @@ struct InProcessShared {
     over: OnceLock<HubError>,
     /// The host has ended the session, which may not be noticed yet.
     is_over: Arc<AtomicBool>,
+    /// What the host says about that. It is there before the end is.
+    reason: Arc<OnceLock<String>>,
 }
 
 impl InProcess {
@@ -40,30 +42,27 @@ impl InProcess {
             inbox,
             over: OnceLock::new(),
             is_over,
+            reason,
         });
-        tokio::spawn(read(shared.clone(), from_server, reason));
+        tokio::spawn(read(shared.clone(), from_server));
         Ok(Arc::new(InProcess { shared }))
     }
 }
 
 /// Reads what the server sends until it ends the session.
-async fn read(
-    shared: Arc<InProcessShared>,
-    mut from_server: mpsc::Receiver<String>,
-    reason: Arc<OnceLock<String>>,
-) {
+async fn read(shared: Arc<InProcessShared>, mut from_server: mpsc::Receiver<String>) {
     while let Some(message) = from_server.recv().await {
         shared.inbox.receive(message.as_bytes(), None, &|| Some(shared.answerer()));
     }
-    let error = shared.ended(reason.get().map(String::as_str));
+    let error = shared.ended();
     let _ = shared.over.set(error.clone().with_outcome(Outcome::NotSent));
     shared.to_server.lock().take();
     shared.inbox.end(&error);
 }
 
 impl InProcessShared {
-    fn ended(&self, reason: Option<&str>) -> HubError {
-        let text = match reason {
+    fn ended(&self) -> HubError {
+        let text = match self.reason.get() {
             Some(reason) => {
                 format!("Server '{}' ended its session: {}", self.server, clean(reason, LONGEST_REASON))
             }
@@ -87,7 +86,7 @@ impl InProcessShared {
 
     fn gone(&self) -> HubError {
         let known = self.over.get().cloned();
-        known.unwrap_or_else(|| self.ended(None).with_outcome(Outcome::NotSent))
+        known.unwrap_or_else(|| self.ended().with_outcome(Outcome::NotSent))
     }
 
     fn answerer(self: &Arc<Self>) -> Answerer {
@@ -145,5 +144,44 @@ impl Transport for InProcess {
 impl Drop for InProcess {
     fn drop(&mut self) {
         self.shared.to_server.lock().take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::mcp::in_process::hosted;
+    use crate::sources::mcp::inbox::{Asked, Listener};
+    use crate::tool::QuestionAnswer;
+    use serde_json::Value;
+
+    struct Silent;
+
+    impl Listener for Silent {
+        fn notified(&self, _: &str, _: Option<&RawValue>) {}
+
+        fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
+            Box::pin(std::future::ready(Ok(Value::Null)))
+        }
+    }
+
+    /// Who sends may notice the end before the reader does. One thread: the reader has no turn before the first wait.
+    #[tokio::test]
+    async fn the_reason_for_the_end_is_known_to_whoever_notices_it_first() {
+        let (link, queue) = hosted();
+        let transport = InProcess::open("ill".into(), &link, Inbox::new(Arc::new(Silent))).unwrap();
+        let session = queue.next().await.unwrap();
+        session.end(Some("the database is away".to_owned()));
+        let is_reason =
+            |error: &HubError| error.message == "Server 'ill' ended its session: the database is away";
+        assert!(transport.retired().is_some_and(|error| is_reason(&error)));
+        let stage = SendStage::default();
+        let sent = transport.shared.deliver("{}".to_owned(), &stage).await;
+        assert!(sent.is_err_and(|error| is_reason(&error) && error.outcome == Outcome::NotSent));
+        assert!(transport.shared.over.get().is_none() && !stage.may_have_left());
+        // The queue of the session goes with it.
+        drop(session);
+        let sent = transport.send("{}".to_owned()).await;
+        assert!(sent.is_err_and(|error| is_reason(&error)));
     }
 }
