@@ -116,6 +116,10 @@ pub struct HubError {
     pub kind: ErrorKind,
     pub message: Cow<'static, str>,
     pub outcome: Outcome,
+    /// Something was sent, and it is proven that nothing happened all the same, so that the call may be made again or by
+    /// another candidate. No kind of error and no tool proves it: only a transport does, see `sources::mcp::proof`.
+    #[serde(skip)]
+    pub nothing_happened: bool,
     /// JSON-RPC error code of a server.
     pub code: Option<i64>,
     /// HTTP status of a server.
@@ -179,6 +183,7 @@ impl HubError {
             kind,
             message: message.into(),
             outcome,
+            nothing_happened: false,
             code: None,
             status: None,
             retry_after: None,
@@ -190,6 +195,7 @@ impl HubError {
 
     pub fn with_outcome(mut self, outcome: Outcome) -> Self {
         self.outcome = outcome;
+        self.nothing_happened = false;
         self
     }
 
@@ -207,42 +213,29 @@ impl HubError {
         }
     }
 
-    /// The failure of a call inside a tool as the failure of that tool. Whatever it says about the inner call, the tool ran.
-    pub fn of_inner_call(mut self) -> Self {
-        self.outcome = match (self.kind, self.outcome) {
-            (ErrorKind::Rpc, _) => Outcome::Unknown,
-            (_, Outcome::NotSent) => Outcome::Failed,
-            (_, outcome) => outcome,
-        };
-        self
-    }
-
     /// The failure of an attempt, of which something was sent or not: that is known, whatever the error says about itself.
     pub fn of_attempt(mut self, was_sent: bool) -> Self {
         self.outcome = match (was_sent, self.outcome) {
             (false, _) => Outcome::NotSent,
+            (true, _) if self.nothing_happened => Outcome::Failed,
             (true, Outcome::NotSent) => Outcome::Failed,
             (true, outcome) => outcome,
         };
         self
     }
 
-    /// Whether the same call may be repeated and may then succeed. What may have run is repeated only if that does no harm:
+    /// Whether the same call may be repeated and may then succeed. What has run is repeated only if that does no harm:
     /// `repeatable` says so of the tool.
     pub fn is_retryable(&self, repeatable: bool) -> bool {
         const BUSY: [u16; 4] = [429, 502, 503, 504];
         let transient = self.kind.retryable() || self.status.is_some_and(|status| BUSY.contains(&status));
-        transient && (repeatable || self.outcome != Outcome::Unknown)
+        transient && (repeatable || self.is_without_effect())
     }
 
-    /// Whether the failure proves that nothing happened, so that another candidate may be tried even for
-    /// a tool with effects: it was not sent, or the server does not know the tool or does not take the arguments.
-    pub fn proves_nothing_happened(&self) -> bool {
-        const NO_SUCH_METHOD: i64 = -32601;
-        const INVALID_PARAMS: i64 = -32602;
-        let refused =
-            self.kind == ErrorKind::Rpc && matches!(self.code, Some(NO_SUCH_METHOD | INVALID_PARAMS));
-        (refused && self.outcome != Outcome::Unknown) || self.outcome == Outcome::NotSent
+    /// Whether nothing was sent, or nothing happened all the same. To be asked of an error whose outcome is that of its call:
+    /// what a kind says by itself does not know whether the tool was called.
+    pub fn is_without_effect(&self) -> bool {
+        self.outcome == Outcome::NotSent || self.nothing_happened
     }
 }
 
@@ -322,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_run_is_retryable_only_if_it_may_be_repeated() {
+    fn what_has_run_is_retryable_only_if_it_may_be_repeated() {
         for kind in ErrorKind::ALL {
             for outcome in [Outcome::NotSent, Outcome::Failed, Outcome::Unknown] {
                 let error = HubError::new(*kind, "x").with_outcome(outcome);
                 assert_eq!(error.is_retryable(true), kind.retryable());
-                assert_eq!(error.is_retryable(false), kind.retryable() && outcome != Outcome::Unknown);
+                assert_eq!(error.is_retryable(false), kind.retryable() && outcome == Outcome::NotSent);
             }
         }
         let busy = HubError { status: Some(503), ..HubError::new(ErrorKind::Http, "x") };
@@ -336,18 +329,15 @@ mod tests {
     }
 
     #[test]
-    fn only_not_sent_failures_prove_that_nothing_happened() {
-        assert!(HubError::new(ErrorKind::InvalidArguments, "x").proves_nothing_happened());
-        assert!(!HubError::new(ErrorKind::Timeout, "x").proves_nothing_happened());
-        assert!(!HubError::new(ErrorKind::ToolError, "x").proves_nothing_happened());
+    fn no_kind_of_error_proves_that_nothing_happened_after_the_tool_was_called() {
         for kind in ErrorKind::ALL {
-            assert!(!HubError::new(*kind, "x").of_inner_call().proves_nothing_happened(), "{kind}");
+            let error = HubError { code: Some(-32602), ..HubError::new(*kind, "x") }.of_attempt(true);
+            assert!(!error.is_without_effect(), "{kind}");
         }
-        for (code, proves) in [(-32601, true), (-32602, true), (-32603, false), (-32000, false)] {
-            let error = HubError { code: Some(code), ..HubError::new(ErrorKind::Rpc, "x") };
-            assert_eq!(error.proves_nothing_happened(), proves, "{code}");
-            assert!(!error.of_inner_call().proves_nothing_happened(), "{code}");
-        }
+        let proven = HubError { nothing_happened: true, ..HubError::new(ErrorKind::Http, "x") };
+        assert!(proven.is_without_effect());
+        assert_eq!(proven.clone().of_attempt(true).outcome, Outcome::Failed);
+        assert!(!proven.with_outcome(Outcome::Unknown).is_without_effect(), "a doubt takes the proof away");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolhub::error::{ErrorKind, HubError};
+use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::execute::{Decision, Fate};
 use toolhub::hub::{Hub, HubOptions, RunReport};
 use toolhub::model::{Arguments, CallOptions, Effects, Evidence, Source, Strategy, ToolSpec};

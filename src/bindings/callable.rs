@@ -131,7 +131,5 @@ fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<Hu
     error.code = value.getattr(intern!(py, "code")).ok().and_then(|code| code.extract().ok());
     error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
     error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
-    // The tool's own word about itself counts. An error of a call inside the tool speaks about that call alone.
-    let is_of_inner_call = value.getattr(intern!(py, "result")).is_ok_and(|result| !result.is_none());
-    Some(if is_of_inner_call { error.of_inner_call() } else { error })
+    Some(error)
 }

@@ -209,7 +209,7 @@ impl Drop for Begun {
 fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
     match answer {
         Ok(_) => run.succeeded(slot, now()),
-        Err(error) => run.failed(slot, error.proves_nothing_happened(), now()),
+        Err(error) => run.failed(slot, error.nothing_happened, now()),
     }
 }
 

@@ -327,6 +327,7 @@ fn recorded_error(kind: ErrorKind, fields: &Map<String, Value>) -> Result<HubErr
     let outcome = outcomes.into_iter().find(|known| Some(known.name()) == outcome);
     let outcome = outcome.ok_or("'error.outcome' must be not_sent, failed or unknown")?;
     let mut error = HubError::new(kind, message.to_owned()).with_outcome(outcome);
+    error.nothing_happened = fields.get("nothing_happened") == Some(&Value::Bool(true));
     error.code = fields.get("code").and_then(Value::as_i64);
     error.status = fields.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
     error.retry_after = fields.get("retry_after").and_then(Value::as_f64);

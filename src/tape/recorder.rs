@@ -296,6 +296,7 @@ fn error_fields(error: &HubError) -> Value {
     if let Some(map) = fields.as_object_mut() {
         let mut put =
             |key: &str, value: Option<Value>| drop(value.map(|value| map.insert(key.to_owned(), value)));
+        put("nothing_happened", error.nothing_happened.then_some(Value::Bool(true)));
         put("code", error.code.map(Value::from));
         put("status", error.status.map(Value::from));
         put("retry_after", error.retry_after.map(Value::from));

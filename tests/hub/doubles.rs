@@ -73,6 +73,12 @@ impl Double {
         Double::new(name, Deed::Fail(HubError::new(kind, format!("{name} failed on purpose"))))
     }
 
+    /// Its server proves that it has not run.
+    pub fn refusing(name: &str) -> Self {
+        let error = HubError::new(ErrorKind::Http, format!("{name} was refused on purpose"));
+        Double::new(name, Deed::Fail(HubError { nothing_happened: true, ..error }))
+    }
+
     /// Runs until it is cancelled.
     pub fn hanging(name: &str) -> Self {
         Double { after: None, ..Double::answering(name, Value::Null) }

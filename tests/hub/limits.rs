@@ -155,7 +155,7 @@ async fn the_time_in_the_queue_counts_and_ends_in_a_timeout_that_started_nothing
     assert_eq!(stage.elapsed(), 50);
     let error = waiting.result.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
-    assert!(error.proves_nothing_happened() && error.message.contains("not started"), "{error}");
+    assert!(error.outcome == Outcome::NotSent && error.message.contains("not started"), "{error}");
     assert_eq!(first.await.unwrap(), Ok(json!(1)));
     assert_eq!(stage.count("start"), 1);
     let view = candidate.stats.view(tokio::time::Instant::now().into_std());
@@ -171,7 +171,7 @@ async fn a_deadline_in_the_queue_started_nothing() {
     let options = CallOptions { deadline: Some(ms(50)), ..CallOptions::default() };
     let error = call(&hub, "t", &options).await.result.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Timeout);
-    assert!(error.proves_nothing_happened(), "{error}");
+    assert!(error.outcome == Outcome::NotSent, "{error}");
     assert_eq!(first.await.unwrap(), Ok(json!(1)));
 }
 

@@ -13,7 +13,7 @@ async fn declared_effects_never_run_at_once_even_when_a_race_is_asked_for() {
         let hub = hub();
         let stage = Stage::new(&hub);
         for server in ["a", "b"] {
-            stage.add(with_effects(Double::failing("t", ErrorKind::Connect)).after(10).server(server));
+            stage.add(with_effects(Double::refusing("t")).after(10).server(server));
         }
         stage.add(Double::answering("t", "done").after(10).server("c"));
         let options = CallOptions { hedge_after: Some(ms(1)), ..asking(strategy) };
@@ -27,13 +27,15 @@ async fn declared_effects_never_run_at_once_even_when_a_race_is_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_request_with_effects_failed_no_other_is_tried() {
-    let hub = hub();
-    let stage = Stage::new(&hub);
-    stage.add(with_effects(Double::failing("send_mail", ErrorKind::ToolError)));
-    stage.add(with_effects(Double::answering("send_mail", 1)).of(Source::Skills));
-    let execution = call(&hub, "send_mail", &CallOptions::default()).await;
-    assert_eq!(execution.result.unwrap_err().kind, ErrorKind::ToolError);
-    assert_eq!(stage.started(), ["tools"]);
+    for kind in ErrorKind::ALL {
+        let hub = hub();
+        let stage = Stage::new(&hub);
+        stage.add(with_effects(Double::failing("send_mail", *kind)));
+        stage.add(with_effects(Double::answering("send_mail", 1)).of(Source::Skills));
+        let execution = call(&hub, "send_mail", &CallOptions::default()).await;
+        assert_eq!(execution.result.unwrap_err().kind, *kind);
+        assert_eq!(stage.started(), ["tools"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,7 +17,7 @@ use issuer::Issuer;
 use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
-use toolhub::error::{ErrorKind, HubError};
+use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::sources::mcp::auth::{Credentials, OAuth, OAuthConfig, Opener};
 
 /// What the protected resource says and wants.
@@ -104,7 +104,7 @@ impl World {
     async fn fails(&self, oauth: &OAuth, words: &[&str]) -> HubError {
         let error = self.call(oauth).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Auth, "{error}");
-        assert!(error.proves_nothing_happened());
+        assert_eq!(error.outcome, Outcome::NotSent);
         for word in words {
             assert!(error.message.contains(word), "'{word}' is missing in: {error}");
         }

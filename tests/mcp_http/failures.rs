@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn every_status_says_whether_the_call_may_have_run() {
     use ErrorKind::{Auth, Http};
-    use Outcome::{Failed, NotSent, Unknown};
+    use Outcome::{Failed, Unknown};
     for (status, kind, outcome) in [
         (400, Http, Failed),
         (401, Auth, Failed),
@@ -18,7 +18,7 @@ async fn every_status_says_whether_the_call_may_have_run() {
         (413, Http, Failed),
         (415, Http, Failed),
         (418, Http, Failed),
-        (429, Http, NotSent),
+        (429, Http, Unknown),
         (500, Http, Unknown),
         (501, Http, Unknown),
         (502, Http, Unknown),
@@ -28,6 +28,7 @@ async fn every_status_says_whether_the_call_may_have_run() {
         let error =
             error_of(Reply::new(status, &["content-type: text/plain"], "\u{1b}[31minjected\u{7}")).await;
         assert_eq!((error.kind, error.status, error.outcome), (kind, Some(status), outcome), "{error}");
+        assert_eq!(error.nothing_happened, status == 429, "{error}");
         assert_eq!(error.message, format!("HTTP request failed with status {status}: injected"));
     }
 }
@@ -200,8 +201,29 @@ async fn a_redirect_to_another_origin_gets_nothing_from_us() {
 async fn a_redirect_loop_is_cut() {
     let server = HttpServer::routed(|_| Reply::new(307, &["location: /v1/mcp"], "")).await;
     let error = ask(&*open(&server), call(1)).await.unwrap_err();
-    assert_eq!((error.kind, error.outcome), (ErrorKind::Http, Outcome::NotSent), "{error}");
+    assert_eq!((error.kind, error.outcome), (ErrorKind::Http, Outcome::Unknown), "{error}");
+    assert_eq!(server.requests().len(), 1, "no address is asked twice");
+    let server =
+        HttpServer::routed(|request| Reply::new(308, &[&format!("location: {}x", request.path)], "")).await;
+    let error = ask(&*open(&server), call(1)).await.unwrap_err();
+    assert_eq!((error.kind, error.outcome), (ErrorKind::Http, Outcome::Unknown), "{error}");
     assert_eq!(server.requests().len(), 6);
+}
+
+#[tokio::test]
+async fn a_redirect_is_remembered_until_something_fails() {
+    let server = HttpServer::routed(|request| match (&*request.path, id_of(request)) {
+        ("/v1/mcp", _) => Reply::new(307, &["location: /moved"], ""),
+        (_, 3) => Reply::new(404, &[], ""),
+        (_, id) => Reply::json(200, &answer(id)),
+    })
+    .await;
+    let transport = open(&server);
+    for id in 1..=4 {
+        assert_eq!(ask(&*transport, call(id)).await.is_ok(), id != 3);
+    }
+    let paths: Vec<String> = server.requests().iter().map(|request| request.path.clone()).collect();
+    assert_eq!(paths, ["/v1/mcp", "/moved", "/moved", "/moved", "/v1/mcp", "/moved"]);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ async fn a_forgotten_session_retires_the_transport() {
     shake_hands(&*transport).await;
     assert_eq!(transport.retired(), None);
     let error = ask(&*transport, call(2)).await.unwrap_err();
-    assert_eq!((error.kind, error.status, error.outcome), (ErrorKind::Closed, Some(404), Outcome::NotSent));
+    assert_eq!((error.kind, error.status, error.nothing_happened), (ErrorKind::Closed, Some(404), true));
     assert!(error.message.contains("forgotten the session"), "{error}");
     assert_eq!(transport.retired(), Some(error.clone()));
     assert_eq!(ask(&*transport, call(3)).await.unwrap_err(), error);

@@ -149,8 +149,8 @@ async fn a_session_that_the_server_has_forgotten_is_over() {
     let transport = open(&server).await;
     let error = ask(&*transport, call(1)).await.unwrap_err();
     assert_eq!(
-        (error.kind, error.status, error.outcome),
-        (ErrorKind::Closed, Some(404), Outcome::NotSent),
+        (error.kind, error.status, error.nothing_happened),
+        (ErrorKind::Closed, Some(404), true),
         "{error}"
     );
     assert!(!error.message.contains("s-1"), "{error}");

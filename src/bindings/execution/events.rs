@@ -346,9 +346,8 @@ impl Execution {
         }
         state.attempts[slot].state = AttemptState::Nothing;
         let permits = state.attempts[slot].permits.take();
-        let proof = error.proves_nothing_happened();
         if let Some(plan) = state.plan.as_mut()
-            && plan.run.failed(slot, proof, Instant::now())
+            && plan.run.failed(slot, error.nothing_happened, Instant::now())
         {
             let was_sent = !plan.run.never_sent(slot);
             state.attempts[slot].error = Some(Box::new(error.of_attempt(was_sent)));

@@ -3,11 +3,12 @@
 use super::host::ServerCallbacks;
 use super::inbox::{CallOwner, CallWatched, Inbox};
 use super::message::{Identity, Params, client_info, notification};
+use super::proof;
 use super::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol};
 use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
-use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::error::{ErrorKind, HubError, clip};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
@@ -335,17 +336,14 @@ impl Connection {
         };
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
-        asked.into_iter().for_each(CallWatched::end);
+        let is_heard = asked.is_some_and(CallWatched::end);
         if let Some(span) = span {
             request_span::end(span, method, &reply);
         }
         match reply {
             Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
-            reply => reply.map_err(|error| {
-                let has_left = request.stage.may_have_left();
-                let error = if has_left { error } else { error.with_outcome(Outcome::NotSent) };
-                self.secrets.hide_error(error)
-            }),
+            reply => reply
+                .map_err(|error| self.secrets.hide_error(proof::of_request(error, &request.stage, is_heard))),
         }
     }
 

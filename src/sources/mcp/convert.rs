@@ -81,7 +81,12 @@ pub fn finished(
         Some(_) => return Err(unreadable(format!("the content of '{}' is not a list", clip(tool)))),
     };
     let structured = map.remove("structuredContent").filter(|value| !value.is_null());
-    if map.get("isError").and_then(Value::as_bool) == Some(true) {
+    let has_failed = match map.get("isError") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(has_failed)) => *has_failed,
+        Some(_) => return Err(unreadable(format!("'isError' of '{}' is not true or false", clip(tool)))),
+    };
+    if has_failed {
         let message = reported(tool, &content, structured.as_ref());
         let sent =
             ErrorContent { content: Value::Array(content), structured, meta: map.remove("_meta"), raw };

@@ -107,6 +107,8 @@ struct Pending {
     calls: HashMap<u64, WatchedCall, RandomState>,
     /// Calls that were given up and not answered yet: the server may still work on them, and ask.
     given_up: VecDeque<GivenUpCall>,
+    /// Counts the messages that may be about any of the calls.
+    heard: u64,
     /// Closed: all requests fail.
     over: Option<HubError>,
 }
@@ -114,6 +116,10 @@ struct Pending {
 struct WatchedCall {
     owner: CallOwner,
     is_answered: bool,
+    /// Something came that is about it: the server has begun to work.
+    is_heard: bool,
+    /// [`Pending::heard`] at its beginning.
+    heard_before: u64,
 }
 
 struct GivenUpCall {
@@ -195,7 +201,10 @@ impl Inbox {
 
     /// Questions and log messages of the call with this id go to its caller until the guard is dropped.
     pub fn watch_call(self: &Arc<Self>, id: u64, owner: CallOwner) -> CallWatched {
-        self.pending.lock().calls.insert(id, WatchedCall { owner, is_answered: false });
+        let mut pending = self.pending.lock();
+        let heard_before = pending.heard;
+        pending.calls.insert(id, WatchedCall { owner, is_answered: false, is_heard: false, heard_before });
+        drop(pending);
         CallWatched { inbox: self.clone(), id }
     }
 
@@ -245,6 +254,7 @@ impl Inbox {
                     }
                 }
                 Ok(Incoming::Notification { method, params }) => {
+                    self.heard(&method, params.as_deref(), wanted);
                     self.notified(&method, params.as_deref(), wanted);
                 }
                 Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
@@ -253,6 +263,7 @@ impl Inbox {
                     }
                 }
                 Ok(Incoming::Request { id, method, params }) => {
+                    self.heard(&method, None, wanted);
                     if wanted.is_none() {
                         self.listener.asked_without_call(&method);
                     }
@@ -266,6 +277,21 @@ impl Inbox {
             }
         }
         Received { is_settled: settled, is_stray }
+    }
+
+    /// Notes which calls a message may be about. What comes on the stream of a call is about this call; elsewhere it may be about
+    /// any, unless it says otherwise.
+    fn heard(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+        if wanted.is_none() && is_about_no_call(method) {
+            return;
+        }
+        let mut pending = self.pending.lock();
+        let token = || serde_json::from_str::<Progress>(params?.get()).ok().map(|params| params.token);
+        let about = wanted.or_else(|| if method == PROGRESS { token() } else { None });
+        match about.and_then(|id| pending.calls.get_mut(&id)) {
+            Some(call) => call.is_heard = true,
+            None => pending.heard += 1,
+        }
     }
 
     /// Delivers an answer; false when the request is not pending.
@@ -307,7 +333,7 @@ impl Inbox {
         {
             self.listener.logged(params, &log);
         }
-        if method != "notifications/progress" {
+        if method != PROGRESS {
             return self.listener.notified(method, params);
         }
         let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
@@ -365,6 +391,19 @@ impl Inbox {
             });
         }
     }
+}
+
+const PROGRESS: &str = "notifications/progress";
+
+#[derive(serde::Deserialize)]
+struct Progress {
+    #[serde(rename = "progressToken")]
+    token: u64,
+}
+
+/// Whether such a message is about the server, or about what it offers.
+fn is_about_no_call(method: &str) -> bool {
+    method == "ping" || method == "notifications/resources/updated" || method.ends_with("/list_changed")
 }
 
 /// A program such as `cat`.
@@ -426,11 +465,14 @@ pub struct CallWatched {
 }
 
 impl CallWatched {
-    /// The server does not work for this caller any more.
-    pub fn end(self) {
-        if let Some(call) = self.inbox.pending.lock().calls.get_mut(&self.id) {
+    /// The server does not work for this caller any more. True if something came before that may be about the call.
+    pub fn end(self) -> bool {
+        let mut pending = self.inbox.pending.lock();
+        let heard = pending.heard;
+        pending.calls.get_mut(&self.id).is_some_and(|call| {
             call.is_answered = true;
-        }
+            call.is_heard || call.heard_before != heard
+        })
     }
 }
 

@@ -34,6 +34,7 @@ pub mod offers;
 mod outage;
 mod principal_headers;
 mod principal_pool;
+mod proof;
 pub mod protocol;
 mod question_origin;
 mod request_span;

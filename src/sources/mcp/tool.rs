@@ -6,7 +6,7 @@ use super::convert::{self, CallAnswer};
 use super::listing::{Listed, ListedBy};
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, input, result_check, tasks};
+use super::{backoff, input, proof, result_check, tasks};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
@@ -14,6 +14,7 @@ use crate::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, Too
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Freshness, Tool};
 use serde_json::{Map, Value, json};
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -104,15 +105,18 @@ impl ServerCall<'_> {
         let mut retries = 0;
         let mut new_session = false;
         let (begun, mut restarts) = (Instant::now(), 0);
+        let mut is_in_doubt = false;
         loop {
             let mut is_connected = false;
             let error = match self.attempt(args, ctx, &mut is_connected).await {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
+            let was_in_doubt = is_in_doubt;
+            is_in_doubt |= !error.is_without_effect();
             // Another server may have taken the place of this one.
             if self.tool.server.is_dismissed() && is_unsent(&error) {
-                return Err(error);
+                return Err(proof::of_last_try(error, was_in_doubt));
             }
             let pause = if refuses_session(&error) {
                 // The call did not run, and the server is there: this repetition is free, and happens once.
@@ -126,7 +130,7 @@ impl ServerCall<'_> {
                 pause
             };
             let Some(pause) = pause else {
-                return Err(self.explained(error));
+                return Err(self.explained(proof::of_last_try(error, was_in_doubt)));
             };
             tries += 1;
             if let Some(retried) = &ctx.retried {
@@ -240,26 +244,26 @@ impl ServerCall<'_> {
             principal: ctx.extras.principal.clone(),
             sent: Some(ctx.sent.clone()),
         };
-        connection.request("tools/call", params, extras).await.map_err(|error| self.unreachable(error))
+        let answer = connection.request("tools/call", params, extras).await;
+        let may_check_result = self.tool.result.is_some() || !self.tool.is_listed;
+        answer.map_err(|error| self.unreachable(proof::of_call(error, may_check_result)))
     }
 
     /// What breaks the tool's own promise does not pass as a good answer.
     async fn checked(&self, mut output: ToolOutput) -> Result<ToolOutput, HubError> {
+        // Whether the tool did what it should have done is not known then either.
+        let broken = |why: &dyn fmt::Display| {
+            let name = clip(&self.tool.spec.name);
+            let text = format!("The result of '{name}' breaks the tool's own schema: {why}.");
+            Err(begun(HubError::new(ErrorKind::Protocol, text)))
+        };
         if let Some(schema) = &self.tool.result {
             let Some(structured) = output.structured.take() else {
-                let text = format!(
-                    "The result of '{}' breaks the tool's own schema: there is no structured content.",
-                    clip(&self.tool.spec.name)
-                );
-                return Err(HubError::new(ErrorKind::Protocol, text));
+                return broken(&"there is no structured content");
             };
             let (structured, violations) = result_check::violations(schema, structured).await;
             if let Some(violations) = violations {
-                let text = format!(
-                    "The result of '{}' breaks the tool's own schema: {violations}.",
-                    clip(&self.tool.spec.name)
-                );
-                return Err(HubError::new(ErrorKind::Protocol, text));
+                return broken(&violations);
             }
             output.structured = Some(structured);
         }
@@ -295,7 +299,7 @@ impl ServerCall<'_> {
             ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
             _ => false,
         };
-        let safe = error.outcome == Outcome::NotSent || self.tool.spec.is_repeatable();
+        let safe = error.is_without_effect() || self.tool.spec.is_repeatable();
         // A program that cannot be started, or ends at once, will not do better a moment later.
         let hopeless = !is_connected
             && error.retry_after.is_none()
@@ -347,14 +351,14 @@ impl ServerCall<'_> {
     }
 }
 
-/// The error of a call that the server had taken: it asked for input, so it may have begun to work.
+/// The error of a call that the server had taken: it asked for input or gave a result.
 fn begun(error: HubError) -> HubError {
     error.with_outcome(Outcome::Unknown)
 }
 
-/// Whether there was no connection to send the call on.
+/// Whether there was no connection, or no session, to send the call on.
 fn is_unsent(error: &HubError) -> bool {
-    error.kind == ErrorKind::Closed && error.outcome == Outcome::NotSent
+    error.kind == ErrorKind::Closed && error.is_without_effect()
 }
 
 /// Whether the server refused the session of the call, and therefore did not run it.

@@ -4,6 +4,7 @@
 //! odd field never loses the rest, and nothing is parsed twice.
 
 use super::id_scan::IdScan;
+use super::proof;
 use crate::error::{ErrorKind, HubError, Outcome, UpstreamError};
 use crate::invisible::{is_invisible, visible};
 use crate::model::RpcEnvelope;
@@ -40,8 +41,19 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
     if let Ok(envelope) = serde_json::from_str(&text) {
         return vec![sorted(envelope)];
     }
+    let mut found = several(&text);
+    let is_one_of_several = found.len() > 1;
+    for message in &mut found {
+        if let Ok(Incoming::Response { outcome: Err(error), .. }) = message {
+            error.nothing_happened &= !is_one_of_several;
+        }
+    }
+    found
+}
+
+fn several(text: &str) -> Vec<Result<Incoming, Malformed>> {
     let mut found = Vec::new();
-    let mut rest = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
+    let mut rest = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     loop {
         match rest.next() {
             None => return found,
@@ -54,7 +66,7 @@ pub fn decode(bytes: &[u8]) -> Vec<Result<Incoming, Malformed>> {
                 }
             }
             Some(Err(error)) => {
-                found.push(Err(Malformed::new(&text, &error)));
+                found.push(Err(Malformed::new(text, &error)));
                 return found;
             }
         }
@@ -155,18 +167,17 @@ fn sorted(envelope: RpcEnvelope<'_>) -> Result<Incoming, Malformed> {
             if id.is_none() && envelope.jsonrpc.is_none() {
                 return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
             }
-            let outcome = match (envelope.error, envelope.result) {
-                (Some(error), _) if error.get() != "null" => Err(rpc_error(error)),
-                (_, Some(result)) => Ok(result.to_owned()),
-                _ if id.is_none() => {
-                    return Err(Malformed { id: None, reason: "it is not a JSON-RPC message".into() });
+            let malformed = |reason: &str| Err(Malformed { id, reason: reason.into() });
+            let error = envelope.error.filter(|error| error.get() != "null");
+            match (error, envelope.result) {
+                (Some(_), Some(result)) if result.get() != "null" => {
+                    malformed("it has both a result and an error")
                 }
-                _ => Err(HubError::new(
-                    ErrorKind::Protocol,
-                    "Failed to parse MCP response: it has neither a result nor an error",
-                )),
-            };
-            Ok(Incoming::Response { id, outcome })
+                (Some(error), _) => Ok(Incoming::Response { id, outcome: Err(rpc_error(error, &envelope)) }),
+                (None, Some(result)) => Ok(Incoming::Response { id, outcome: Ok(result.to_owned()) }),
+                (None, None) if id.is_none() => malformed("it is not a JSON-RPC message"),
+                (None, None) => malformed("it has neither a result nor an error"),
+            }
         }
     }
 }
@@ -186,7 +197,7 @@ fn number(raw: &RawValue) -> Option<u64> {
 }
 
 /// A server's error. Its text is for a terminal or a model: no control characters, not endless.
-fn rpc_error(raw: &RawValue) -> HubError {
+fn rpc_error(raw: &RawValue, envelope: &RpcEnvelope<'_>) -> HubError {
     let mut value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let data = value.get_mut("data").map(Value::take).filter(|data| !data.is_null());
     let (code, message) = match &value {
@@ -210,7 +221,8 @@ fn rpc_error(raw: &RawValue) -> HubError {
         None => format!("MCP error: {shown}"),
     };
     let upstream = UpstreamError { message: clean(&message, usize::MAX), data };
-    HubError { code, upstream: Some(Arc::new(upstream)), ..HubError::new(ErrorKind::Rpc, text) }
+    let error = HubError { code, upstream: Some(Arc::new(upstream)), ..HubError::new(ErrorKind::Rpc, text) };
+    proof::of_answer(error, envelope, &value)
 }
 
 /// Foreign text made safe to show: without terminal commands, control and invisible characters, and of bounded length.

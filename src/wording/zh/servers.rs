@@ -30,6 +30,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("the answer of '{}' is not an object", "'{0}' 的回答不是对象"),
     ("the answer of '{}': {}", "'{0}' 的回答：{1}"),
     ("the content of '{}' is not a list", "'{0}' 的内容不是列表"),
+    ("'isError' of '{}' is not true or false", "'{0}' 的 'isError' 不是 true 或 false"),
     (
         "the answer ends in the middle of the JSON; the server may have cut it off",
         "回答在 JSON 中间结束；服务器可能把它截断了",
@@ -57,7 +58,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ),
     ("The task of tool '{}' was cancelled by the server: {}", "工具 '{0}' 的任务被服务器取消：{1}"),
     ("The task of tool '{}' was cancelled by the server", "工具 '{0}' 的任务被服务器取消"),
-    ("the server redirected {} times ({})", "服务器重定向了 {0} 次（{1}）"),
+    ("the server redirects again and again ({})", "服务器一再重定向（{0}）"),
     (
         "the server redirects in a way that loses the request; configure the final address ({})",
         "服务器的重定向方式会丢失请求；请配置最终地址（{0}）",
@@ -215,6 +216,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("Failed to parse MCP response: {~}", "无法解析 MCP 响应：{0}"),
     ("unexpected end of input", "输入意外结束"),
     ("it has neither a result nor an error", "其中既没有结果也没有错误"),
+    ("it has both a result and an error", "其中既有结果又有错误"),
     ("it is not a JSON-RPC message", "它不是 JSON-RPC 消息"),
     ("Tool '{}' asked for more input {} times and was given up.", "工具 '{0}' 请求更多输入 {1} 次，已放弃。"),
     (

@@ -46,7 +46,9 @@ const QUEUED: u8 = 0;
 const LEFT: u8 = 1;
 /// It left, and was the first of its attempt.
 const LEFT_FIRST: u8 = 2;
-const WITHDRAWN: u8 = 3;
+/// It left more than once: it was redirected, or sent with other credentials.
+const LEFT_AGAIN: u8 = 3;
+const WITHDRAWN: u8 = 4;
 
 impl SendStage {
     pub fn of_attempt(attempt: Option<Arc<SentFlag>>) -> Self {
@@ -62,7 +64,8 @@ impl SendStage {
         };
         match self.attempt.as_ref().map_or(Begin::Again, |attempt| attempt.begin()) {
             Begin::First => self.stage.store(LEFT_FIRST, Ordering::Release),
-            Begin::Again => {}
+            Begin::Again if is_new => {}
+            Begin::Again => self.stage.store(LEFT_AGAIN, Ordering::Release),
             Begin::Refused => {
                 if is_new {
                     self.stage.store(WITHDRAWN, Ordering::Release);
@@ -87,6 +90,10 @@ impl SendStage {
     }
 
     pub fn may_have_left(&self) -> bool {
+        matches!(self.stage.load(Ordering::Acquire), LEFT | LEFT_FIRST | LEFT_AGAIN)
+    }
+
+    pub fn has_left_once(&self) -> bool {
         matches!(self.stage.load(Ordering::Acquire), LEFT | LEFT_FIRST)
     }
 }

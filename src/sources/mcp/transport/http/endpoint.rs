@@ -10,6 +10,7 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::secret::shown_path;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::secrets::ServerSecrets;
+use arc_swap::ArcSwapOption;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
@@ -31,6 +32,14 @@ pub(crate) struct HttpEndpoint {
     pub(crate) limit: usize,
     secrets: Arc<ServerSecrets>,
     credentials: Option<Arc<dyn Credentials>>,
+    /// The redirect of the last POST, until one of them fails: a call that goes there at once is sent once.
+    moved: ArcSwapOption<Moved>,
+}
+
+/// A redirect that was followed, and that led to an answer.
+struct Moved {
+    from: Url,
+    to: Url,
 }
 
 impl HttpEndpoint {
@@ -61,11 +70,13 @@ impl HttpEndpoint {
             limit: options.limit,
             secrets: options.secrets,
             credentials: options.credentials,
+            moved: ArcSwapOption::empty(),
         })
     }
 
     /// Sends a request and waits for the head of the response, whatever it says. `headers` may be asked again, for a
-    /// redirect and for new credentials: both mean that the server has not taken the request.
+    /// redirect and for new credentials. With both the server says that it has not taken the request; that is reason enough to
+    /// send it there, and none to send it elsewhere.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -73,37 +84,47 @@ impl HttpEndpoint {
         headers: impl Fn() -> Result<HeaderMap, HubError>,
         body: OutgoingBody,
     ) -> Result<HttpResponse, HubError> {
-        let mut moved = None;
-        let (mut redirects, mut renewals) = (0, 0);
+        let known = self.moved.load_full().filter(|known| known.from == *url && method == Method::POST);
+        let mut moved = known.map(|known| known.to.clone());
+        let mut asked = Vec::new();
+        let mut renewals = 0;
         loop {
             let target = moved.as_ref().unwrap_or(url);
             let headers = self.authorized(headers()?).await?;
             let sent = headers.get(AUTHORIZATION).cloned();
             let response = self.client.send(method.clone(), target, headers, body.clone()).await;
             let mut response = response.map_err(|error| self.lost(&error))?;
+            if method == Method::POST && !response.status().is_success() {
+                self.moved.store(None);
+            }
             match response.status().as_u16() {
-                307 | 308 if redirects == MOST_REDIRECTS => {
-                    let text = format!("the server redirected {} times ({})", redirects + 1, self.shown);
-                    return Err(unfollowed(&response, text));
-                }
                 307 | 308 => {
-                    moved = Some(self.target(target, &response)?);
-                    redirects += 1;
+                    let next = self.target(target, &response)?;
+                    asked.push(target.clone());
+                    if asked.contains(&next) || asked.len() > MOST_REDIRECTS {
+                        let text = format!("the server redirects again and again ({})", self.shown);
+                        return Err(unfollowed(&response, text));
+                    }
+                    moved = Some(next);
                 }
                 301..=303 => {
                     // A POST would have to become a GET, and the server may have run it.
-                    let error = self.target(target, &response).err().unwrap_or_else(|| {
-                        unfollowed(
-                            &response,
-                            format!("the server redirects in a way that loses the request; configure the final address ({})", self.shown),
-                        )
-                    });
-                    return Err(error.with_outcome(Outcome::Unknown));
+                    self.target(target, &response)?;
+                    let text = format!(
+                        "the server redirects in a way that loses the request; configure the final address ({})",
+                        self.shown
+                    );
+                    return Err(unfollowed(&response, text));
                 }
                 401 | 403 if renewals < MOST_RENEWALS && self.renewed(sent.as_ref(), &response).await? => {
                     renewals += 1
                 }
                 _ => {
+                    if let Some(to) =
+                        moved.clone().filter(|_| method == Method::POST && response.status().is_success())
+                    {
+                        self.moved.store(Some(Arc::new(Moved { from: url.clone(), to })));
+                    }
                     response.moved = moved;
                     return Ok(response);
                 }
@@ -163,7 +184,8 @@ impl HttpEndpoint {
             return Ok(false);
         }
         let sent = sent.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        credentials.refused(sent, status, challenge.as_deref()).await
+        let renewed = credentials.refused(sent, status, challenge.as_deref()).await;
+        renewed.map_err(|error| error.with_outcome(Outcome::Failed))
     }
 
     /// Where a response to a request for `asked` redirects to.
@@ -194,10 +216,10 @@ impl fmt::Debug for HttpEndpoint {
     }
 }
 
-/// A redirect says that the request was not taken here, and we did not take it there.
+/// A redirect that is not followed. That the server did not take the request is its word alone.
 fn unfollowed(response: &HttpResponse, text: String) -> HubError {
     let status = Some(response.status().as_u16());
-    HubError { status, ..HubError::new(ErrorKind::Http, text) }.with_outcome(Outcome::NotSent)
+    HubError { status, ..failure::unknown(ErrorKind::Http, text) }
 }
 
 fn unusable(what: impl fmt::Display) -> HubError {

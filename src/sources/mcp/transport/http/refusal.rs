@@ -3,9 +3,10 @@
 use super::body;
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError};
 use crate::net::retry_after;
 use crate::sources::mcp::message::ping_id;
+use crate::sources::mcp::proof;
 use crate::sources::mcp::wire::{self, Incoming};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -30,19 +31,14 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, 
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
     let body = body::beginning(response).await;
-    let answered = rpc_error(&body, id);
-    let is_of_method = answered.as_ref().is_some_and(|(_, is_for_request)| *is_for_request);
-    let error = match (status, answered) {
-        (401 | 403, _) => {
-            HubError::new(ErrorKind::Auth, sentence(remote, status, &body)).with_outcome(outcome(status))
-        }
+    let RefusalBody { error, is_of_method, has_result } = RefusalBody::read(&body, id);
+    let error = match (status, error) {
+        (401 | 403, _) => HubError::new(ErrorKind::Auth, sentence(remote, status, &body)),
         // Proxies send these for a server that is missing or busy; they are not answers of the tool.
-        (400.., Some((error, is_for_request))) if !matches!(status, 429 | 502..=504) => {
-            // Without the id of the request, the error may come from any layer of the server.
-            if is_for_request || status < 500 { error } else { error.with_outcome(Outcome::Unknown) }
-        }
-        _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)).with_outcome(outcome(status)),
+        (400.., Some(error)) if !matches!(status, 429 | 502..=504) => error,
+        _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)),
     };
+    let error = proof::of_status(error, status, is_of_method, has_result);
     Refusal { error: HubError { status: Some(status), retry_after, ..error }, is_of_method }
 }
 
@@ -94,22 +90,7 @@ async fn refuses_ping(
 /// The error of a session that the server does not know any more.
 fn forgotten_session(remote: &HttpEndpoint, status: Option<u16>) -> HubError {
     let text = format!("the server has forgotten the session ({}); a new one has to be opened", remote.shown);
-    HubError { status, ..HubError::new(ErrorKind::Closed, text) }.with_outcome(Outcome::NotSent)
-}
-
-/// What a status proves about a request that was sent. This is the one place of the rule.
-///
-/// 429 alone proves that nothing ran: the server did not take the request. Every other refusal (4xx) is an answer, but no
-/// proof: a server may pass on the 403 or 404 of a service that its tool had called. After 5xx, after 408, and after a
-/// request that was accepted and never answered, the tool may have run. That includes 503: load balancers send it after the
-/// server got the request. A refused session proves that nothing ran too; see [`Refusal::of_call`].
-fn outcome(status: u16) -> Outcome {
-    match status {
-        429 => Outcome::NotSent,
-        408 => Outcome::Unknown,
-        400..=499 => Outcome::Failed,
-        _ => Outcome::Unknown,
-    }
+    HubError { status, nothing_happened: true, ..HubError::new(ErrorKind::Closed, text) }
 }
 
 fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
@@ -123,12 +104,29 @@ fn sentence(remote: &HttpEndpoint, status: u16, body: &[u8]) -> String {
     if detail.is_empty() { what } else { format!("{what}: {detail}") }
 }
 
-/// The error that a body holds, when it is meant for this request, and whether it has the id of the request.
-fn rpc_error(body: &[u8], wanted: Option<u64>) -> Option<(HubError, bool)> {
-    wire::decode(body).into_iter().find_map(|message| match message {
-        Ok(Incoming::Response { id, outcome: Err(error) }) if id.is_none() || id == wanted => {
-            Some((error, id.is_some()))
+/// What the body of a refusal says about the request.
+#[derive(Default)]
+struct RefusalBody {
+    error: Option<HubError>,
+    /// The error has the id of the request.
+    is_of_method: bool,
+    has_result: bool,
+}
+
+impl RefusalBody {
+    fn read(body: &[u8], wanted: Option<u64>) -> Self {
+        let mut found = RefusalBody::default();
+        for message in wire::decode(body) {
+            match message {
+                Ok(Incoming::Response { id, outcome: Err(error) })
+                    if found.error.is_none() && (id.is_none() || id == wanted) =>
+                {
+                    found = RefusalBody { error: Some(error), is_of_method: id.is_some(), ..found };
+                }
+                Ok(Incoming::Response { outcome: Ok(_), .. }) => found.has_result = true,
+                _ => {}
+            }
         }
-        _ => None,
-    })
+        found
+    }
 }
