@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.answering import SENT, Answering, Reply, answering, error, events, message
-from toolhub import ErrorKind, ToolError, ToolHub
+from toolhub import ErrorKind, ToolError, ToolHub, testing
 from toolhub.ledger import LedgerRow
 
 PROGRESS = json.dumps(
@@ -97,6 +97,23 @@ def test_after_a_refusal_the_next_server_is_asked(tmp_path: Path, what: str) -> 
             ("b", "done", False),
         ]
         assert (len(first.calls), len(second.calls)) == (1, 1)
+
+
+@pytest.mark.parametrize("what", PROVEN)
+def test_a_replay_knows_what_was_proven(tmp_path: Path, what: str) -> None:
+    """A call that did not happen may be repeated, so its error stays as retryable as it was."""
+    errors: list[Any] = []
+    with answering(PROVEN[what]) as server:
+        for use in (testing.record, testing.replay):
+            with ToolHub() as hub:
+                hub.add_server("a", url=server.url, retries=0)
+                hub.connect_sync()
+                with use(tmp_path / "calls.ndjson"):
+                    errors.append(hub.call("send_mail", {"to": "ann"}).meta["error"])
+        assert len(server.calls) == 1
+    recorded, replayed = errors
+    assert recorded == replayed
+    assert recorded["retryable"] is (PROVEN[what].status == 429)
 
 
 def test_what_cannot_be_sent_goes_to_the_next_server(tmp_path: Path) -> None:
