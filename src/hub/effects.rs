@@ -141,6 +141,11 @@ impl EffectRecorder {
         self.rows.lock().take().unwrap_or_default()
     }
 
+    /// Whether rows wait for another process that has locked the store.
+    pub(super) fn waits_for_lock(&self) -> bool {
+        self.ledger.is_locked() && self.rows.lock().as_ref().is_some_and(|rows| !rows.is_empty())
+    }
+
     /// Whether the call is recognised without its content.
     pub fn knows_call(&self) -> bool {
         self.asked.digests.get().is_some()

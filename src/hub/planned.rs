@@ -41,6 +41,8 @@ pub struct PlannedRun {
     pub lang: Lang,
     /// See [`CallContext::freshness`](crate::tool::CallContext::freshness).
     pub freshness: Freshness,
+    /// Set with the end of its rows, if they could not be written because another process has locked the store.
+    pub(super) has_waited_for_lock: bool,
     /// Set at its end if one of several candidates may have run without an answer.
     pub in_doubt: Arc<AtomicBool>,
 }
@@ -112,6 +114,11 @@ impl PlannedRun {
         }
     }
 
+    /// Whether its rows wait, or have waited to the end, for another process that has locked the store.
+    fn waits_for_lock(&self) -> bool {
+        self.has_waited_for_lock || self.recorder.as_ref().is_some_and(|recorder| recorder.waits_for_lock())
+    }
+
     /// The error of a candidate that ended without an answer of its own.
     pub fn silent_error(&self, slot: usize) -> Option<HubError> {
         let name = clip(&self.candidates[slot].spec().name);
@@ -120,10 +127,10 @@ impl PlannedRun {
         match self.run.fate(slot) {
             Fate::TimedOut if self.run.never_sent(slot) => {
                 let seconds = self.run.timeout(slot).as_secs_f64();
-                let missing = if server.is_some() {
-                    "a concurrency slot or connection"
-                } else {
-                    "a concurrency slot or thread"
+                let missing = match server {
+                    _ if self.waits_for_lock() => "the store, which other processes keep locked",
+                    Some(_) => "a concurrency slot or connection",
+                    None => "a concurrency slot or thread",
                 };
                 let mut text = format!(
                     "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
@@ -155,7 +162,11 @@ impl PlannedRun {
         match self.run.decision() {
             Some(Decision::DeadlinePassed) => {
                 let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
-                late(&self.what, limit.unwrap_or_default(), self.outcome())
+                let (limit, outcome) = (limit.unwrap_or_default(), self.outcome());
+                match outcome == Outcome::NotSent && self.waits_for_lock() {
+                    true => late_beside_lock(&self.what, limit),
+                    false => late(&self.what, limit, outcome),
+                }
             }
             Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
             Some(Decision::Cancelled) => HubError::new(
@@ -246,6 +257,15 @@ pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
     let (what, seconds, known) = (clip(what), deadline.as_secs_f64(), known(outcome));
     let text = format!("'{what}' did not end within its deadline of {seconds} s ({known}).");
     HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
+}
+
+/// The error of a call whose deadline passed while another process had locked the store.
+pub fn late_beside_lock(what: &str, deadline: Duration) -> HubError {
+    let (what, seconds) = (clip(what), deadline.as_secs_f64());
+    let text = format!(
+        "'{what}' did not end within its deadline of {seconds} s (it was not started: other processes keep the store locked)."
+    );
+    HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
 }
 
 /// The error of a call that was in flight when the hub was closed.

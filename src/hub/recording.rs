@@ -146,6 +146,7 @@ impl PlannedRun {
             self.in_doubt.store(true, Ordering::Relaxed);
         }
         let recorder = self.recorder.take()?;
+        self.has_waited_for_lock = recorder.waits_for_lock();
         let rows = recorder.take_rows();
         let ends = rows.into_iter().map(|(slot, id)| self.end_of(slot, id, error(slot))).collect();
         Some(EndedRows::new(recorder, ends))

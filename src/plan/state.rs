@@ -4,7 +4,7 @@ use super::order::CallVerdict;
 use super::permissions::Verdict;
 use super::request::{CallRequest, TimeAllowed};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::hub::{CallRecord, Hub, late};
+use crate::hub::{CallRecord, Hub, late, late_beside_lock};
 use crate::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
 use crate::model::CallOptions;
 use crate::registry::Candidate;
@@ -191,12 +191,17 @@ impl CallPlan {
 
     /// A call without time left starts nothing: no server is asked, nor the caller.
     pub fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
+        self.check_deadline_beside(self.number.as_ref().map(|number| &number.ledger), now)
+    }
+
+    /// The same for a call that has asked this ledger, which may be what it waited for.
+    pub fn check_deadline_beside(&self, ledger: Option<&Arc<Ledger>>, now: Instant) -> Result<(), HubError> {
+        let (what, deadline) = (self.request.target.name(), self.request.options.deadline);
         match self.time_left(now) {
-            Some(Duration::ZERO) => Err(late(
-                self.request.target.name(),
-                self.request.options.deadline.unwrap_or_default(),
-                Outcome::NotSent,
-            )),
+            Some(Duration::ZERO) if ledger.is_some_and(|ledger| ledger.is_locked()) => {
+                Err(late_beside_lock(what, deadline.unwrap_or_default()))
+            }
+            Some(Duration::ZERO) => Err(late(what, deadline.unwrap_or_default(), Outcome::NotSent)),
             _ => Ok(()),
         }
     }

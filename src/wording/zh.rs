@@ -156,6 +156,8 @@ const HUB: &[(&str, &str)] = &[
         "Tool '{}' timed out after {} s waiting for {~}; not started.",
         "工具 '{0}' 等待{2} {1} 秒后超时；未启动。",
     ),
+    ("the store, which other processes keep locked", "被其他进程锁定的存储"),
+    ("it was not started: other processes keep the store locked", "未启动：存储被其他进程锁定"),
     ("a concurrency slot or connection", "并发名额或连接"),
     ("a concurrency slot or thread", "并发名额或线程"),
     (

@@ -8,6 +8,7 @@ Each part owns its state and depends on the core and on other parts, never on th
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
@@ -74,6 +75,9 @@ __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 
 Folder = str | os.PathLike[str]
 McpConfig = str | os.PathLike[str] | Mapping[str, Any]
+
+_CLOSING = 5.0
+"""Seconds after which `close` waits for a locked store no longer."""
 
 _LIMITED = ("hub", "tools", "skills", "mcps")
 
@@ -360,9 +364,11 @@ class ToolHub(
         In a process that was forked after the hub was made it does nothing: everything belongs to the parent.
         Calls in flight, on any event loop or thread, are cancelled and get `cancel_grace` seconds to clean up; sync functions
         are abandoned. Each returns a failed result of kind `closed`. Calls made afterwards fail at once.
+        A store that another process keeps locked is waited for until 5 seconds have passed in all.
         """
         if self._state.is_of_parent():
             return
+        deadline = time.monotonic() + _CLOSING
         self._release()
         ending = _core.end_calls(self._core, blocking=True)
         end_waits(self._core)
@@ -371,7 +377,7 @@ class ToolHub(
             ending.wait()
         if self._tracing is not None:
             self._tracing()
-        self._store.close()
+        self._store.close(deadline)
 
     def on_event(self, listener: Callable[[Event], Any]) -> Callable[[], None]:
         """Call a plain function with every event; the returned function unsubscribes it. `toolhub.events` lists the events.
@@ -396,6 +402,7 @@ class ToolHub(
         """`close`, for async code."""
         if self._state.is_of_parent():
             return
+        deadline = time.monotonic() + _CLOSING
         self._release()
         ending = _core.end_calls(self._core, blocking=False)
         await aend_waits(self._core)
@@ -407,7 +414,7 @@ class ToolHub(
             await in_thread(self._tracing)
         if self._store.has_thread:
             # Another process may hold the lock of the file: do not block the event loop meanwhile.
-            await in_thread(self._store.close)
+            await in_thread(self._store.close, deadline)
 
     def _release(self) -> None:
         self._state.closed = True

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import time
 from typing import Any, cast
 
 from .. import _core
@@ -12,6 +13,9 @@ _log = logging.getLogger("toolhub")
 
 _TIMEOUT = 10.0
 """Seconds that a write may take; other processes hold the lock of the file for less."""
+
+_LEAST = 0.25
+"""Seconds for the last write when all other steps of the end have taken their time."""
 
 _LOG_TIMEOUT = 1.0
 """Seconds to wait for a thread that is logging."""
@@ -41,11 +45,14 @@ class HubStore:
         self.log_notices()
         return written
 
-    def close(self) -> None:
-        """Write everything and release the file."""
-        _core.close_ledger(self._core, _TIMEOUT)
+    def close(self, deadline: float) -> None:
+        """Write everything and release the file, until the clock shows `deadline`."""
+        end = max(deadline, time.monotonic() + _LEAST)
         if self.file is not None:
-            self.file.close(_TIMEOUT)
+            self.file.close(0.0)  # so that both write at the same time
+        _core.close_ledger(self._core, _until(end))
+        if self.file is not None:
+            self.file.close(_until(end))
             self.log_notices()
 
     def log_notices(self) -> None:
@@ -60,6 +67,10 @@ class HubStore:
         finally:
             if is_alone:
                 self._logging.release()
+
+
+def _until(end: float) -> float:
+    return max(end - time.monotonic(), 0.0)
 
 
 def _checked_path(path: Any) -> str | None:

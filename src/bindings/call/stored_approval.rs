@@ -93,7 +93,8 @@ impl CallDriver {
             }
             Err(why) => {
                 // Not in a `match`: the plan would stay locked there.
-                let in_time = self.plan.lock().check_deadline(Instant::now());
+                let ledger = self.hub.get().core().ledger();
+                let in_time = self.plan.lock().check_deadline_beside(Some(&ledger), Instant::now());
                 if let Err(late) = in_time {
                     return self.refuse(py, &late).map(Next::Finish);
                 }

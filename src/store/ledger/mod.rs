@@ -76,6 +76,11 @@ impl Ledger {
         self.queue.path.as_deref()
     }
 
+    /// Whether what is to be written waits for another process that has locked the file.
+    pub fn is_locked(&self) -> bool {
+        self.queue.is_locked.load(Ordering::Acquire)
+    }
+
     /// Writes the row of an attempt; `done` is called on another thread when it is committed, or could not be.
     pub fn begin(&self, new: NewEffect, done: LedgerDone<()>) {
         if self.begun.fetch_add(1, Ordering::Relaxed) % TIDIED_EVERY == TIDIED_EVERY - 1 {

@@ -18,6 +18,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -107,6 +108,8 @@ pub struct LedgerQueue {
     state: Mutex<QueueState>,
     changed: Condvar,
     file: Mutex<LedgerFile>,
+    /// The last commit failed because another process has locked the file.
+    pub is_locked: AtomicBool,
 }
 
 #[derive(Default)]
@@ -133,7 +136,7 @@ impl LedgerQueue {
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
         let state = QueueState { tidying: Some(Tidying::default()), ..QueueState::default() };
         let (state, changed, file) = (Mutex::new(state), Condvar::new(), Mutex::default());
-        let queue = Arc::new(LedgerQueue { path, state, changed, file });
+        let queue = Arc::new(LedgerQueue { path, state, changed, file, is_locked: AtomicBool::new(false) });
         let open: Weak<LedgerQueue> = Arc::downgrade(&queue);
         fork::register(open);
         queue
@@ -222,7 +225,10 @@ impl LedgerQueue {
         if batch.is_empty() {
             return left;
         }
-        match self.commit(&mut batch) {
+        let written = self.commit(&mut batch);
+        let is_locked = written.as_ref().is_err_and(|failure| failure.is_locked);
+        self.is_locked.store(is_locked, Ordering::Release);
+        match written {
             Ok(()) => batch.into_iter().for_each(|task| (task.done)(Ok(()))),
             Err(failure) if failure.is_of_one && batch.len() > 1 => {
                 for task in batch {
