@@ -51,7 +51,7 @@ pub(super) struct CallForms {
     /// There are words around the calls, outside of reasoning.
     has_words: bool,
     /// The fence that is open at the end of the text so far.
-    fence: Option<Fence>,
+    fence: Option<OpenFence>,
     /// Whether a marker of one dialect is one of the other too; `None`: only if they are the same.
     pub share_marker: Option<fn(&str, &str) -> bool>,
 }
@@ -68,7 +68,7 @@ pub(super) struct FenceLine {
 
 /// A fence that has begun.
 #[derive(Debug, Clone, Copy)]
-struct Fence {
+struct OpenFence {
     line: FenceLine,
     /// The number of calls before it.
     calls: usize,
@@ -100,8 +100,8 @@ impl CallForms {
     /// Notes the line of a fence; true if it is part of a frame around the message, and so says nothing.
     pub fn pass_fence(&mut self, line: FenceLine, calls: usize) -> bool {
         match self.fence {
-            None => self.fence = Some(Fence { line, calls }),
-            Some(Fence { line: open, .. })
+            None => self.fence = Some(OpenFence { line, calls }),
+            Some(OpenFence { line: open, .. })
                 if line.mark == open.mark && line.run >= open.run && line.is_plain =>
             {
                 self.fence = None;
