@@ -66,11 +66,13 @@ pub enum Evidence {
     Capability(&'static str),
     /// A word in the name that may be another verb than the reading one.
     SecondVerb(&'static str),
+    /// A reading verb in the name that may be a noun.
+    Noun(&'static str),
     /// The name goes on after this joining word.
     Joined(&'static str),
     /// A verb of the description that changes something.
     Description(&'static str),
-    /// A parameter that says what is done, as `sql` does.
+    /// A parameter, or a value of one, that says what is done, as `sql` and `DELETE` do.
     Parameter(&'static str),
     /// The server has `trust: none`, and the user has said nothing about the tool.
     Untrusted,
@@ -90,9 +92,12 @@ impl fmt::Display for Evidence {
             Evidence::ReadingVerb(verb) => write!(f, "its name has the reading verb '{verb}'"),
             Evidence::Capability(tag) => write!(f, "declared with the reading capability '{tag}'"),
             Evidence::SecondVerb(word) => write!(f, "the word '{word}' in its name may be what it does"),
+            Evidence::Noun(word) => write!(f, "the word '{word}' in its name may be a noun"),
             Evidence::Joined(word) => write!(f, "its name may have another verb after '{word}'"),
             Evidence::Description(verb) => write!(f, "its description has the acting verb '{verb}'"),
-            Evidence::Parameter(name) => write!(f, "its parameter '{name}' may ask for a change"),
+            Evidence::Parameter(name) => {
+                write!(f, "its parameters name '{name}', which may ask for a change")
+            }
             Evidence::Untrusted => f.write_str("its server is not trusted, so only your own word counts"),
             Evidence::Instructions => f.write_str("it only returns instructions"),
             Evidence::None => f.write_str("nothing shows whether it changes anything"),

@@ -1,10 +1,10 @@
 //! What the name of a tool says about its effects.
 
-use super::tokens::{NameToken, tokens};
-use super::verbs::{ENDINGS, GETTABLE, NOUNS, Verb};
+use super::tokens::{NameToken, token, tokens};
+use super::verbs::{ENDINGS, GETTABLE, NOUNS, OF_SEVERAL, SEVERAL, SEVERAL_ENDINGS, Verb};
 use crate::invisible::visible;
 use crate::model::Evidence;
-use crate::text::{NAME_BYTES, name_words};
+use crate::text::{NAME_BYTES, is_wide, name_words};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameVerdict {
@@ -31,7 +31,7 @@ pub fn read_name(name: &str) -> NameVerdict {
         };
         let is_object = reads.is_some() && joined.is_none();
         let is_noun = is_before_reading(&tokens[at + 1..]);
-        let is_last = is_object && at + 1 == tokens.len();
+        let is_last = is_object && at + 1 == tokens.len() && !matches!(tokens[at - 1], NameToken::Other);
         let may_be_noun = matches!(reads, Some(NameToken::ReadingOrNoun(_)));
         match token {
             NameToken::Acting(verb) => return NameVerdict::Acts(verb),
@@ -65,6 +65,11 @@ pub fn read_name(name: &str) -> NameVerdict {
             doubt = doubt.or(Some(Evidence::Joined(word)));
         }
     }
+    if let Some(NameToken::ReadingOrNoun(verb)) = reads
+        && !reads_several(&words, verb)
+    {
+        doubt = doubt.or(Some(Evidence::Noun(verb)));
+    }
     match (reads, doubt) {
         (Some(_), Some(evidence)) => NameVerdict::Unclear(evidence),
         (
@@ -84,6 +89,18 @@ fn is_before_reading(rest: &[NameToken]) -> bool {
     rest.iter()
         .take_while(|token| !matches!(token, NameToken::Joining(_)))
         .any(|token| matches!(token, NameToken::Reading(_)))
+}
+
+/// Whether something follows that a verb of several things can read, or it stands last. Beside another reading verb it is a noun.
+fn reads_several(words: &[String], verb: Verb) -> bool {
+    let mut after = words.iter().skip_while(|word| *word != verb).skip(1).peekable();
+    let is_read = |word: &String| {
+        let is_wide = word.starts_with(is_wide);
+        let ends = SEVERAL_ENDINGS.iter().any(|end| word.ends_with(end));
+        let is_reading = matches!(token(word), NameToken::Reading(_) | NameToken::ReadingOrNoun(_));
+        is_wide || is_plural(word) || ends || is_reading || SEVERAL.contains(&word.as_str())
+    };
+    !OF_SEVERAL.contains(&verb) || after.peek().is_none() || after.any(is_read)
 }
 
 /// `get_push_events`, `list_pull_requests`: several things are read, and the words before them say which.

@@ -1,7 +1,7 @@
 //! What a description and the parameters say against a name that reads. They never speak for a tool: its server wrote them.
 
 use super::tokens::{NameToken, token};
-use super::verbs::{ACTING_OR_NOUN_WIDE, ACTING_WIDE, CARRYING, Verb};
+use super::verbs::{ACTING_OR_NOUN_WIDE, ACTING_WIDE, CARRYING, Verb, WRITING_METHODS};
 use crate::invisible::visible;
 use crate::model::Evidence;
 use crate::text::{is_wide, words};
@@ -19,7 +19,9 @@ const OF_FUNCTIONS: &[&str] = &["accept", "make", "raise", "reduce", "resolve", 
 const SUBJECTS: &[&str] = &["function", "it", "that", "this", "tool", "which"];
 const AUXILIARIES: &[&str] = &["can", "could", "may", "must", "shall", "should", "will", "would"];
 const JOINING: &[&str] = &["also", "then"];
-const WIDE: &[&str] = &["会", "再", "可以", "将", "工具", "并", "然后", "用于"];
+const WIDE: &[&str] = &["且", "会", "再", "及", "可以", "后", "将", "工具", "并", "然后", "用于"];
+/// Words before what is changed, which its verb follows: 将文件删除.
+const BEFORE_OBJECT: &[&str] = &["将", "把"];
 
 /// Why a tool with a harmless name is not harmless, if there is a reason.
 pub fn raised(description: &str, parameters: &Value) -> Option<Evidence> {
@@ -29,11 +31,13 @@ pub fn raised(description: &str, parameters: &Value) -> Option<Evidence> {
     })
 }
 
+/// A keyword that has the form of an acting parameter.
+const WRITE_ONLY: &str = "writeOnly";
 /// Texts of a schema that name no member: prose for people, and the values of a member.
 const PROSE: &[&str] = &["$comment", "description"];
 const VALUES: &[&str] = &["const", "default", "enum", "example", "examples"];
 
-/// The parameter that says what is done: `sql`, `command`, `http_method`. Every key and every text of the document may name
+/// The parameter that says what is done: `sql`, `command`, `http_method`, `delete_after`, or one with a value that does. Every key and every text of the document may name
 /// one, whatever keyword it stands under (`required`, `patternProperties`, the `title` of an element), and references lead
 /// nowhere else: a server that hides a parameter hides what it does.
 fn carrying(parameters: &Value) -> Option<Verb> {
@@ -44,8 +48,9 @@ fn carrying(parameters: &Value) -> Option<Verb> {
         match value {
             Value::Array(items) => todo.extend(items.iter().map(|item| (key, item))),
             Value::Object(map) => {
-                if let Some(found) = map.keys().find_map(|key| carried(key)) {
-                    return Some(found);
+                let own = map.keys().find_map(|key| carried(key).or_else(|| acting_in(key)));
+                if own.is_some() {
+                    return own;
                 }
                 values_are_names |= map.contains_key("propertyNames");
                 todo.extend(map.iter().map(|(key, value)| (key.as_str(), value)));
@@ -61,7 +66,35 @@ fn carrying(parameters: &Value) -> Option<Verb> {
             _ => {}
         }
     }
-    values.into_iter().filter(|_| values_are_names).find_map(|text| carried(text))
+    let named = values.iter().filter(|_| values_are_names).find_map(|text| carried(text));
+    let of_http = values.iter().any(|text| text.eq_ignore_ascii_case("get"));
+    named.or_else(|| values.iter().find_map(|text| asked_for(text, of_http)))
+}
+
+/// The acting verb in the name of a parameter.
+fn acting_in(name: &str) -> Option<Verb> {
+    if name == WRITE_ONLY {
+        return None;
+    }
+    words(&visible(name)).iter().find_map(|word| acting(word))
+}
+
+/// What a value asks for: a verb, or a method of HTTP, which small letters name only beside `get`.
+fn asked_for(value: &str, of_http: bool) -> Option<Verb> {
+    let is_named = |method: &&&str| **method == value || (of_http && method.eq_ignore_ascii_case(value));
+    let verb = || match words(&visible(value)).as_slice() {
+        [word] => acting(word),
+        _ => None,
+    };
+    WRITING_METHODS.iter().find(is_named).copied().or_else(verb)
+}
+
+/// A verb that changes something and is nothing else.
+fn acting(word: &str) -> Option<Verb> {
+    match token(word) {
+        NameToken::Acting(verb) if !OF_FUNCTIONS.contains(&verb) => Some(verb),
+        _ => None,
+    }
 }
 
 fn carried(name: &str) -> Option<Verb> {
@@ -131,7 +164,7 @@ fn place(before: &[String]) -> WordPlace {
 fn verb_at(is_first: bool, words: &[String], at: usize) -> Option<Verb> {
     let word = &words[at];
     if word.starts_with(is_wide) {
-        return wide_verb(word, is_first && at == 0);
+        return wide_verb(word, is_first);
     }
     let (token, is_third_person) = inflected(word)?;
     let place = || place(&words[..at]);
@@ -167,13 +200,18 @@ fn inflected(word: &str) -> Option<(NameToken, bool)> {
         .or_else(|| known(&format!("{}y", word.strip_suffix("ies")?), true))
 }
 
-/// The same in a run of characters without spaces: at its start, "删除文件", or where a verb is expected, "搜索并删除".
+/// The same in a run of characters without spaces: at its start in the first sentence, "删除文件", where a verb is expected,
+/// "读取后删除", and anywhere after a word that puts the object before its verb, "将文件删除".
 fn wide_verb(run: &str, is_opening: bool) -> Option<Verb> {
     let begins = |rest: &str, verbs: &[Verb]| verbs.iter().copied().find(|verb| rest.starts_with(verb));
     let opening = if is_opening { begins(run, ACTING_WIDE) } else { None };
     let mut expected =
         WIDE.iter().flat_map(|word| run.match_indices(word).map(move |(at, _)| &run[at + word.len()..]));
-    opening.or_else(|| {
-        expected.find_map(|rest| begins(rest, ACTING_WIDE).or_else(|| begins(rest, ACTING_OR_NOUN_WIDE)))
-    })
+    let expected =
+        || expected.find_map(|rest| begins(rest, ACTING_WIDE).or_else(|| begins(rest, ACTING_OR_NOUN_WIDE)));
+    let after_object = || {
+        let mut rests = BEFORE_OBJECT.iter().filter_map(|word| run.split_once(word).map(|(_, rest)| rest));
+        rests.find_map(|rest| ACTING_WIDE.iter().copied().find(|verb| rest.contains(verb)))
+    };
+    opening.or_else(expected).or_else(after_object)
 }

@@ -40,7 +40,7 @@ const ACTING: &str = "
 /// Harmless by their names alone.
 const READING: &str = "
     list_locks get_data_set find_and_count get_update get_user getUser get-user GET_USER list_orders
-    list_order get_order get_order_status get_updates search_web searchWeb find_cells fetch_url read_file readFile
+    list_directory list_all list_people list_metadata search_by_tag users_lookup_by_email get_order get_order_status get_updates search_web searchWeb find_cells fetch_url read_file readFile
     describe_sheet show_table count_rows calculate translate_text look_up_word lookup lookup_dns list_open_issues
     list_commits get_commit list_pull_requests get_pull_request get_file_contents search_issues get_issue list_tags
     get_share_price get_schedule read_log get_logs list_deleted_users list_created_items get_publisher list_uploads
@@ -81,6 +81,8 @@ const UNKNOWN: &str = "
     export_list query_list check_search_status pinterest_search_and_download tax_calculate page_translate convert
     query compute parse export check get_lock_status get_shell_history get_reset_password
     list_set_value read_start_vm fetch_transfer_money get_merge_request_diff 查询姓名和地址 文件转换 list_update search_run
+    mailing_list_blast list_invalidate list_transfer list_order list_item_for_sale list_on_marketplace list_unlist
+    todo_list_action count_water search_warrant_issue show_account_transfer
 ";
 
 /// The verbs that PowerShell approves for the names of commands and that change something: a list that others made.
@@ -271,6 +273,10 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "Gets x<br>deletes it",
         "**Del**etes x",
         "d\u{200b}elete x",
+        "读取后删除报告",
+        "查询订单，取消其中一个。",
+        "获取文件。之后将文件移动到回收站。",
+        "读取并把原件销毁。",
         "Del\u{ad}ete x",
     ] {
         let effects = described(description, json!({}), SERVER);
@@ -289,6 +295,7 @@ fn descriptions_and_parameters_only_raise_the_level() {
         "Get a page. Use this before you create or delete one.",
         "Get the emails that it refers to. Orders are sorted.",
         "获取已删除的文件。",
+        "获取最近发送的消息的编号，包括文件的保存路径。",
     ] {
         assert!(described(description, json!({}), SERVER).are_harmless(), "{description}");
     }
@@ -308,10 +315,33 @@ fn descriptions_and_parameters_only_raise_the_level() {
         ("query", false),
         ("statements", true),
         ("decode", false),
+        ("graphql", true),
+        ("customJs", true),
+        ("delete", true),
+        ("deleteAfter", true),
+        ("deleted_after", false),
+        ("make", false),
+        ("order_by", false),
     ] {
         let parameters = json!({"type": "object", "properties": {parameter: {"type": "string"}}});
         assert_eq!(described("", parameters, SERVER).are_harmless(), !raises, "{parameter}");
     }
+    for (values, raises) in [
+        (json!(["GET", "POST", "DELETE"]), true),
+        (json!(["GET", "POST"]), true),
+        (json!(["get", "patch"]), true),
+        (json!(["read", "create"]), true),
+        (json!(["POST"]), true),
+        (json!(["GET", "HEAD"]), false),
+        (json!(["post", "comment"]), false),
+        (json!(["created", "updated", "open", "order"]), false),
+        (json!(["Create a page", "delete it"]), false),
+    ] {
+        let parameters = json!({"type": "object", "properties": {"verb": {"enum": values}}});
+        assert_eq!(described("", parameters, SERVER).are_harmless(), !raises, "{values}");
+    }
+    let secret = json!({"type": "object", "properties": {"password": {"type": "string", "writeOnly": true}}});
+    assert!(described("", secret, SERVER).are_harmless());
     // They do not make a tool harmless, and they do not accuse it.
     let plain = EffectsInput {
         name: "frobnicate",

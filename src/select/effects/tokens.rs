@@ -1,8 +1,8 @@
 //! Names and sentences as tokens: each word is a verb of some kind, a joining word, or any other word.
 
 use super::verbs::{
-    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, EITHER, JOINING, READING,
-    READING_OR_NOUN, READING_WHEN_LEADING, Verb,
+    ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, EITHER, JOINING,
+    PREPOSITIONS, READING, READING_OR_NOUN, READING_WHEN_LEADING, Verb,
 };
 use crate::text::is_wide;
 use std::collections::HashMap;
@@ -22,6 +22,7 @@ pub enum NameToken {
     ReadingOrNoun(Verb),
     ReadingWhenLeading(Verb),
     Joining(Verb),
+    Preposition,
     Other,
 }
 
@@ -40,6 +41,7 @@ const KINDS: &[Kind] = &[
     (ACTING_WHEN_LEADING, NameToken::ActingWhenLeading),
     (EITHER, NameToken::Either),
     (JOINING, NameToken::Joining),
+    (PREPOSITIONS, |_| NameToken::Preposition),
 ];
 
 /// The tokens of words in lower case.

@@ -18,6 +18,13 @@ pub const READING_OR_NOUN: &[&str] = &[
     "count", "fetch", "list", "lookup", "read", "search", "show",
 ];
 
+/// Those that read several things: without a plural after them they are nouns (`mailing_list_blast`, `list_transfer`).
+pub const OF_SEVERAL: &[&str] = &["count", "list"];
+
+/// Words and endings, beside those of plurals, that speak of several things: `list_people`, `list_directory`, `list_metadata`.
+pub const SEVERAL: &[&str] = &["all", "children", "media", "people"];
+pub const SEVERAL_ENDINGS: &[&str] = &["ary", "data", "ity", "ory"];
+
 /// Verbs that read at the start of a name and may mean anything elsewhere.
 #[rustfmt::skip]
 pub const READING_WHEN_LEADING: &[&str] = &[
@@ -33,7 +40,7 @@ pub const EITHER: &[&str] = &[
     "refresh", "render", "shift", "splice", "train", "transform", "trim", "unprotect",
 ];
 
-/// Acting verbs that are nouns at the end of a name, whatever reads there: `search_mail`, `list_order`.
+/// Acting verbs that are nouns at the end of a name, right after what reads there: `search_mail`, `search_by_tag`.
 #[rustfmt::skip]
 pub const NOUNS: &[&str] = &[
     "book", "comment", "commit", "credit", "debit", "deposit", "email", "invoice", "issue", "log", "mail", "message",
@@ -53,17 +60,29 @@ pub const ENDINGS: &[&str] = &[
     "taken", "through", "up", "written",
 ];
 
+/// Words that are followed by a noun.
+#[rustfmt::skip]
+pub const PREPOSITIONS: &[&str] = &[
+    "about", "at", "by", "for", "from", "in", "of", "on", "per", "with",
+];
+
 /// Words that are followed by another verb.
 #[rustfmt::skip]
 pub const JOINING: &[&str] = &[
     "also", "and", "or", "plus", "then", "再", "及", "后", "和", "并", "然后",
 ];
 
-/// Parameters that carry what the tool is to do, so that its name is not the whole story.
+/// Parameters that carry what the tool is to do, so that its name is not the whole story: words for a deed or a program, and the
+/// languages that programs are written in.
 #[rustfmt::skip]
 pub const CARRYING: &[&str] = &[
     "action", "cmd", "code", "command", "method", "mutation", "operation", "script", "shell", "sql", "statement",
+    "bash", "cypher", "graphql", "groovy", "javascript", "js", "lua", "perl", "php", "powershell", "python", "ruby",
+    "sparql", "typescript",
 ];
+
+/// The methods of HTTP that change something.
+pub const WRITING_METHODS: &[&str] = &["DELETE", "PATCH", "POST", "PUT"];
 
 /// Capabilities that say that a tool only reads, when the user declares one of them.
 #[rustfmt::skip]

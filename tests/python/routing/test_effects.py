@@ -206,6 +206,8 @@ def _holding(name: str) -> dict[str, dict[str, Any]]:
         ("http_method", "unknown"),
         ("shell-commands", "unknown"),
         ("s\u200bql", "unknown"),
+        ("graphql", "unknown"),
+        ("custom_js", "unknown"),
         ("query", "harmless"),
         ("decode", "harmless"),
     ],
@@ -222,6 +224,45 @@ def test_values_and_prose_of_a_schema_name_no_parameter() -> None:
     format = {"enum": ["sql", "json"], "default": "sql", "description": "A command of the shell"}
     schema = {"type": "object", "title": "read_codeArguments", "properties": {"format": format}}
     assert ToolHub().register(lambda **_: None, name="read_code", parameters=schema).safety == "harmless"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "safety"),
+    [
+        ("delete", "unknown"),
+        ("deleteAfter", "unknown"),
+        ("and-remove", "unknown"),
+        ("confirm", "unknown"),
+        ("deleted_after", "harmless"),
+        ("order_by", "harmless"),
+        ("make", "harmless"),
+    ],
+)
+def test_a_parameter_with_an_acting_verb_raises_the_level(parameter: str, safety: str) -> None:
+    for where in ("nested", "$ref", "anyOf"):
+        schema = {"type": "object", **_holding(parameter)[where]}
+        tool = ToolHub().register(lambda **_: None, name="get_rows", parameters=schema)
+        assert tool.safety == safety, tool.evidence
+
+
+@pytest.mark.parametrize(
+    ("values", "safety"),
+    [
+        (["GET", "POST", "DELETE"], "unknown"),
+        (["GET", "POST"], "unknown"),
+        (["get", "patch"], "unknown"),
+        (["read", "create"], "unknown"),
+        (["GET", "HEAD", "OPTIONS"], "harmless"),
+        (["post", "comment", "order"], "harmless"),
+        (["created", "updated", "Delete it later"], "harmless"),
+    ],
+)
+@pytest.mark.parametrize("name", ["verb", "kind", "x"])
+def test_a_value_that_asks_for_a_change_raises_the_level(name: str, values: list[str], safety: str) -> None:
+    for given in ({"enum": values}, {"anyOf": [{"const": value} for value in values]}, {"examples": values}):
+        schema = {"type": "object", "properties": {name: given}}
+        tool = ToolHub().register(lambda **_: None, name="fetch_url", parameters=schema)
+        assert tool.safety == safety, tool.evidence
 
 
 class Row(NamedTuple):
@@ -288,6 +329,10 @@ SPEAKS_OF_ACTING = [
     "Del\u00adete x",
     "ｄｅｌｅｔｅｓ x",
     "该工具会删除文件",
+    "读取后删除报告",
+    "查询订单，取消其中一个。",
+    "获取文件。之后将文件移动到回收站。",
+    "读取并把原件销毁。",
 ]
 SPEAKS_OF_READING = [
     "Get the orders that were deleted, updated or sent.",
@@ -296,6 +341,7 @@ SPEAKS_OF_READING = [
     "Lists transfers. Updates are shown first.",
     "Fetches the manual. You must call another tool first.",
     "获取已删除的文件。",
+    "获取最近发送的消息的编号，包括文件的保存路径。",
 ]
 
 

@@ -121,6 +121,7 @@ SQL = {"type": "object", "properties": {"sql": {"type": "string"}}}
             "declared with the reading capability 'weather'",
         ),
         ("list_set", {}, "unknown", "the word 'set' in its name may be what it does"),
+        ("mailing_list_blast", {}, "unknown", "the word 'list' in its name may be a noun"),
         ("find_and_wibble", {}, "unknown", "its name may have another verb after 'and'"),
         (
             "get_mail",
@@ -128,7 +129,7 @@ SQL = {"type": "object", "properties": {"sql": {"type": "string"}}}
             "unknown",
             "its description has the acting verb 'remove'",
         ),
-        ("get_rows", {"parameters": SQL}, "unknown", "its parameter 'sql' may ask for a change"),
+        ("get_rows", {"parameters": SQL}, "unknown", "its parameters name 'sql', which may ask for a change"),
         ("t", {"annotations": {"readOnlyHint": False}}, "may_act", "annotated `readOnlyHint: false`"),
         ("delete", {"read_only": True}, "harmless", "declared at registration"),
         ("frobnicate", {}, "unknown", "nothing shows whether it changes anything"),
