@@ -1287,6 +1287,11 @@ def has_own_offer(hub: Hub, kind: str, key: str) -> bool:
     Whether the hub itself answers for a URI or a name.
     """
 
+def in_digits(text: str) -> str:
+    """
+    A text with its numbers in digits.
+    """
+
 def in_language(sentence: str, lang: str) -> str:
     """
     A sentence of the hub in a language.

@@ -37,6 +37,7 @@ __all__ = [
     "deeds_in",
     "describe_error",
     "failed_result",
+    "in_digits",
     "in_language",
     "json_in",
     "kind_of",
@@ -144,6 +145,15 @@ def words(text: str) -> list[str]:
     ['get', 'current', 'time', '查询']
     """
     return _core.words_of(whole(text))
+
+
+def in_digits(text: str) -> str:
+    """A text with its numbers in digits; what may be no number stays.
+
+    >>> in_digits("Twenty-five people, 百分之十, 三万五千人, 五月十八日, 王五, one of them")
+    '25 people, 10%, 35000人, 5月18日, 王五, one of them'
+    """
+    return _core.in_digits(whole(text))
 
 
 def similarity(one: str, other: str) -> float:

@@ -104,6 +104,12 @@ pub fn meanings(text: &str) -> Vec<String> {
     search::meanings(text).into_iter().collect()
 }
 
+/// A text with its numbers in digits.
+#[pyfunction]
+pub fn in_digits(text: &str) -> String {
+    text::in_digits(text)
+}
+
 /// Whether a text names something that another one does not.
 #[pyfunction]
 pub fn names_more(said: &str, known: &str) -> bool {

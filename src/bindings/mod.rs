@@ -134,7 +134,7 @@ mod _core {
     use super::choice::ToolChoice;
     #[pymodule_export]
     use super::documents::{
-        acting_verb, config_entries, config_problem, deeds_in, meanings, message_text, names_more,
+        acting_verb, config_entries, config_problem, deeds_in, in_digits, meanings, message_text, names_more,
         read_documents, read_json, read_yaml, similarity, tool_kind, words_of,
     };
     #[pymodule_export]

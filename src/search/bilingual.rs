@@ -96,7 +96,7 @@ impl Bilingual {
         (0..self.lines.len()).map(|number| self.line(number))
     }
 
-    fn find(&self, word: &str) -> Option<ChineseWord<'_>> {
+    pub fn find(&self, word: &str) -> Option<ChineseWord<'_>> {
         let at = self.lines.partition_point(|from| {
             let line = &self.text[*from as usize..];
             line.split('\t').next().unwrap_or_default() < word

@@ -9,7 +9,8 @@ use crate::text::{
     ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, RunKind, first_run, words,
 };
 use rust_stemmers::{Algorithm, Stemmer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::LazyLock;
 
 /// Past forms that no rule gives. Verbs whose meaning is in their object ("made sure", "took a look") are left out: they claim
 /// nothing.
@@ -88,9 +89,50 @@ fn wide_deeds(run: &str, from: usize, found: &mut Vec<Deed>) {
             }
             None => (1, c.len_utf8()),
         };
+        if width == 1 {
+            found.extend(split_deed(run, run.len() - rest.len(), start));
+        }
         (rest, start) = (&rest[len..], start + width);
     }
 }
+
+/// A verb whose first character stands alone before 了: 关了灯 and 灯关了 are 关灯, 订好了 is 订票. Its object tells which verb it
+/// is; without one, all verbs that begin so have to mean the same for the most part.
+fn split_deed(run: &str, at: usize, start: usize) -> Option<Deed> {
+    let (before, rest) = run.split_at(at);
+    let head = rest.chars().next()?;
+    let mut after = &rest[head.len_utf8()..];
+    let complement = after.chars().next().filter(|c| "好完掉".contains(*c));
+    after = after.strip_prefix(complement.unwrap_or('了')).filter(|_| complement.is_some()).unwrap_or(after);
+    let object = after.strip_prefix('了')?;
+    // 出发了: the character ends another word.
+    let word: String = before.chars().next_back().into_iter().chain([head]).collect();
+    if word.chars().count() == 2 && bilingual().is_some_and(|dictionary| dictionary.find(&word).is_some()) {
+        return None;
+    }
+    let near = if object.is_empty() { before } else { object };
+    let verbs = || ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE).filter(|verb| verb.starts_with(head));
+    let named = verbs().find(|verb| near.contains(&verb[head.len_utf8()..]));
+    let verb = named.copied().or_else(|| HEADS.get(&head).copied())?;
+    Some(Deed { start, end: start + 1 + usize::from(complement.is_some()), verb })
+}
+
+/// The first characters of several verbs, more than half of which have a meaning in common; and one that has it.
+static HEADS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
+    let mut heads: HashMap<char, Vec<&'static str>> = HashMap::new();
+    for verb in ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE) {
+        heads.entry(verb.chars().next().unwrap_or_default()).or_default().push(verb);
+    }
+    heads.retain(|_, verbs| verbs.len() > 1);
+    let shared = |verbs: &[&'static str]| {
+        let means: Vec<_> = verbs.iter().map(|verb| meanings(verb)).collect();
+        let has = |meaning: &String| means.iter().filter(|all| all.contains(meaning)).count();
+        let (most, meaning) = means.iter().flatten().map(|meaning| (has(meaning), meaning)).max()?;
+        let of = means.iter().position(|all| all.contains(meaning))?;
+        (2 * most > verbs.len()).then(|| verbs[of])
+    };
+    heads.into_iter().filter_map(|(head, verbs)| Some((head, shared(&verbs)?))).collect()
+});
 
 /// What all verbs of a kind have in common; those without a kind of their own have nothing.
 fn tag(kind: VerbKind) -> Option<String> {
@@ -165,6 +207,16 @@ mod tests {
             found.iter().map(|deed| (deed.start, deed.verb)).collect::<Vec<_>>(),
             [(3, "发送"), (7, "更新")]
         );
+    }
+
+    #[test]
+    fn a_chinese_verb_and_its_object_may_stand_apart() {
+        for (said, verb) in
+            [("我给他发了邮件", "发邮件"), ("灯关了", "关灯"), ("机票订好了", "订票"), ("打了电话", "打电话")]
+        {
+            assert_eq!(verbs(said), [verb], "{said}");
+        }
+        assert_eq!(verbs("他发现了问题，完成了，除了他，用了三秒"), [""; 0]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ The verbs are those by which the hub judges the names of tools. Nothing is said 
 name: right, or silent.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -23,32 +24,31 @@ _CALLING = {"call", "run", "execute", "invoke", "open", "request", "report"}
 _ANYTHING = {"sql", "statement", "method", "command", "code"}
 """Parameters of tools that do whatever they are told."""
 
+_ON, _OFF = {"on", "open"}, {"off", "close", "shut"}
 _DELETES = {"=delete"}
 """Whoever deletes does nothing else, and nothing else deletes."""
 
 _ADVERBS = r"(?:(?:now|just|already|also|then|all|both|\w+ly) )*"
 _OWN = re.compile(
-    rf"\b(?:I|we)(?:['’](?:ve|d))?(?: have| had)? {_ADVERBS}$|"
-    rf"\b(?:I|we)(?:['’]ve| have)? \w+(?:ed|nt|id|ook|ound|ead) [^.;:]{{1,80}} and (?:have )?{_ADVERBS}$",
-    re.I,
+    rf"(?i)\b(?:I|we)(?:['’](?:ve|d))?(?: have| had)? {_ADVERBS}$|"
+    rf"\b(?:I|we)(?:['’]ve| have)? \w+(?:ed|nt|id|ook|ound|ead) [^.;:]{{1,80}} and (?:have )?{_ADVERBS}$"
 )
 _JOINED = re.compile(rf"(?:,|,? and|,? then) (?:(?:I|we) )?(?:have )?{_ADVERBS}$", re.I)
 _PERFECT = re.compile(rf"\b(?:has|have) {_ADVERBS}been {_ADVERBS}$", re.I)
 _TOLD = re.compile(rf"\b(?:is|are|was|were|got|been) {_ADVERBS}$|^\W*(?:successfully )?$", re.I)
+_NOUN = re.compile(r"\W*(?:the |your )?(\w+) (?:is |was )?(?:made|done|complete|successful)[.!]*$", re.I)
+_TO = re.compile(r"\bto ([A-Z][a-z]+)\b(?! [A-Z@])")
 _NOT = re.compile(
-    r"\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without|if|once|until|unless|when|before|after)\b|n['’]t\b",
-    re.I,
+    r"(?i)\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without|if|once|until|unless|when|before|after)\b|n['’]t\b"
 )
 _NOT_ZH = re.compile("没|未|无法|不|失败|尚|如果|是否|请|需要|可以|准备|正在")
-_OWN_ZH = re.compile("我|[为帮给][您你]")
+_OWN_ZH = re.compile(r"我|^\W*(?:已经?)?[为帮给][您你]")
 _DONE_ZH = re.compile("已|成功|刚")
 _DONE_AFTER_ZH = re.compile("成功|完成|完毕|[^，]{0,12}了$|了")
 _CLAUSES_ZH = re.compile("[，,；;。！？!?\n]")
-_SENTENCES = re.compile(
-    r"(?<=[.!?]) |[,;] (?:but|while|although|though) | but |，但是?|(?<=[。！？；;\n])", re.I
-)
+_SENTENCES = re.compile(r"(?<=[.!?]) |[,;] (?i:but|while|although|though) | but |，但是?|(?<=[。！？；;\n])")
 _EVERY = re.compile(
-    r"\b(?:all|both|each|every)\b(?: of)?(?: the| them| your)*(?: (\w+))?|都|均|全部|所有|两[封个份条]", re.I
+    r"(?i)\b(?:all|both|each|every)\b(?: of)?(?: the| them| your)*(?: (\w+))?|都|均|全部|所有|两[封个份条]"
 )
 
 
@@ -95,13 +95,19 @@ class _Claim(NamedTuple):
     verb: str
     means: set[str]
     clause: str
+    sides: set[str]
     kind: str
     """`own` (I sent it), `perfect` (it has been sent) or `told` (it was sent), which others may have done before."""
+
+    def opposes(self, call: Call) -> bool:
+        """Whether the call did the contrary: on and off."""
+        sides = [(bool(one & _ON), bool(one & _OFF)) for one in (self.sides, call.means)]
+        return sorted(sides) == [(False, True), (True, False)]
 
     def is_of(self, call: Call) -> bool:
         """Whether the call was to do this. A noun in its name counts only for what the agent says of itself."""
         does = call.does if call.does is not None else set[str]() if self.kind == "told" else call.means
-        return bool(self.means & (call.means if self.kind == "own" else does))
+        return not self.opposes(call) and bool(self.means & (call.means if self.kind == "own" else does))
 
 
 def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
@@ -110,14 +116,15 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
     >>> list(undone("I have sent the mail.", [Call.of({"tool": "send_mail", "success": False}, "")], ""))
     ["The answer says 'I have sent', but the call did not succeed (send)."]
     """
-    claims = [claim for sentence in _SENTENCES.split(answer) for claim in _claims(sentence)][:_CLAIMS]
+    said = (claim for sentence in _SENTENCES.split(answer) for claim in _claims(sentence))
+    claims = list(itertools.islice(said, _CLAIMS))
     if not claims:
         return
     told = {verb for call in calls for _, _, verb, _ in kit.deeds_in(whole(call.text[:20_000]))}
     asked = set(kit.meanings(whole(question[:2_000])))
     acted = [call for call in calls if call.is_done and call.may_act]
     # A call that no claim names may have done one of them under another name.
-    spare = [call for call in acted if not any(claim.is_of(call) for claim in claims)]
+    spare = [call for call in acted if not any(one.is_of(call) or one.opposes(call) for one in claims)]
     for claim in claims:
         same = [call for call in calls if claim.is_of(call)]
         done = [call for call in same if call.is_done and (call.may_act or claim.kind != "own")]
@@ -125,7 +132,7 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
         # If every call that may act failed, nothing was done under any name.
         tried = any(call in same or (call.may_act and not acted and claim.kind != "told") for call in failed)
         if done:
-            yield from _missing(claim, done, [call for call in failed if call in same])
+            yield from _missing(claim, done, [call for call in failed if call in same], calls)
         elif claim.kind != "own" and claim.verb in told:
             continue
         elif tried:
@@ -138,7 +145,7 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
                 yield f"The answer says {claim.said!r}, but no call did that ({claim.verb})."
 
 
-def _missing(claim: _Claim, done: list[Call], failed: list[Call]) -> Iterator[str]:
+def _missing(claim: _Claim, done: list[Call], failed: list[Call], calls: Sequence[Call]) -> Iterator[str]:
     """A sentence about the first object of a claim that was not part of a call that succeeded."""
     reached = {target for call in done for target in call.targets}
     left = [call for call in failed if not call.targets <= reached]
@@ -148,22 +155,28 @@ def _missing(claim: _Claim, done: list[Call], failed: list[Call]) -> Iterator[st
             yield f"The answer says {claim.said!r}, but the call for {target!r} did not succeed ({claim.verb})."
             return
     words = [(found[1] or "").lower() for found in _EVERY.finditer(claim.clause)] if left else []
-    if any(
-        not word or {word, *kit.meanings(word)} & {*left[0].means, "was", "were", "have"} for word in words
-    ):
+    named = {*left[0].means, "was", "were", "have"} if left else set[str]()
+    if any(not word or {word, *kit.meanings(word)} & named for word in words):
         counts = f"{len(done)} of {len(done) + len(left)}"
         yield f"The answer says {claim.said!r}, but only {counts} calls succeeded ({claim.verb})."
         return
-    # Where calls name their objects by file or address, each one that the answer names needs a call.
+    # Where calls name their objects by file or address, each one that the answer names needs a call. A person may be known
+    # by another call, and an address may begin as a name does.
     kinds = {_kind(one) for target in reached for one in references_of(target)}
-    for one in references_of(claim.clause):
-        if _kind(one) in kinds and not any(one.lower() in call.text for call in done):
+    people = [
+        one for one in _TO.findall(claim.clause) if one[0].lower() not in {target[0] for target in reached}
+    ]
+    for one, where in (
+        *((one, done) for one in references_of(claim.clause)),
+        *((one, calls) for one in people),
+    ):
+        if _kind(one) in kinds and not any(one.lower() in call.text for call in where):
             yield f"The answer says {claim.said!r}, but no call did that ({claim.verb})."
             return
 
 
 def _kind(reference: str) -> str:
-    return "mail" if "@" in reference else "url" if "://" in reference else "file"
+    return "mail" if "@" in reference or reference.isalpha() else "url" if "://" in reference else "file"
 
 
 def _claims(sentence: str) -> Iterator[_Claim]:
@@ -176,7 +189,10 @@ def _claims(sentence: str) -> Iterator[_Claim]:
         else:
             kind, said, clause = _chinese(sentence, start, end)
         if kind:
-            yield _Claim(said, verb, set(means), _until_denied(clause), kind)
+            sides = set(kit.meanings(whole(sentence[start : end + 40])))
+            yield _Claim(said, verb, set(means), _until_denied(clause), sides, kind)
+    if found := _NOUN.match(sentence):
+        yield _Claim(found[0], found[1].lower(), set(kit.meanings(found[1])), sentence, set(), "told")
 
 
 def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) -> tuple[str, str]:

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from ..kit import readable
+from ..kit import in_digits, readable
 from ..ledger import LedgerRow
 from .deeds import Call, undone
-from .facts import Date, collapsed, dates_of, quotations_of, references_of, times_of
+from .facts import Date, collapsed, dates_of, numbers_of, quotations_of, references_of, times_meant, times_of
 from .figures import Figures
 
 ANSWER = 50_000
@@ -28,6 +28,19 @@ _NODES = 20_000
 
 _PAIRS = 12
 """Dates and times between which an answer may tell how long something takes."""
+
+_ASKS = re.compile(
+    r"(?i)^(?:is|are|was|were|do|does|did|has|have|had|will)\b(?! you\b)|吗|是不是|是否|对不对"
+)
+_COMPARES = "no|not|than|below|under|above|over|least|most|within|almost|about"
+_DENIES = re.compile(rf"(?i)\b(?:{_COMPARES})\b|n['’]t\b|[不没非未超低高多少近约内]")
+"""Where a sentence denies or compares, a number in it may be one of the question."""
+
+_VALUES: dict[str, Callable[[str], Iterator[tuple[Any, str]]]] = {
+    "number": numbers_of,
+    "date": lambda text: ((date[1:], written) for date, written in dates_of(text)),
+    "time": lambda text: (((time[0] % 12, time[1]), written) for time, written in times_of(text)),
+}
 
 
 class Evidence:
@@ -64,13 +77,19 @@ class Evidence:
         self.text = "\n".join(filter(None, texts))
         go_on()
         self._low, self._flat = self.text.lower(), _flat(self.text)
-        dates = {date for date, _ in dates_of(self.text)}
+        digits, asked = in_digits(self.text), in_digits(self._question)
+        self._results = digits[len(asked) :]
+        dates = {date for date, _ in dates_of(digits)}
         self._dates, self._undated = _variants(dates), _variants(date for date in dates if date.year is None)
         self._days = sorted(filter(None, (date.as_day() for date in dates)))
-        self._times = {time for time, _ in times_of(self.text)}
+        times = list(times_of(digits))
+        self._times = {time for time, _ in times}
+        meant = {one for time in times for one in times_meant(*time)}
+        # An answer may leave out the seconds.
+        self._clock = meant | {(hours, minutes, 0) for hours, minutes, _ in meant}
         go_on()
         counts = map(float, (len(self._calls), *ends.values(), *(date.year or 0 for date in dates)))
-        self._figures = Figures(self.text, values, self._question, [*counts, *self._spans()])
+        self._figures = Figures(digits, values, asked, [*counts, *self._spans()])
 
     def unsupported(self, answer: str) -> Iterator[str]:
         """Sentences about the claims of an answer that nothing supports."""
@@ -85,18 +104,32 @@ class Evidence:
             if _flat(quoted) not in self._flat:
                 yield f"The quotation {quoted!r} is not in the results."
         for written in references_of(answer):
-            if written.lower().rstrip("/") not in self._low:
+            low = written.lower().rstrip("/")
+            # A folder and the name of a file in it may be in different places.
+            parts = [low] if "://" in low else low.rsplit("/", 1)
+            if low not in self._low and ("" in parts or not all(part in self._low for part in parts)):
                 yield f"The address or file {written} is not in the results."
+        answer = in_digits(answer)
+        yield from self._only_asked(answer)
         for date, written in dates_of(answer):
             if not self._has_date(date):
                 yield f"The date {written} is not in the results."
-        for (hours, minutes, seconds), written in times_of(answer):
-            # Perhaps in the other half of the day, or with seconds that the answer leaves out.
-            halves = {hours, (hours + 12) % 24} if hours <= 12 else {hours}
-            known = (time for time in self._times if time[0] in halves and time[1] == minutes)
-            if not any(seconds in (0, time[2]) for time in known):
+        for time, written in times_of(answer):
+            if not times_meant(time, written) & self._clock:
                 yield f"The time {written} is not in the results."
         yield from self._figures.wrong(answer)
+
+    def _only_asked(self, answer: str) -> Iterator[str]:
+        """Sentences about values that the question asks about and the answer confirms, where the results have others."""
+        if not _ASKS.search(self._question) or _DENIES.search(self._question + answer):
+            return
+        asked = in_digits(self._question)
+        for kind, read in _VALUES.items():
+            said, known = dict(read(answer)), dict(read(self._results))
+            for value, written in said.items():
+                others = [one for one in known if kind != "number" or value / 2 < one < value * 2]
+                if value in dict(read(asked)) and value not in known and others:
+                    yield f"The {kind} {written} is not in the results."
 
     def _has_date(self, date: Date) -> bool:
         """Whether a known date may be this one, or is a known number of days away from it."""
@@ -158,12 +191,7 @@ class _Reader:
 
 def _variants(dates: Iterable[Date]) -> set[Date]:
     """All dates that say the same as these, or less."""
-    return {
-        Date(year, date.month, day)
-        for date in dates
-        for year in (date.year, None)
-        for day in (date.day, None)
-    }
+    return {Date(y, date.month, d) for date in dates for y in (date.year, None) for d in (date.day, None)}
 
 
 def unseen(records: Iterable[Any], rows: Iterable[LedgerRow]) -> list[dict[str, Any]]:
@@ -178,15 +206,9 @@ def unseen(records: Iterable[Any], rows: Iterable[LedgerRow]) -> list[dict[str, 
         by_tool.setdefault(row.tool, []).append(row)
     # The newest ones are those that the records tell.
     more = [row for tool, all_of in by_tool.items() for row in all_of[: max(0, len(all_of) - told[tool])]]
-    return [
-        {"tool": row.tool, "state": row.state, "result": _given(row.result), "error": row.error}
-        for row in more
-    ]
-
-
-def _given(kept: Any) -> Any:
-    """The value in what a run has kept of a call."""
-    return cast("Mapping[str, Any]", kept).get("result") if isinstance(kept, Mapping) else None
+    kept = (cast("Mapping[str, Any]", row.result if isinstance(row.result, Mapping) else {}) for row in more)
+    rest = ({"tool": row.tool, "state": row.state, "error": row.error} for row in more)
+    return [{**row, "result": one.get("result")} for row, one in zip(rest, kept, strict=True)]
 
 
 def _record(given: Any) -> dict[str, Any]:

@@ -10,32 +10,23 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
+from ..kit import in_digits
+
 LARGEST = 1e15
 """Numbers in a result are below this."""
 
-_MONTHS = {"sept": 9} | {
-    name.lower(): n
-    for names in (calendar.month_name, calendar.month_abbr)
-    for n, name in enumerate(names)
-    if name
-}
+_NAMES = (*calendar.month_name, *calendar.month_abbr)
+_MONTHS = {"sept": 9} | {name.lower(): n % 13 for n, name in enumerate(_NAMES) if name}
 _MONTH = "|".join(name.capitalize() for name in sorted(_MONTHS, key=len, reverse=True))
-_WORTH = {
-    1e3: "thousand k 千",
-    1e4: "万",
-    1e6: "million m mn 百万",
-    1e7: "千万",
-    1e8: "亿",
-    1e9: "billion bn b",
-}
-_SCALES = {word: worth for worth, words in _WORTH.items() for word in words.split()} | {
-    "trillion": 1e12,
-    "万亿": 1e12,
-}
-_SPELT = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_WORTH = (
+    "hundred 1e2 thousand 1e3 k 1e3 千 1e3 万 1e4 million 1e6 m 1e6 mn 1e6 百万 1e6 千万 1e7 亿 1e8 billion 1e9 bn 1e9 b 1e9 "
+    "trillion 1e12 万亿 1e12"
+)
+_SCALES = dict[str, float](zip(_WORTH.split()[::2], map(float, _WORTH.split()[1::2]), strict=True))
 
 _DATES = [
     re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"),
+    re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})(?![\d.]\d)"),
     re.compile(r"(?P<y>\d{4}) ?年 ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?"),
     re.compile(rf"\b(?P<n>{_MONTH})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})\b"),
     re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<n>{_MONTH})\.?(?:,? (?P<y>\d{{4}}))?\b"),
@@ -46,22 +37,22 @@ _DATES = [
     ),
     re.compile(r"(?<![\d年])(?P<m>\d{1,2}) ?月 ?(?P<d>\d{1,2}) ?[日号]"),
 ]
+# "2点" may be two points, unless something says that it is a time.
 _TIME = re.compile(
-    r"(?P<before>[上下]午|[早晚]上|中午)? ?(?<![\d:.])(?:(?P<h>\d{1,2})[:：](?P<m>\d{2})(?:[:：](?P<s>\d{2}))?(?![\d:])"
-    r"(?: ?(?P<half>[ap])\.?m\b)?|(?P<hour>\d{1,2}) ?(?P<short>[ap])\.?m\b|(?<=[午上])(?P<dian>\d{1,2})点)",
-    re.I,
+    r"(?i)(?P<before>凌晨|[上中下]午|[早晚]上)? ?(?<![\d:.])(?:(?P<h>\d{1,2})[:：](?P<m>\d{2})(?:[:：](?P<s>\d{2}))?(?![\d:])"
+    r"(?: ?(?P<half>[ap])\.?m\b)?|(?P<hour>\d{1,2}) ?(?P<short>[ap])\.?m\b|"
+    r"(?P<dian>\d{1,2})点(?:(?P<fen>\d{1,2})分?|(?P<ban>半)|(?<=[午上晨]\d点)|(?<=[午上晨]\d\d点)|(?=[钟整开出到])))"
 )
+_HALF = re.compile(r"[ap]\.?m\b|[晨午]|[早晚]上|^0\d|T", re.I)
 # A number may follow a Chinese character, and a sign of its own. A capital letter after it makes it a name: 3D, 5G.
 _NUMBER = re.compile(
     r"(?:(?<![A-Za-z0-9_.,/-])[-−+])?(?<![A-Za-z0-9_.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
     r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b|(?:st|nd|rd|th)\b)"
-    r"(?: ?(thousand|million|billion|trillion|bn|mn)\b|(k|K|m|M|b|B)\b| ?(万亿|百万|千万|[千万亿]))?",
+    r"(?: ?(hundred|thousand|million|billion|trillion|bn|mn)\b|(k|K|m|M|b|B)\b| ?(万亿|百万|千万|[千万亿]))?",
 )
 _NOT_FINITE = re.compile(
     r"(?:^|[=:\[,(] ?|\bis |为|是)([-+]?(?:nan|inf|infinity))(?= ?(?:$|[,.;\])}。]))", re.I
 )
-_SPELT_NUMBER = re.compile(rf"\b({'|'.join(_SPELT)})(?: (thousand|million|billion))?\b", re.I)
-_COUNTED_ZH = re.compile("(?<![第一二两三四五六七八九十百])[两二三四五六七八九十](?=[个件条份封项张台名位])")
 # "7 minus 4" is a difference.
 _MINUS = re.compile(r"(?:零下|(?<![\d)])(?<![\d)] )\b(?:minus|negative)) ?$", re.I)
 _BELOW = re.compile(r" ?(?:°|degrees?)? ?(?:Celsius|Fahrenheit|[CF])? ?below (?:zero|freezing)\b", re.I)
@@ -74,8 +65,8 @@ _ADDRESSES = re.compile(
     r"https?://[^\s\"'<>)\]，。；、（）\u4e00-\u9fff]+|(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)+"
 )
 _FILES = re.compile(
-    r"(?<![\w/.@-])(?:~?/)?(?:[\w.-]++/)*+[\w-]++\.(?:[a-z]{2,5}|mp[34]|7z)(?!\w)(?!\.\w)",
-    re.ASCII,
+    r"(?a)(?<![\w/.@-])(?:~?/)?(?:[\w.-]++/)*+(?:[\w-]++\.)+(?:[a-z]{2,5}|mp[34]|7z)(?!\w)(?!\.\w)|"
+    r"(?<![\w/.@~-])(?:~|/[\w.-]*\w)(?:/[\w.-]*\w)+"
 )
 
 
@@ -141,12 +132,20 @@ def times_of(text: str) -> Iterator[tuple[Time, str]]:
     for found in _TIME.finditer(text):
         part = found.groupdict()
         hours = int(part["h"] or part["hour"] or part["dian"])
+        minutes = 30 if part["ban"] else int(part["m"] or part["fen"] or 0)
         half = (part["half"] or part["short"] or "").lower()
         if half:
             hours = hours % 12 + (12 if half == "p" else 0) if 1 <= hours <= 12 else 99
         elif part["before"] in ("下午", "晚上") and hours < 12:
             hours += 12
-        yield (hours, int(part["m"] or 0), int(part["s"] or 0)), found.group().strip()
+        yield (hours, minutes, int(part["s"] or 0)), found.group().strip()
+
+
+def times_meant(time: Time, written: str) -> set[Time]:
+    """What a time may mean: both halves of the day, if nothing says which one it is."""
+    hours, minutes, seconds = time
+    is_clear = hours > 12 or _HALF.search(written)
+    return {time} if is_clear else {time, ((hours + 12) % 24, minutes, seconds)}
 
 
 class Figure(NamedTuple):
@@ -192,19 +191,11 @@ def figures_of(text: str) -> Iterator[Figure]:
         if value > 0 and (_MINUS.search(rest, max(0, start - 12), start) or _BELOW.match(rest, end)):
             value = -value
         yield Figure(value, found.group().strip(), start, end)
-    for found in _COUNTED_ZH.finditer(rest):
-        value = float("零一二三四五六七八九十".find(found.group().replace("两", "二")))
-        yield Figure(value, found.group(), *found.span())
-    for found in _SPELT_NUMBER.finditer(rest):
-        if rest.startswith(" and a half", found.end()):
-            continue
-        value = _SPELT[found.group(1).lower()] * _SCALES.get((found.group(2) or "").lower(), 1.0)
-        yield Figure(value, found.group(), *found.span())
 
 
 def numbers_of(text: str) -> Iterator[tuple[float, str]]:
     """The numbers in a text, and how they are written."""
-    yield from ((one.value, one.written) for one in figures_of(collapsed(text, len(text))))
+    yield from ((one.value, one.written) for one in figures_of(in_digits(collapsed(text, len(text)))))
 
 
 def _blank(text: str, places: Iterator[Place]) -> str:
@@ -235,14 +226,15 @@ def references_of(text: str) -> Iterator[str]:
     yield from (found.group() for found in _FILES.finditer(rest))
 
 
-def impossible(text: str) -> Iterator[str]:
-    """What cannot be: numbers that are not finite or too large, days and times that do not exist."""
+def impossible(text: str, known: str = "") -> Iterator[str]:
+    """What cannot be: numbers that are not finite, or too large and not `known`; days and times that do not exist."""
+    text = in_digits(text)
     for found in _NOT_FINITE.finditer(text):
         yield f"The number {found.group(1)} is not finite."
     for number, written in numbers_of(text):
         if not math.isfinite(number):
             yield f"The number {written} is not finite."
-        elif abs(number) >= LARGEST:
+        elif abs(number) >= LARGEST and written not in known:
             yield f"The number {written} is too large."
     for day, written in dates_of(text):
         if day.as_day() is None or day.day == 0:

@@ -1,15 +1,16 @@
 """Numbers of an answer: in the results, rounded, in another unit, or made of them by an operation that the answer states."""
 
+import functools
 import itertools
 import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from ..kit import words
 from .facts import Figure, figures_of
-from .measures import Measure, measured, measures_of, unit_of_key
 
 _MOST = 60
 """Numbers of the results that are calculated with; of more of them almost any number can be made."""
@@ -17,18 +18,120 @@ _MOST = 60
 _MEASURES = 400
 """Measures that are compared with one another."""
 
-_DIGITS = re.compile(r"(?<![\d.])\d{1,15}(?:\.\d{1,15})?(?!\d)")
+_DIGITS = re.compile(r"(?<![\d.])(?<![\s(\[:=][-−])(?<!^[-−])\d{1,15}(?:\.\d{1,15})?(?!\d)")
+_LESS = (
+    r"\b(?:f[ae]ll\w*|drop\w*|declin\w*|decreas\w*|reduc\w*|down|less|fewer|lower|lost|loss\w*|overdra\w*|sav\w+)\b|"
+    r"[减降跌低少亏欠]|透支"
+)
 _OPERATIONS = {
-    "sum": r"\b(?:total\w*|sum|together|combined|altogether|in all|overall|plus)\b|共|总|合计|加起来",
+    "sum": r"\b(?:total\w*|sum|together|combined|altogether|in all|overall|plus)\b|\d ?\+|共|总|合计|加",
     "difference": r"\b(?:(?:more|less|fewer)(?! than [\d$€£])|left|net|by|differ\w*|remain\w*|minus|sav\w+|later|earlier|"
-    r"\w+er than)\b|多|少|差|剩|省|余|增|减",
-    "ratio": r"\b(?:per|each|times|ratio|average|mean|a (?:day|week|month|year|head))\b|倍|每|平均|率",
-    "percent": r"%|\bper ?cent\b|百分|折",
+    r"\w+er than)\b|\d ?[-−] ?\d|多|少|差|剩|省|余|增|减",
+    "ratio": r"\b(?:per|each|times|ratio|average|mean|a (?:day|week|month|year|head)|divided)\b|"
+    r"\d ?[×÷*/] ?\d|[倍每率乘除]|平均",
+    "sign": _LESS,
+    "percent": r"%|\bper ?cent\b|折",
+    "rise": r"\b(?:r[io]s\w+|gr[eo]w\w*|increas\w*|gain\w*|up|more|higher)\b|[增涨升高多]",
+    "fall": _LESS,
 }
 """How a text states an operation."""
 
+_PLAIN = {"sum", "difference", "ratio"}
+_SHARES = {"percent": "", "rise": "fall", "fall": "rise"}
+"""The operations that give a percentage, each with its contrary."""
+
 _STATED = {name: re.compile(words, re.I) for name, words in _OPERATIONS.items()}
+_PERCENT = re.compile(r" ?(?:%|per ?cent|折)", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?]) |(?<=[。！？；\n])")
+
+
+_UNITS = {
+    "length": "mm .001 cm .01 m 1 meter 1 metre 1 km 1e3 kilometer 1e3 kilometre 1e3 mile 1609.344 ft .3048 feet .3048 "
+    "inch .0254 inches .0254 毫米 .001 厘米 .01 米 1 公里 1e3 千米 1e3 英里 1609.344 英尺 .3048 英寸 .0254",
+    "time": "ms .001 millisecond .001 s 1 sec 1 second 1 min 60 minute 60 h 3600 hr 3600 hour 3600 day 86400 week 604800 "
+    "month 2629800 year 31557600 毫秒 .001 秒 1 分 60 分钟 60 小时 3600 天 86400 周 604800 个月 2629800",
+    "size": "byte 1 kb 1e3 mb 1e6 gb 1e9 tb 1e12 kib 1024 mib 1048576 gib 1073741824 kilobyte 1e3 megabyte 1e6 gigabyte 1e9 "
+    "terabyte 1e12 字节 1",
+    "weight": "mg 1e-6 g .001 gram .001 kg 1 kilogram 1 tonne 1e3 lb .45359237 pound .45359237 oz .0283495 ounce .0283495 "
+    "毫克 1e-6 克 .001 千克 1 公斤 1 斤 .5 吨 1e3",
+    "volume": "ml .001 l 1 liter 1 litre 1 gallon 3.785411784 pint .473176473 毫升 .001 升 1",
+    "speed": "km/h 1 kmh 1 kph 1 m/s 3.6 mph 1.609344 knot 1.852",
+    # Prices are not converted: each currency is a kind of its own.
+    "usd": "$ 1 usd 1 dollar 1 美元 1",
+    "eur": "€ 1 eur 1 euro 1 欧元 1",
+    "gbp": "£ 1 gbp 1 英镑 1",
+    "cny": "¥ 1 cny 1 yuan 1 rmb 1 元 1 人民币 1",
+    "temperature": "c 1 celsius 1 ℃ 1 摄氏度 1 f 0 fahrenheit 0 ℉ 0 华氏度 0",
+}
+_KINDS = {
+    unit: (kind, float(worth))
+    for kind, table in _UNITS.items()
+    for unit, worth in zip(table.split()[::2], table.split()[1::2], strict=True)
+}
+_SIGNS = ("$", "€", "£", "¥")
+_WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True) if unit not in ("c", "f"))
+_AFTER = re.compile(
+    rf"[ -]?(?:(?:° ?|degrees? )?({_WORDS})(?:s(?![A-Za-z0-9])|(?![A-Za-z0-9²³/°])|(?<=[^\x00-\x7f]))|"
+    r"(?:° ?|degrees? |deg )(C|F)(?![A-Za-z]))",
+    re.I,
+)
+_BETWEEN = re.compile(r"(?: ?,)?(?: and| 又|零)? ?")
+
+
+class Measure(NamedTuple):
+    """A number with a unit. `base` is its worth in the first unit of its kind; `step` that of its last digit."""
+
+    kind: str
+    unit: str
+    base: float
+    step: float
+    figures: tuple[Figure, ...]
+
+    def is_same(self, other: "Measure") -> bool:
+        """Whether both are equal, to the digits that this one is written with."""
+        near = 1e-9 + max(1e-9 * abs(self.base), min(self.step / 2, 0.05 * abs(self.base)))
+        return self.kind == other.kind and abs(self.base - other.base) <= near
+
+
+def measured(unit: str, value: float, step: float, *figures: Figure) -> Measure:
+    """A number with a known unit; degrees Fahrenheit are the one that is not a multiple."""
+    kind, worth = _KINDS[unit]
+    base = value * worth if worth else (value - 32) * 5 / 9
+    return Measure(kind, unit, base, step * (worth or 5 / 9), figures)
+
+
+def measures_of(text: str, figures: Iterable[Figure]) -> Iterator[Measure]:
+    """The numbers of a text that have units; "1 h 35 min" is one measure, after its parts.
+
+    >>> [(one.kind, one.base) for one in measures_of("1 h 35 min", figures_of("1 h 35 min"))]
+    [('time', 3600.0), ('time', 2100.0), ('time', 5700.0)]
+    """
+    last: tuple[Measure, int] | None = None
+    for figure in sorted(figures, key=lambda one: one.start):
+        sign = text[max(0, figure.start - 2) : figure.start].strip()[-1:]
+        found = None if sign in _SIGNS else _AFTER.match(text, figure.end)
+        if sign not in _SIGNS and found is None:
+            last = None
+            continue
+        unit, end = (sign, figure.end) if found is None else ((found[1] or found[2]).lower(), found.end())
+        measure = measured(unit, figure.value, figure.step, figure)
+        yield measure
+        if last is not None and measure.kind == "time" and _BETWEEN.fullmatch(text, last[1], figure.start):
+            base = last[0].base + measure.base
+            measure = Measure("time", "", base, measure.step, (*last[0].figures, figure))
+            yield measure
+        last = (measure, end) if measure.kind == "time" else None
+
+
+def unit_of_key(key: str) -> str | None:
+    """The unit that the name of a field ends with: `size_mb`.
+
+    >>> unit_of_key("temp_c"), unit_of_key("duration_minutes"), unit_of_key("name")
+    ('c', 'minute', None)
+    """
+    *before, last = words(key[-40:]) or [""]
+    known = (last, last.removesuffix("s")) if before or len(last) > 3 else ()
+    return next((one for one in known if one in _KINDS), None)
 
 
 class Numbers:
@@ -45,10 +148,8 @@ class Numbers:
 
     def makes(self, figure: Figure, is_percent: bool) -> bool:
         """Whether the number is one of these, calculated: rounded to its digits, and not further away than 2 %."""
-        exact = is_percent or figure.step < 1
-        return self.is_near(
-            figure.value, min(figure.step / 2, math.inf if exact else 0.02 * abs(figure.value))
-        )
+        most = math.inf if is_percent or figure.step < 1 else 0.02 * abs(figure.value)
+        return self.is_near(figure.value, min(figure.step / 2, most))
 
     def is_near(self, number: float, distance: float = 0.0) -> bool:
         """Whether a number that is not further away is known."""
@@ -74,72 +175,72 @@ class Figures:
                     columns.setdefault((None, key), []).append(number)
         self._measures = list(measures_of(text, figures))[:_MEASURES]
         keys = ((unit_of_key(key), column) for (place, key), column in columns.items() if place is None)
-        self._keyed = [measured(unit, one, 0.0) for unit, column in keys if unit for one in column][
-            :_MEASURES
-        ]
+        keyed = (measured(unit, one, 0.0) for unit, column in keys if unit for one in column)
+        self._keyed = list(itertools.islice(keyed, _MEASURES))
         self._bare = Counter(one.value for one in figures)
         self._bare.subtract(one.figures[0].value for one in self._measures if len(one.figures) == 1)
         self._base = {one.value for one in figures} - {0.0, 1.0}
-        self.known = Numbers(
-            counted | {0.0 + one for one in self._bare} | set(map(float, _DIGITS.findall(text)))
-        )
-        self._asked = {one.value for one in figures_of(question)}
+        self._asked = {one.value for one in figures if one.end <= len(question)}
+        # What the question alone has is calculated with as it says.
+        self._only_asked = self._asked - {one.value for one in figures if one.end > len(question)}
+        self._named = {name for name, stated in _STATED.items() if stated.search(question)}
+        self.known = Numbers((*counted, *self._bare, *map(float, _DIGITS.findall(text))))
         self._few = len(self._base) <= _MOST
-        self._made = {
-            name: Numbers(made) for name, made in made_of(self._base if self._few else set()).items()
-        }
+        self._made = self._all_of(self._base)
         self._totals = Numbers(one for (_, key), column in columns.items() for one in _totals(key, column))
         sums = [(math.fsum(column), column) for column in columns.values()]
         self._shares = Numbers(100 * one / total for total, column in sums if total for one in column)
-        self.days = {
-            round(one.base / 86_400) for one in (*self._measures, *self._keyed) if one.kind == "time"
-        } - {0}
+        times = (one.base for one in (*self._measures, *self._keyed) if one.kind == "time")
+        self.days = {round(base / 86_400) for base in times} - {0}
 
     def wrong(self, answer: str) -> Iterator[str]:
         """Sentences about the numbers of an answer that are not there, and about units that are wrong."""
         figures = list(figures_of(answer))
-        right: set[Figure] = set()
-        misread: set[Figure] = set()
-        for measure in sorted(
-            list(measures_of(answer, figures))[:_MEASURES], key=lambda one: -len(one.figures)
-        ):
+        right, misread = set[Figure](), set[Figure]()
+        measures = itertools.islice(measures_of(answer, figures), _MEASURES)
+        for measure in sorted(measures, key=lambda one: -len(one.figures)):
             if any(map(measure.is_same, (*self._measures, *self._keyed))) or self._is_size(measure):
                 right |= {*measure.figures}
             elif len(measure.figures) == 1 and self._has_other_unit(measure):
                 misread |= {*measure.figures}
-        yield from (
-            f"The unit of {one.written} is not that of the results."
-            for one in figures
-            if one in misread - right
-        )
         stated = (self._asked | {one.value for one in figures}) & self._base
         # Many digits are hardly right by chance, unless small counts are added.
         usual = {one for one in self._base if abs(one) > 12 or one in stated} if self._few else set[float]()
-        told, unlikely = _all_of(stated if self._few else set()), _all_of(usual)
+        told, unlikely = self._all_of(stated), self._all_of(usual)
         starts = [0, *(found.end() for found in _SENTENCE.finditer(answer)), len(answer) + 1]
         for figure in figures:
+            if figure in misread - right:
+                yield f"The unit of {figure.written} is not that of the results."
             if figure in right | misread or self.known.has(figure):
-                continue
-            is_percent = (
-                _STATED["percent"].search(answer, max(0, figure.start - 4), figure.end + 10) is not None
-            )
-            if any(one.makes(figure, is_percent) for one in (self._totals, told)) or (
-                (is_percent and self._shares.makes(figure, True))
-                or (6 * len(usual) ** 2 < 10**figure.digits and unlikely.makes(figure, is_percent))
-            ):
                 continue
             at = bisect_right(starts, figure.start)
             sentence = answer[starts[at - 1] : min(starts[at], starts[at - 1] + 1_000)]
-            names = [
-                name
-                for name in self._made
-                if (name == "percent") is is_percent and _STATED[name].search(sentence)
-            ]
-            # With too many numbers to calculate with, nothing is said where an operation is stated.
-            if not any(self._made[name].makes(figure, is_percent) for name in names) and (
-                self._few or not names
+            said = {name for name, pattern in _STATED.items() if pattern.search(sentence)}
+            is_percent = _PERCENT.match(answer, figure.end) is not None
+            # A share or a change; a rise is no fall, whose share is of another number.
+            names = (
+                {one for one in _SHARES if one in said or _SHARES[one] not in said} if is_percent else _PLAIN
+            )
+            said = names | (said & {"sign"}) if is_percent else said.difference(_SHARES)
+            makes = functools.partial(_makes, figure, is_percent)
+            rare = 6 * len(usual) ** 2 < 10**figure.digits
+            if makes(told, names) or makes(self._made, said) or (rare and makes(unlikely, names)):
+                continue
+            fraction = is_percent and self.known.is_near(figure.value / 100, figure.step / 200)
+            if (
+                fraction
+                or self._totals.makes(figure, is_percent)
+                or (is_percent and self._shares.makes(figure, True))
             ):
+                continue
+            # With too many numbers to calculate with, nothing is said where an operation is stated.
+            if self._few or not said:
                 yield f"The number {figure.written} is not in the results."
+
+    def _all_of(self, known: set[float]) -> dict[str, Numbers]:
+        """What numbers make by each operation, those of the question alone by what it names; nothing of too many."""
+        made = made_of(known if self._few else set(), self._only_asked, self._named)
+        return {name: Numbers(numbers) for name, numbers in made.items()}
 
     def _is_size(self, measure: Measure) -> bool:
         """Whether a bare number of the results is this size in bytes, with 1,000 or 1,024 of them in a kilobyte."""
@@ -157,22 +258,26 @@ class Figures:
         )
 
 
-def _all_of(known: set[float]) -> Numbers:
-    return Numbers(itertools.chain.from_iterable(made_of(known).values()))
+def _makes(figure: Figure, is_percent: bool, made: dict[str, Numbers], names: Iterable[str]) -> bool:
+    return any(made[name].makes(figure, is_percent) for name in names)
 
 
-def made_of(known: set[float]) -> dict[str, set[float]]:
-    """What two numbers make by each operation."""
+def made_of(known: set[float], asked: set[float], named: set[str]) -> dict[str, set[float]]:
+    """What two numbers make by each operation; two that were `asked` for only by those that were `named`."""
     made: dict[str, set[float]] = {name: set() for name in _OPERATIONS}
+    made["sign"] = {-one for one in known if one < 0}
     for one, two in itertools.permutations([one for one in known if abs(one) < 1e15], 2):
-        made["sum"] |= {one + two, one * two}
-        made["difference"].add(one - two)
-        made["ratio"] |= {one * two, one * two / 100}
+        is_asked = {one, two} <= asked
+        by = [("sum", one + two), ("difference", one - two), ("ratio", one * two), ("ratio", one * two / 100)]
+        by += [] if is_asked else [("sum", one * two)]
         if two:
-            made["ratio"].add(one / two)
-            made["percent"] |= {100 * one / two, abs(100 * (one - two) / two)}
-        if one + two:
-            made["percent"].add(100 * one / (one + two))
+            change = 100 * (one - two) / two
+            by += [("ratio", one / two), ("percent", 100 * one / two)]
+            by.append(("rise" if change > 0 else "fall", abs(change)))
+        by += [("percent", 100 * one / (one + two))] if one + two else []
+        for name, number in by:
+            if name in named or not is_asked:
+                made[name].add(number)
     return made
 
 

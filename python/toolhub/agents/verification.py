@@ -20,6 +20,8 @@ from .view import AgentView
 if TYPE_CHECKING:
     from ..hub import ToolHub
 
+Values = Iterable[Any]
+
 _SAME_TOPIC = 0.6
 """From this similarity on two texts are about the same, and different numbers in them a contradiction."""
 
@@ -84,12 +86,7 @@ class VerificationAgent:
         self._prompts = AgentPrompts(lang=lang) if prompts is None else prompts
 
     async def verify_result(
-        self,
-        result: Any,
-        earlier: Iterable[Any] = (),
-        *,
-        evidence: Iterable[Any] | None = None,
-        question: str = "",
+        self, result: Any, earlier: Values = (), *, evidence: Values | None = None, question: str = ""
     ) -> Verification:
         """Check a result: a text, a value, the result of a call or of a step.
 
@@ -99,8 +96,9 @@ class VerificationAgent:
         """
         records = None if evidence is None else list(evidence)
         # What a tool has answered is itself what happened; it is looked up only in records that are given.
-        claims = records is not None or not _is_of_a_call(result)
-        if claims and self._hub is not None and self._run is not None:
+        given = cast("Mapping[str, Any]", result if isinstance(result, Mapping) else {})
+        is_of_a_call = isinstance(result, ToolResult) or given.get("tool") is not None
+        if (records is not None or not is_of_a_call) and self._hub is not None and self._run is not None:
             records = [] if records is None else records
             # On a thread, because it waits for the store. A run may have any number of rows, and all of them happened.
             rows = functools.partial(self._hub.ledger, self._run, limit=sys.maxsize)
@@ -111,11 +109,8 @@ class VerificationAgent:
             if cancelled.is_set():
                 raise TimeoutError
 
-        def check() -> tuple[Verification, str]:
-            return self._checked(result, list(earlier), records, question, go_on)
-
         try:
-            checked, known = await kit.call(check)
+            checked, known = await kit.call(self._checked, result, list(earlier), records, question, go_on)
         finally:
             cancelled.set()
         if self._model is not None and checked.verified and records is not None:
@@ -123,12 +118,7 @@ class VerificationAgent:
         return checked
 
     def verify_result_sync(
-        self,
-        result: Any,
-        earlier: Iterable[Any] = (),
-        *,
-        evidence: Iterable[Any] | None = None,
-        question: str = "",
+        self, result: Any, earlier: Values = (), *, evidence: Values | None = None, question: str = ""
     ) -> Verification:
         """`verify_result`, blocking."""
         return kit.run(self.verify_result(result, earlier, evidence=evidence, question=question))
@@ -141,7 +131,6 @@ class VerificationAgent:
         text = collapsed(text, ANSWER)
         before = [_read(one)[:2] for one in earlier]
         issues: list[str] = []
-        known = ""
         if error is not None:
             issues.append(f"The result is an error: {error}")
         elif not text.strip():
@@ -151,12 +140,12 @@ class VerificationAgent:
             for one in (*earlier, result)
             if (why := reasoned_away(one)) is not None
         )
-        issues += dict.fromkeys(impossible(text))
+        evidence = None if records is None else Evidence(records, question, go_on=go_on)
+        known = "" if evidence is None else evidence.text
+        issues += dict.fromkeys(impossible(text, known))
         issues += dict.fromkeys(_contradictions(text, about, before))
-        if records is not None:
-            evidence = Evidence(records, question, go_on=go_on)
+        if evidence is not None:
             issues += dict.fromkeys(evidence.unsupported(text))
-            known = evidence.text
         checked = self._doubted(*issues)
         if not issues and before:
             # Nothing in common with what came before is not a mistake, but it does not support the result either.
@@ -178,15 +167,11 @@ class VerificationAgent:
             "verify", question=question[:_TOLD] or "-", records=known[:_TOLD] or "-", answer=text[:_TOLD]
         )
         for read in reversed(json_in(await kit.ask(model, prompt))):
-            found = (
-                cast("Mapping[str, Any]", read.value).get("mistakes")
-                if isinstance(read.value, Mapping)
-                else None
-            )
+            value = cast("Mapping[str, Any]", read.value if isinstance(read.value, Mapping) else {})
+            found = value.get("mistakes")
             if isinstance(found, list):
-                said = [
-                    f"A model found a mistake: {readable(one)[:500]}" for one in cast("list[Any]", found)[:10]
-                ]
+                told = (readable(one)[:500] for one in cast("list[Any]", found)[:10])
+                said = [f"A model found a mistake: {one}" for one in told]
                 judged = self._doubted(*said) if said else checked
                 return Verification({**judged, "judged_by": "model"})
         return checked
@@ -212,26 +197,16 @@ async def verified_in_time(
     return Verification({**checked, **doubted(*more, *checked["issues"])}) if more else checked
 
 
-def _is_of_a_call(result: Any) -> bool:
-    """Whether a result is what a tool has answered, and not what somebody says."""
-    if isinstance(result, ToolResult):
-        return True
-    return isinstance(result, Mapping) and cast("Mapping[str, Any]", result).get("tool") is not None
-
-
 def _read(result: Any) -> tuple[str, str, str | None]:
     """The text of a result, what it is about (empty if that is not known), and its error."""
     if isinstance(result, ToolResult):
         return result.text if result.success else "", "", result.error
     if isinstance(result, Mapping) and "success" in result:
         given = cast("Mapping[str, Any]", result)
-        success = bool(given["success"])
-        error = None if success else readable(given.get("error") or "the call failed")
-        return (
-            readable(given.get("result") or "") if success else "",
-            str(given.get("description") or ""),
-            error,
-        )
+        about = str(given.get("description") or "")
+        if given["success"]:
+            return readable(given.get("result") or ""), about, None
+        return "", about, readable(given.get("error") or "the call failed")
     return readable(result) if result is not None else "", "", None
 
 
