@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 
 pub struct PrincipalTable<K, V> {
     /// By the id of the principal.
-    of_principals: BTreeMap<Box<str>, Entries<K, V>>,
+    of_principals: BTreeMap<Box<str>, OwnEntries<K, V>>,
     count: usize,
     most: usize,
     next_age: u64,
 }
 
 /// Those of one principal; never none.
-struct Entries<K, V> {
+struct OwnEntries<K, V> {
     by_key: BTreeMap<K, (u64, V)>,
     /// The oldest first.
     by_age: BTreeMap<u64, K>,
 }
 
-impl<K, V> Default for Entries<K, V> {
+impl<K, V> Default for OwnEntries<K, V> {
     fn default() -> Self {
-        Entries { by_key: BTreeMap::new(), by_age: BTreeMap::new() }
+        OwnEntries { by_key: BTreeMap::new(), by_age: BTreeMap::new() }
     }
 }
 
-impl<K: Ord + Clone, V> Entries<K, V> {
+impl<K: Ord + Clone, V> OwnEntries<K, V> {
     /// The oldest one that may go.
     fn oldest(&self, may_go: impl Fn(&V) -> bool) -> Option<&K> {
         self.by_age.values().find(|key| self.by_key.get(key).is_some_and(|(_, value)| may_go(value)))
@@ -67,7 +67,7 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
         self.next_age += 1;
         self.count += 1;
         if !self.of_principals.contains_key(principal) {
-            self.of_principals.insert(Box::from(principal), Entries::default());
+            self.of_principals.insert(Box::from(principal), OwnEntries::default());
         }
         if let Some(own) = self.of_principals.get_mut(principal) {
             own.by_age.insert(age, key.clone());

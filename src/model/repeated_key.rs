@@ -4,12 +4,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::error::clip;
 use foldhash::HashSet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Up to this many keys are compared with each other; of more, a set is kept.
 const FEW: usize = 8;
+/// The characters of a key that an error shows.
+const LONGEST_SHOWN: usize = 100;
 
 /// True if an object in a text has a key twice, and for a text that is not strict JSON.
 pub fn repeats_key(json: &str) -> bool {
@@ -43,7 +44,8 @@ impl<'de> Visitor<'de> for KeyVisitor {
         let (mut few, mut many) = (Vec::<Cow<'de, str>>::new(), HashSet::default());
         while let Some(key) = map.next_key::<ObjectKey<'de>>()? {
             if few.contains(&key.0) || many.contains(&key.0) {
-                return Err(A::Error::custom(format_args!("the member '{}' occurs twice", clip(&key.0))));
+                let shown: String = key.0.chars().take(LONGEST_SHOWN).collect();
+                return Err(A::Error::custom(format_args!("the member '{shown}' occurs twice")));
             }
             match few.len() {
                 FEW => drop(many.insert(key.0)),
