@@ -29,6 +29,8 @@ use crate::sources::mcp::server::Server;
 use crate::sources::mcp::tool::McpTool;
 use crate::stats::CandidateStats;
 use crate::store::StoredPin;
+use crate::tool::AskCaller;
+use futures_util::future::join_all;
 use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
@@ -85,6 +87,15 @@ impl Servers {
     /// The hub is served: servers that connect from now on are told that callers answer questions.
     pub fn let_callers_answer(&self) {
         self.host.callers_answer.store(true, Ordering::Relaxed);
+    }
+
+    /// The hub is served to one client only, with these roots; `None`: it has left.
+    pub fn set_only_client(&self, client: Option<AskCaller>) {
+        self.host.only_client.store(client.map(Arc::new));
+    }
+
+    pub async fn roots_changed(&self) {
+        join_all(self.all().iter().map(|server| server.roots_changed())).await;
     }
 
     /// How much servers shall log from now on: the lowest level that a client of the served hub wants. Waits, with a limit, until

@@ -11,7 +11,7 @@ use crate::pattern::NATIVE;
 use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
 use crate::sources::mcp::server::Server;
-use crate::tool::{BoxFuture, CallContextExtras};
+use crate::tool::{AskCaller, BoxFuture, CallContextExtras};
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -114,6 +114,20 @@ impl Upstreams for HubUpstreams {
         Box::pin(async move {
             if let Some(servers) = self.set() {
                 servers.want_log_level(level).await;
+            }
+        })
+    }
+
+    fn set_only_client(&self, client: Option<AskCaller>) {
+        if let Some(servers) = self.set() {
+            servers.set_only_client(client);
+        }
+    }
+
+    fn roots_changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(servers) = self.set() {
+                servers.roots_changed().await;
             }
         })
     }

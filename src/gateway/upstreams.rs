@@ -7,7 +7,7 @@ use crate::model::{OfferChange, OfferKind};
 use crate::offers::OfferQuery;
 use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
-use crate::tool::{BoxFuture, CallContextExtras};
+use crate::tool::{AskCaller, BoxFuture, CallContextExtras};
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::sync::Arc;
@@ -30,6 +30,14 @@ pub trait Upstreams: CallServices {
 
     /// How much servers shall log for requests: the lowest level that a client has set; `None` if none has.
     fn want_log_level(&self, _: Option<&'static str>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The hub has one client only, whose roots are those of all connections to servers; `None`: it has left.
+    fn set_only_client(&self, _: Option<AskCaller>) {}
+
+    /// The roots of that client have changed.
+    fn roots_changed(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 

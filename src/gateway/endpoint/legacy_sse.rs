@@ -71,7 +71,7 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
         let error = RpcError::new(INTERNAL_ERROR, "Internal error: no random numbers");
         HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
     })?;
-    tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output));
+    tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output, false));
     let gateway = gateway.clone();
     let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
     Ok(HttpReply::standing(stream.events()))

@@ -12,6 +12,7 @@ use crate::gateway::era::modern;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::held_bytes::HeldMessage;
 use crate::gateway::in_flight::RequestsInFlight;
+use crate::gateway::methods::asking::ask;
 use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
 use crate::gateway::relay::Outlet;
 use crate::gateway::request_trace::RequestTrace;
@@ -23,7 +24,7 @@ use crate::gateway::state::Gateway;
 use crate::gateway::view::View;
 use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
-use crate::tool::CancelReason;
+use crate::tool::{AskCaller, AskFunction, CancelReason};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,25 +89,29 @@ pub async fn serve_until_gone(
     let origin =
         RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.load().standard() };
     let lines = LineReader::new(reader, gateway.options.max_body);
-    serve_client(gateway, origin, lines, output).await;
+    serve_client(gateway, origin, lines, output, true).await;
     // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
     over.cancel();
     let _ = writing.await;
 }
 
-/// Serves a client that sends one stream of messages and gets one, until either ends or the gateway stops.
+/// Serves a client that sends one stream of messages and gets one, until either ends or the gateway stops. `is_alone`: the
+/// gateway has no other client.
 pub async fn serve_client(
     gateway: Arc<Gateway>,
     origin: RequestOrigin,
     mut messages: impl ClientMessages,
     output: mpsc::Sender<HeldMessage>,
+    is_alone: bool,
 ) {
     let mut client = StdioClient {
+        is_alone,
         principal: origin.principal,
         view: origin.view,
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
         takes_notifications: false,
+        can_be_asked: CancellationToken::new(),
         output,
         in_flight: RequestsInFlight::default(),
         running: JoinSet::new(),
@@ -169,6 +174,7 @@ async fn write_all(
 }
 
 struct StdioClient {
+    is_alone: bool,
     gateway: Arc<Gateway>,
     principal: Arc<Principal>,
     view: Arc<View>,
@@ -178,6 +184,8 @@ struct StdioClient {
     initialized: Option<Initialized>,
     /// It has the answer to `initialize`.
     takes_notifications: bool,
+    /// Fires when that is so.
+    can_be_asked: CancellationToken,
     output: mpsc::Sender<HeldMessage>,
     in_flight: RequestsInFlight,
     running: JoinSet<()>,
@@ -219,7 +227,13 @@ impl StdioClient {
         match message {
             ClientMessage::Request(_) => {}
             ClientMessage::Notification { method, params } => {
-                self.takes_notifications |= method == "notifications/initialized";
+                if method == "notifications/initialized" {
+                    self.has_answer();
+                }
+                if method == "notifications/roots/list_changed" && self.is_alone {
+                    let gateway = self.gateway.clone();
+                    self.running.spawn(async move { gateway.upstreams.roots_changed().await });
+                }
                 if method == "notifications/cancelled"
                     && let Some(key) = cancelled_request(&params)
                 {
@@ -227,9 +241,7 @@ impl StdioClient {
                 }
             }
             ClientMessage::Response { id, outcome } => {
-                let client =
-                    self.of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null).client_key();
-                self.gateway.questions.answer(&client, &id, outcome);
+                self.gateway.questions.answer(&self.client_key(), &id, outcome);
             }
         }
     }
@@ -301,6 +313,38 @@ impl StdioClient {
         })
     }
 
+    /// The client has the answer to `initialize`.
+    fn has_answer(&mut self) {
+        self.takes_notifications = true;
+        self.can_be_asked.cancel();
+    }
+
+    fn client_key(&self) -> Arc<str> {
+        self.of(Era::Legacy, legacy::WITHOUT_HEADER, Value::Null, Value::Null).client_key()
+    }
+
+    /// Servers may ask the only client of the gateway for its roots at any time, not only during a call.
+    fn share_roots(&self, capabilities: &Value) {
+        if !self.is_alone || !capabilities["roots"].is_object() {
+            return;
+        }
+        let (questions, asker) = (self.gateway.questions.clone(), self.client_key());
+        let (outlet, can_be_asked) = (Outlet::of(self.output.clone()), self.can_be_asked.clone());
+        let ask: AskFunction = Arc::new({
+            let asker = asker.clone();
+            move |method: &str, params: Value| {
+                let asked = ask(questions.clone(), outlet.clone(), asker.clone(), method.to_owned(), params);
+                let can_be_asked = can_be_asked.clone();
+                Box::pin(async move {
+                    can_be_asked.cancelled().await;
+                    asked.await
+                })
+            }
+        });
+        let client = AskCaller::one_by_one(asker, Arc::new(capabilities.clone()), ask);
+        self.gateway.upstreams.set_only_client(Some(client));
+    }
+
     fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
         let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
@@ -318,13 +362,16 @@ impl StdioClient {
             let client = legacy::initialize(&request.params)?;
             let caller =
                 self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone());
+            self.share_roots(&client.capabilities);
             self.initialized = Some(client);
             return Ok(caller);
         }
+        // A client that forgot to say so.
+        if self.initialized.is_some() && request.method != "ping" {
+            self.has_answer();
+        }
         match &self.initialized {
             Some(client) => {
-                // A client that forgot to say so.
-                self.takes_notifications |= request.method != "ping";
                 Ok(self.of(Era::Legacy, client.version, client.capabilities.clone(), client.client.clone()))
             }
             None if request.method == "ping" => {
@@ -341,6 +388,9 @@ impl StdioClient {
         if tokio::time::timeout(GRACE, all_done).await.is_err() {
             self.in_flight.cancel_all();
             while self.running.join_next().await.is_some() {}
+        }
+        if self.is_alone {
+            self.gateway.upstreams.set_only_client(None);
         }
         self.gateway.forget_session(&self.principal.id, &self.pipe);
     }

@@ -1,6 +1,6 @@
 //! The methods of the protocol, the same for all endpoints.
 
-mod asking;
+pub mod asking;
 mod audited;
 mod call;
 mod capabilities;

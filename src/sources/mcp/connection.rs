@@ -70,6 +70,8 @@ pub struct Connection {
     ids: AtomicU64,
     /// An older server is told once what it may ask for.
     callers_answer: bool,
+    /// And whether it may ask for roots of the client.
+    has_roots: bool,
     secrets: Arc<ServerSecrets>,
     server: ServerIdentity,
     in_flight: AtomicUsize,
@@ -135,6 +137,7 @@ impl Connection {
             asking: ArcSwapOption::empty(),
             callbacks: callbacks.clone(),
             callers_answer: callbacks.callers_answer(),
+            has_roots: false,
             ids: AtomicU64::new(1),
             secrets: callbacks.secrets.clone(),
             server,
@@ -175,7 +178,17 @@ impl Connection {
     /// The server was told that nobody answers questions, which has changed: the hub is served now. Servers of the modern
     /// protocol are told with each request.
     pub fn knows_of_no_answers(&self) -> bool {
-        self.server.era == Era::Legacy && !self.callers_answer && self.callbacks.callers_answer()
+        let asks_in_vain = !self.callers_answer && self.callbacks.callers_answer();
+        let lacks_roots = !self.has_roots && self.callbacks.roots_of().is_some();
+        self.server.era == Era::Legacy && (asks_in_vain || lacks_roots)
+    }
+
+    /// Tells an older server that the roots of the client have changed.
+    pub async fn roots_changed(&self) {
+        if self.has_roots {
+            let told = self.transport.send(notification("notifications/roots/list_changed", None));
+            let _ = timeout(COURTESY, told).await;
+        }
     }
 
     /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
@@ -230,9 +243,15 @@ impl Connection {
     /// The handshake of the older protocol.
     pub async fn initialize(&mut self) -> Result<(), HubError> {
         self.server.era = Era::Legacy;
-        // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them.
+        // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them, unless
+        // there is one client only.
         let extensions = shared_extensions(&self.callbacks);
-        let asked = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "extensions": extensions});
+        let mut asked =
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "extensions": extensions});
+        if let Some(client) = self.callbacks.roots_of() {
+            asked["roots"] = client.capabilities["roots"].clone();
+            self.has_roots = true;
+        }
         let asked = if self.callers_answer { asked } else { Value::Null };
         let params = Params::new()
             .with("protocolVersion", &LEGACY[0])

@@ -15,6 +15,7 @@ use crate::offers::OfferSignals;
 use crate::tape;
 use crate::telemetry::Telemetry;
 use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
+use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -46,6 +47,8 @@ pub struct Host {
     pub tell: Option<Tell>,
     /// Set when the hub is served: callers can be asked, so servers are told that they may ask.
     pub callers_answer: Arc<AtomicBool>,
+    /// The one client that the hub is served to, if it has roots: then the connections are its own, and so are their roots.
+    pub only_client: Arc<ArcSwapOption<AskCaller>>,
     /// Announces changes of resources and prompts.
     pub offers: OfferSignals,
     /// How much servers shall log.
@@ -190,6 +193,11 @@ impl ServerCallbacks {
         self.host.callers_answer.load(Ordering::Relaxed)
     }
 
+    /// The client whose roots the server gets.
+    pub fn roots_of(&self) -> Option<Arc<AskCaller>> {
+        self.host.only_client.load_full().filter(|_| self.roots.is_empty())
+    }
+
     /// The capabilities that we announce to a server, for a caller with these capabilities.
     pub fn capabilities(&self, caller: &Value) -> Value {
         let mut capabilities = json!({});
@@ -252,14 +260,22 @@ impl ServerCallbacks {
             ("elicitation/create", Asked::Owner) if self.host.elicit.is_some() => {
                 self.elicited_from_owner(params).await
             }
+            ("roots/list", Asked::Owner | Asked::Unclear) => match self.roots_of() {
+                Some(client) => self.asked_alone(&client, method, params).await,
+                None => refusal(method),
+            },
             ("elicitation/create", Asked::Unclear) => Ok(json!({"action": "decline"})),
             ("elicitation/create" | "sampling/createMessage" | "roots/list", Asked::Caller(caller)) => {
-                let (key, method) = (self.server.to_string(), method.to_owned());
-                let answers = self.ask_caller(&caller, vec![RoundQuestion { key, method, params }]).await;
-                answers.into_iter().next().unwrap_or_else(|| refusal("an unanswered question"))
+                self.asked_alone(&caller, method, params).await
             }
             (method, _) => refusal(method),
         }
+    }
+
+    async fn asked_alone(&self, caller: &AskCaller, method: &str, params: Value) -> QuestionAnswer {
+        let (key, method) = (self.server.to_string(), method.to_owned());
+        let answers = self.ask_caller(caller, vec![RoundQuestion { key, method, params }]).await;
+        answers.into_iter().next().unwrap_or_else(|| refusal("an unanswered question"))
     }
 
     /// Whether a question of this method is for the caller, if there is one.
@@ -359,7 +375,8 @@ async fn checked(answer: Value, form: Option<Value>) -> QuestionAnswer {
 
 impl Listener for ServerCallbacks {
     fn asked_without_call(&self, method: &str) {
-        if self.callers_answer() && self.is_for_caller(method) {
+        let has_one = method == "roots/list" && self.roots_of().is_some();
+        if self.callers_answer() && self.is_for_caller(method) && !has_one {
             self.asks_without_call.store(true, Ordering::Relaxed);
         }
     }

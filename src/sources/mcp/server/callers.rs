@@ -90,6 +90,13 @@ impl Server {
         join_all(connections.map(|connection| async move { connection.apply_log_level().await })).await;
     }
 
+    /// The roots of the one client have changed.
+    pub async fn roots_changed(self: &Arc<Self>) {
+        let all = self.callers.all().into_iter().chain([self.clone()]);
+        let connections = all.filter_map(|server| server.live_connection());
+        join_all(connections.map(|connection| async move { connection.roots_changed().await })).await;
+    }
+
     fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
         let session = life.machine.session().filter(|session| !session.is_lost());

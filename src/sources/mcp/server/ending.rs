@@ -12,7 +12,7 @@ use std::time::Duration;
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
 
 /// What a caller may be asked for by a server of the older protocol.
-const ASKED_FOR: [&str; 2] = ["elicitation", "sampling"];
+const ASKED_FOR: [&str; 3] = ["elicitation", "sampling", "roots"];
 
 impl Server {
     /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
