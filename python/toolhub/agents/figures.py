@@ -208,14 +208,18 @@ class Figures:
         usual = {one for one in self._base if abs(one) > 12 or one in stated} if self._few else set[float]()
         told, unlikely = self._all_of(stated), self._all_of(usual)
         starts = [0, *(found.end() for found in _SENTENCE.finditer(answer)), len(answer) + 1]
+
+        @functools.cache
+        def said_in(at: int) -> set[str]:
+            sentence = answer[starts[at - 1] : min(starts[at], starts[at - 1] + 1_000)]
+            return {name for name, pattern in _STATED.items() if pattern.search(sentence)}
+
         for figure in figures:
             if figure in misread - right:
                 yield f"The unit of {figure.written} is not that of the results."
             if figure in right | misread or self.known.has(figure):
                 continue
-            at = bisect_right(starts, figure.start)
-            sentence = answer[starts[at - 1] : min(starts[at], starts[at - 1] + 1_000)]
-            said = {name for name, pattern in _STATED.items() if pattern.search(sentence)}
+            said = said_in(bisect_right(starts, figure.start))
             is_percent = _PERCENT.match(answer, figure.end) is not None
             # A share or a change; a rise is no fall, whose share is of another number.
             names = (
