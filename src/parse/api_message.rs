@@ -1,7 +1,9 @@
 //! The structure of messages of the chat APIs: where their calls and their text are.
 
+use crate::canonical::canonical_object;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 use super::call_parts::{self, CallParts};
 use super::draft::Draft;
@@ -102,6 +104,7 @@ impl<'a> ApiMessage<'a> {
             Value::Object(map) if turn::author_of(map) == PartAuthor::Others => Some(value),
             _ => {
                 found.message(value);
+                found.forget_repeated();
                 return found;
             }
         };
@@ -142,14 +145,32 @@ impl<'a> ApiMessage<'a> {
     fn part(&mut self, map: &'a Map<String, Value>) {
         let before = self.drafts.len();
         self.object(map);
-        let was_cut = turn::was_cut(map);
+        let goes_on = turn::goes_on(map);
+        let was_cut = goes_on || turn::was_cut(map);
         self.is_broken_off |= was_cut || turn::declines(map);
         if self.drafts.len() > before && was_cut {
             // A call that says so of itself lacks its end, whatever its arguments look like.
-            let is_call = turn::is_call(map);
+            let is_call = goes_on || turn::is_call(map);
             self.last.iter_mut().for_each(|last| last.is_closed &= !is_call);
             self.cut_last();
         }
+    }
+
+    /// A call that a list has twice, with the same id, is one call.
+    fn forget_repeated(&mut self) {
+        if self.drafts.len() < 2 {
+            return;
+        }
+        let mut known = HashSet::new();
+        let is_new = |draft: &Draft| {
+            let Some(id) = draft.id.clone().filter(|_| draft.error.is_none()) else { return true };
+            known.insert((id, draft.name.clone(), canonical_object(&draft.arguments)))
+        };
+        let kept: Vec<bool> = self.drafts.iter().map(is_new).collect();
+        let mut keep = kept.iter();
+        self.drafts.retain(|_| keep.next() == Some(&true));
+        let mut keep = kept.iter();
+        self.raw.retain(|_| keep.next() == Some(&true));
     }
 
     /// Of an answer that was cut, the last call may lack arguments that nobody sees missing.

@@ -130,6 +130,16 @@ pub(super) fn was_cut(map: &Map<String, Value>) -> bool {
         || map.get("response_metadata").and_then(Value::as_object).is_some_and(was_cut)
 }
 
+/// True for a call of Gemini whose arguments go on in a later part of the stream.
+pub(super) fn goes_on(map: &Map<String, Value>) -> bool {
+    let calls = ["functionCall", "function_call"].into_iter().filter_map(|key| map.get(key));
+    let says = |call: &Value| {
+        ["willContinue", "will_continue"].iter().any(|key| call[key] == true)
+            || ["partialArgs", "partial_args"].iter().any(|key| call[key].is_array())
+    };
+    calls.into_iter().any(says)
+}
+
 /// True if a message, or a part of it, declines to answer.
 pub(super) fn declines(map: &Map<String, Value>) -> bool {
     map.get("refusal").is_some_and(|why| !matches!(why, Value::Null) && why != "")

@@ -240,3 +240,39 @@ def test_a_chat_loop_reports_a_proposal(hub: ToolHub, made: list[tuple[str, str]
     assert [event.type for event in seen] == ["call_proposed", "call_finished"]
     assert (seen[0].certainty, seen[0].tool) == ("likely", "delete_file")
     assert made == [("delete", "a")]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"functionCall": {"name": "delete_file", "willContinue": True}},
+        {"functionCall": {"name": "delete_file", "args": {"path": "old lo"}, "willContinue": True}},
+        {
+            "function_call": {
+                "name": "delete_file",
+                "args": None,
+                "partial_args": [{"json_path": "$.path", "string_value": "old lo", "will_continue": True}],
+                "will_continue": True,
+            }
+        },
+    ],
+)
+async def test_a_call_whose_arguments_go_on_is_not_made(call: dict[str, Any]) -> None:
+    hub, deleted = ToolHub(), list[str]()
+    hub.register(lambda path="everything": deleted.append(path), name="delete_file", effects=True)
+    outcome = await hub.run({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
+    assert deleted == []
+    assert "cut off" in str(outcome.results[0].error)
+
+
+async def test_a_call_that_a_message_has_twice_is_made_once() -> None:
+    hub, deleted = ToolHub(), list[str]()
+    hub.register(lambda path: deleted.append(path), name="delete_file", effects=True)
+
+    def one(id: str, path: str) -> dict[str, Any]:
+        function = {"name": "delete_file", "arguments": f'{{"path": "{path}"}}'}
+        return {"id": id, "type": "function", "function": function}
+
+    calls = [one("1", "a"), one("1", "a"), one("2", "a"), one("1", "b")]
+    await hub.run({"role": "assistant", "content": None, "tool_calls": calls})
+    assert deleted == ["a", "a", "b"]
