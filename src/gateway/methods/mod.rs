@@ -26,6 +26,7 @@ use crate::model::protocol::Era;
 use capabilities::{capabilities, instructions};
 use perform::SHORT_PATIENCE;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The JSON text of the result, in the form of the caller's era. One that is too long is replaced by an error; that of a tool
 /// was kept before.
@@ -58,13 +59,14 @@ async fn answered(
     match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             let version = legacy::initialize(&params)?.version;
-            wait_for_servers(gateway, exchange).await;
+            wait_for_servers(gateway, exchange, SHORT_PATIENCE).await;
             let capabilities = capabilities(gateway, &exchange.caller);
             let instructions = instructions(gateway, &exchange.caller);
             Ok(legacy::welcome(gateway, version, capabilities, instructions.as_deref()))
         }
         ("server/discover", Era::Modern) => {
-            wait_for_servers(gateway, exchange).await;
+            // A client that gets no answer for two seconds may take the hub for a server of the older protocol.
+            wait_for_servers(gateway, exchange, DISCOVERY_PATIENCE).await;
             let instructions = instructions(gateway, &exchange.caller);
             let capabilities = capabilities(gateway, &exchange.caller);
             Ok(modern::discovered(gateway, capabilities, instructions.as_deref()))
@@ -113,12 +115,15 @@ async fn answered(
     }
 }
 
+/// How long the answer to `server/discover` waits for servers that have not listed their tools.
+const DISCOVERY_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Waits a little for servers that are just being started: what they say of themselves is told once, in the welcome, and only to
 /// callers who see everything. A client must not take the hub for dead meanwhile.
-async fn wait_for_servers(gateway: &Gateway, exchange: &Exchange) {
+async fn wait_for_servers(gateway: &Gateway, exchange: &Exchange, patience: Duration) {
     let view = &exchange.caller.view;
     if view.shows_everything() {
-        gateway.upstreams.listed(view, Some(SHORT_PATIENCE)).await;
+        gateway.upstreams.listed(view, Some(patience)).await;
     }
 }
 
