@@ -3,7 +3,7 @@
 mod asking;
 mod sent;
 
-pub use asking::{AskCaller, AskFunction, AskRound, CallLog, QuestionAnswer, RoundQuestion};
+pub use asking::{AskCaller, AskFunction, AskRound, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
 pub use sent::{Begin, SentFlag};
 
 use crate::error::HubError;
@@ -63,6 +63,8 @@ pub struct CallContextExtras {
     /// `None`: nobody looks at the attempts.
     pub watch: Option<Arc<dyn AttemptWatch>>,
     pub before_acting: Option<BeforeActing>,
+    /// The request was begun elsewhere: its server has asked these questions, which are answered instead of sending it anew.
+    pub resumes: Option<Arc<ServerRound>>,
 }
 
 /// How current the definition of a tool has to be for a call of it.

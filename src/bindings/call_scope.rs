@@ -231,7 +231,7 @@ impl CallScope {
             let lacking = questions.iter().find(lacks).map(|one| one.method.clone());
             let forms: Vec<_> = questions.iter().map(form_of).collect();
             let mut answers = Vec::with_capacity(questions.len());
-            for (answer, form) in ask.ask_round(questions).await.into_iter().zip(forms) {
+            for (answer, form) in ask.ask_round(questions, None).await.into_iter().zip(forms) {
                 let answer = answer.map_err(|(code, message)| match (code, &lacking) {
                     (METHOD_NOT_FOUND, Some(method)) => unsupported(method),
                     (METHOD_NOT_FOUND, None) => unable(),

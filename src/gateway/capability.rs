@@ -4,7 +4,7 @@ use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
 use super::shown_tool::Audience;
 use crate::model::protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
-use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion};
+use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -109,10 +109,12 @@ impl MissingCapability {
     pub fn guard(&self, caller: &Caller, key: Arc<str>, round: AskRound) -> AskCaller {
         let (missing, capabilities) = (self.clone(), caller.capabilities.clone());
         let can = capabilities.clone();
-        let guarded = move |questions: Vec<RoundQuestion>| -> BoxFuture<'static, Vec<QuestionAnswer>> {
+        let guarded = move |questions: Vec<RoundQuestion>,
+                            server: Option<ServerRound>|
+              -> BoxFuture<'static, Vec<QuestionAnswer>> {
             let cannot = |one: &&RoundQuestion| !can_answer(&can, &one.method, &one.params);
             match questions.iter().find(cannot) {
-                None => round(questions),
+                None => round(questions, server),
                 Some(refused) => {
                     let refused = missing.note(&refused.method, &refused.params);
                     Box::pin(std::future::ready(vec![Err(refused); questions.len()]))

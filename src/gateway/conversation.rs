@@ -4,10 +4,9 @@
 use super::capability::MissingCapability;
 use super::relay::Outlet;
 use super::rpc::{INTERNAL_ERROR, RpcError};
-use super::view::View;
 use crate::model::Arguments;
 use crate::sync::Mutex;
-use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion};
+use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +20,8 @@ const TASK_AFTER: Duration = Duration::from_secs(10);
 /// The questions that a running call asks together.
 pub struct OpenRound {
     questions: Vec<RoundQuestion>,
+    /// Who asks, if the answers may also come from elsewhere.
+    pub server: Option<ServerRound>,
     /// The answers that have come so far, in the order of the questions.
     answers: Vec<Option<QuestionAnswer>>,
     answered: oneshot::Sender<Vec<QuestionAnswer>>,
@@ -69,13 +70,13 @@ impl Questioner {
 
     /// As the tools of a call see it.
     pub fn round(self) -> AskRound {
-        Arc::new(move |questions: Vec<RoundQuestion>| {
+        Arc::new(move |questions: Vec<RoundQuestion>, server: Option<ServerRound>| {
             let sender = self.0.clone();
             Box::pin(async move {
                 let count = questions.len();
                 let closed = || vec![Err((INTERNAL_ERROR, "the client is gone".to_owned())); count];
                 let (answered, answers) = oneshot::channel();
-                let round = OpenRound { questions, answers: vec![None; count], answered };
+                let round = OpenRound { questions, server, answers: vec![None; count], answered };
                 if sender.send(round).await.is_err() {
                     return closed();
                 }
@@ -122,9 +123,6 @@ pub struct RequestSubject {
 
 /// A request under way. Dropping it cancels the request.
 pub struct Conversation {
-    pub subject: RequestSubject,
-    /// The name of the view through which it was made.
-    pub view: Arc<str>,
     /// Where progress goes: to the request that waits at the moment.
     pub outlet: Arc<Mutex<Outlet>>,
     pub questions: mpsc::Receiver<OpenRound>,
@@ -187,14 +185,6 @@ pub enum ConversationStep {
 }
 
 impl Conversation {
-    /// Whether a message belongs to the request: it asks for the same, through the same view.
-    pub fn is_about(&self, subject: &RequestSubject, view: &View) -> bool {
-        self.subject.method == subject.method
-            && self.subject.name == subject.name
-            && self.subject.arguments.as_value() == subject.arguments.as_value()
-            && self.view == view.name
-    }
-
     /// The questions that the client has not answered get no answer.
     pub fn refuse_questions(&mut self, refusal: &(i64, String)) {
         if let Some(round) = &mut self.open {
@@ -235,34 +225,6 @@ impl Conversation {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn subject(name: &str, arguments: Value) -> RequestSubject {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        RequestSubject {
-            method: "tools/call",
-            name: name.to_owned(),
-            arguments: Arc::new(Arguments::new(arguments)),
-        }
-    }
-
-    #[tokio::test]
-    async fn an_answer_belongs_to_the_same_request_through_the_same_view() {
-        let (all, part) = (View::everything(), View { name: Arc::from("part"), ..View::default() });
-        let mut asked = conversation(&CancellationToken::new());
-        asked.subject = subject("greet", json!({"city": "Oslo", "days": [1, 2]}));
-        let same = subject("greet", json!({"days": [1, 2], "city": "Oslo"}));
-        assert!(asked.is_about(&same, &all));
-        assert!(!asked.is_about(&same, &part));
-        for other in [
-            subject("greet", json!({"city": "Rome", "days": [1, 2]})),
-            subject("greet", json!({"city": "Oslo"})),
-            subject("leave", json!({"city": "Oslo", "days": [1, 2]})),
-            RequestSubject { method: "prompts/get", ..same.clone() },
-        ] {
-            assert!(!asked.is_about(&other, &all));
-        }
-    }
 
     pub fn conversation(cancel: &CancellationToken) -> Conversation {
         let (_, questions) = Questioner::channel();
@@ -270,13 +232,9 @@ pub(super) mod tests {
         let outlet = Arc::new(Mutex::new(Outlet::open().0));
         let missing = MissingCapability::default();
         let _guard = cancel.clone().drop_guard();
-        let subject = subject("greet", json!({}));
-        let (view, given) = (Arc::from(""), Map::new());
-        let (open, becomes_task) = (None, None);
+        let (given, open, becomes_task) = (Map::new(), None, None);
         let cancel = cancel.clone();
         Conversation {
-            subject,
-            view,
             outlet,
             questions,
             result,

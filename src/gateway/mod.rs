@@ -26,7 +26,7 @@
 //! | [`caller`], [`view`], [`shown_tool`] | who makes a request, and what they see |
 //! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
-//! | [`cursor`] | where the next page of a list begins, unreadable to its caller |
+//! | [`sealing`], [`cursor`], [`request_state`] | texts that callers cannot read: where a list goes on, and a request that has asked |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
@@ -71,9 +71,11 @@ mod params;
 mod payload;
 mod questions;
 mod relay;
+mod request_state;
 mod request_trace;
 pub mod rpc;
 mod rpc_error;
+mod sealing;
 pub mod search_mode;
 mod session;
 mod session_streams;
@@ -103,8 +105,7 @@ pub use operate::{
 };
 pub use options::GatewayOptions;
 pub use session::{
-    KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, STATE_LIFETIME, SessionClaims, SessionKeys, SessionRefusal,
-    Sessions,
+    KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal, Sessions,
 };
 pub use state::{Gateway, connections_end};
 pub use upstreams::{NoUpstreams, SubscribedResource, Upstreams};

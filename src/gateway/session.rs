@@ -1,7 +1,7 @@
 //! Sessions without a store: a session id is signed and carries all that the gateway needs to know of the session.
 //!
 //! ```text
-//! id = base64url( payload ‖ HMAC-SHA256(key of the purpose, payload) )      payload = JSON, a few hundred bytes
+//! id = base64url( payload ‖ HMAC-SHA256(key, payload) )      payload = JSON, a few hundred bytes
 //! ```
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
@@ -21,7 +21,8 @@ pub use verified::OpenSession;
 const MOST_ENDED: usize = 50_000;
 
 use super::by_principal::PrincipalTable;
-use super::cursor::{CursorKey, CursorPlace};
+use super::cursor::CursorPlace;
+use super::sealing::SealingKey;
 use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
 use base64::Engine;
@@ -29,7 +30,6 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use parking_lot::RwLock;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -37,8 +37,6 @@ use verified::{SessionMark, VerifiedSessions};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long a caller may take to answer a question.
-pub const STATE_LIFETIME: Duration = Duration::from_secs(3600);
 /// How long the ids of a replaced key are accepted unless the options say otherwise.
 pub const KEY_GRACE: Duration = SESSION_LIFETIME;
 /// Shorter secrets can be guessed.
@@ -46,8 +44,6 @@ pub const SHORTEST_SECRET: usize = 32;
 
 /// Longer texts are not of our making.
 const LONGEST_ID: usize = 4096;
-/// The state of a question contains what the upstream server put into it.
-const LONGEST_STATE: usize = 1024 * 1024;
 const TAG_LENGTH: usize = 32;
 /// Why a session id or a state is refused. Clients see 404, or an error without the reason: it would help to forge one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,20 +57,13 @@ pub enum SessionRefusal {
     Foreign,
 }
 
-/// What a signed text is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SealPurpose {
-    Session,
-    State,
-}
-
 /// The keys that come of one secret.
 #[derive(Clone)]
 struct SigningKey {
     session: hmac::Key,
-    state: hmac::Key,
-    /// `None` never happens: its bytes have the length that the cipher wants.
-    cursor: Option<CursorKey>,
+    /// `None` never happens: the bytes of both have the length that the cipher wants.
+    cursor: Option<SealingKey>,
+    state: Option<SealingKey>,
     /// In seconds since 1970; `None` while the secret is in use.
     accepted_until: Option<u64>,
 }
@@ -83,19 +72,11 @@ impl SigningKey {
     fn new(secret: &[u8]) -> Self {
         let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let signed = |label: &[u8]| hmac::sign(&root, label);
-        let derived = |label: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, signed(label).as_ref());
         SigningKey {
-            session: derived(b"toolhub session 1"),
-            state: derived(b"toolhub state 1"),
-            cursor: CursorKey::new(signed),
+            session: hmac::Key::new(hmac::HMAC_SHA256, signed(b"toolhub session 1").as_ref()),
+            cursor: SealingKey::new("cursor", signed),
+            state: SealingKey::new("request state", signed),
             accepted_until: None,
-        }
-    }
-
-    fn of(&self, purpose: SealPurpose) -> &hmac::Key {
-        match purpose {
-            SealPurpose::Session => &self.session,
-            SealPurpose::State => &self.state,
         }
     }
 }
@@ -142,30 +123,43 @@ impl SessionKeys {
         Ok(())
     }
 
-    fn seal(&self, purpose: SealPurpose, payload: &[u8]) -> String {
+    fn seal(&self, payload: &[u8]) -> String {
         let keys = self.keys.read();
         let mut sealed = payload.to_vec();
         // There is always a key: both ways to make this have at least one, and rotating adds one.
         if let Some(key) = keys.first() {
-            sealed.extend_from_slice(hmac::sign(key.of(purpose), payload).as_ref());
+            sealed.extend_from_slice(hmac::sign(&key.session, payload).as_ref());
         }
         BASE64_URL_SAFE_NO_PAD.encode(sealed)
     }
 
     /// The cursor of a page that ends at a position.
     pub fn seal_cursor(&self, place: CursorPlace<'_>, position: u64) -> Option<String> {
-        self.keys.read().first()?.cursor.as_ref()?.seal(place, position)
+        place.seal(self.keys.read().first()?.cursor.as_ref()?, position)
     }
 
     /// The position of a cursor that was given for the same place.
     pub fn open_cursor(&self, place: CursorPlace<'_>, cursor: &str, now: SystemTime) -> Option<u64> {
+        self.opened(now, |key| place.open(key.cursor.as_ref()?, cursor))
+    }
+
+    pub fn seal_state(&self, place: &[&str], content: &[u8]) -> Option<String> {
+        self.keys.read().first()?.state.as_ref()?.seal(place, content)
+    }
+
+    /// The content of a state that was sealed for the same place.
+    pub fn open_state(&self, place: &[&str], state: &str, now: SystemTime) -> Option<Vec<u8>> {
+        self.opened(now, |key| key.state.as_ref()?.open(place, state))
+    }
+
+    /// What the first of the accepted keys gives that opens it.
+    fn opened<T>(&self, now: SystemTime, open: impl Fn(&SigningKey) -> Option<T>) -> Option<T> {
         let (keys, now) = (self.keys.read(), seconds(now));
-        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
-        accepted.find_map(|key| key.cursor.as_ref()?.open(place, cursor))
+        keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now)).find_map(open)
     }
 
     /// What one of the keys has signed.
-    fn unseal(&self, purpose: SealPurpose, text: &str, now: u64) -> Result<Unsealed, SessionRefusal> {
+    fn unseal(&self, text: &str, now: u64) -> Result<Unsealed, SessionRefusal> {
         let mut payload = BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| SessionRefusal::Forged)?;
         let at = payload.len().checked_sub(TAG_LENGTH).ok_or(SessionRefusal::Forged)?;
         let tag: [u8; TAG_LENGTH] = payload[at..].try_into().map_err(|_| SessionRefusal::Forged)?;
@@ -173,7 +167,7 @@ impl SessionKeys {
         let keys = self.keys.read();
         let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
         // `verify` compares in constant time.
-        let key = accepted.find(|key| hmac::verify(key.of(purpose), &payload, &tag).is_ok());
+        let key = accepted.find(|key| hmac::verify(&key.session, &payload, &tag).is_ok());
         let key = key.ok_or(SessionRefusal::Forged)?;
         // Rotating holds the lock, so this is the generation of these keys.
         let generation = self.generation.load(Ordering::Acquire);
@@ -200,31 +194,19 @@ fn checked(secret: &str) -> Result<SigningKey, HubError> {
     Ok(SigningKey::new(secret.as_bytes()))
 }
 
-fn no_random() -> HubError {
+pub(super) fn no_random() -> HubError {
     HubError::new(ErrorKind::Auth, "The system gives no random numbers for the keys of sessions.")
 }
 
-fn seconds(time: SystemTime) -> u64 {
+pub(super) fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The second in which a span that begins now is over: never before its end, and at once if it is empty.
-fn end_of(now: SystemTime, span: Duration) -> u64 {
+pub(super) fn end_of(now: SystemTime, span: Duration) -> u64 {
     let begun = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let end = begun.saturating_add(span);
     end.as_secs().saturating_add(u64::from(!span.is_zero() && end.subsec_nanos() > 0))
-}
-
-/// The state of a question to the caller: what it is about, and to which principal it belongs.
-#[derive(Serialize, Deserialize)]
-struct StateClaims {
-    #[serde(rename = "p")]
-    principal: String,
-    #[serde(rename = "e")]
-    expires: u64,
-    /// The payload as base64url, so that any bytes can stand in it.
-    #[serde(rename = "s")]
-    payload: String,
 }
 
 /// The sessions of a gateway.
@@ -255,7 +237,7 @@ impl Sessions {
         claims.expires = end_of(now, self.lifetime);
         let payload = serde_json::to_vec(&claims)
             .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
-        Ok(self.keys.seal(SealPurpose::Session, &payload))
+        Ok(self.keys.seal(&payload))
     }
 
     /// Ends a session, as `DELETE` asks, and returns how long it has lived. Other replicas accept its id until it expires.
@@ -308,47 +290,13 @@ impl Sessions {
         if let Some(session) = self.verified.get(id, generation, now) {
             return Ok(session);
         }
-        let Unsealed { payload, tag, accepted_until, generation } =
-            self.keys.unseal(SealPurpose::Session, id, now)?;
+        let Unsealed { payload, tag, accepted_until, generation } = self.keys.unseal(id, now)?;
         let claims: SessionClaims = serde_json::from_slice(&payload).map_err(|_| SessionRefusal::Forged)?;
         let mut mark = [0u8; 16];
         mark.copy_from_slice(&tag[..16]);
         let session = Arc::new(OpenSession { id: Arc::from(id), claims, mark, accepted_until, generation });
         self.verified.keep(session.clone());
         Ok(session)
-    }
-
-    /// Signs the state of a question, which comes back with the answer.
-    pub fn seal_state(&self, principal: &str, payload: &[u8], now: SystemTime) -> Result<String, HubError> {
-        let expires = end_of(now, STATE_LIFETIME);
-        let payload = BASE64_URL_SAFE_NO_PAD.encode(payload);
-        let claims = StateClaims { principal: principal.to_owned(), expires, payload };
-        let text = serde_json::to_vec(&claims)
-            .map_err(|error| HubError::new(ErrorKind::Protocol, error.to_string()))?;
-        Ok(self.keys.seal(SealPurpose::State, &text))
-    }
-
-    /// The payload of a state that was given to this principal.
-    pub fn open_state(
-        &self,
-        principal: &str,
-        state: &str,
-        now: SystemTime,
-    ) -> Result<Vec<u8>, SessionRefusal> {
-        if state.len() > LONGEST_STATE {
-            return Err(SessionRefusal::Forged);
-        }
-        let now = seconds(now);
-        let unsealed = self.keys.unseal(SealPurpose::State, state, now)?;
-        let claims: StateClaims =
-            serde_json::from_slice(&unsealed.payload).map_err(|_| SessionRefusal::Forged)?;
-        if claims.expires <= now {
-            return Err(SessionRefusal::Expired);
-        }
-        if claims.principal != principal {
-            return Err(SessionRefusal::Foreign);
-        }
-        BASE64_URL_SAFE_NO_PAD.decode(claims.payload).map_err(|_| SessionRefusal::Forged)
     }
 }
 

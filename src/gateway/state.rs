@@ -11,9 +11,9 @@ use super::limits::Admission;
 use super::log_level::{LogLevel, SessionLevels};
 use super::operate::{Drain, DrainPlace, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
-use super::questions::OpenQuestions;
+use super::questions::{OpenQuestions, random_id};
 use super::rpc::RpcRequest;
-use super::session::{SessionKeys, Sessions};
+use super::session::{SessionKeys, Sessions, no_random};
 use super::session_streams::SessionStreams;
 use super::sse_clients::SseClients;
 use super::subscribers::{ClientSubscriptions, SessionSubscriptions};
@@ -63,6 +63,8 @@ pub struct Gateway {
     pub in_flight: RequestsInFlight,
     /// Questions to legacy clients.
     pub questions: OpenQuestions,
+    /// Tells this replica from others, also from an earlier process in its place.
+    pub replica: String,
     /// Calls of modern clients that wait for an answer.
     pub waiting: WaitingCalls,
     /// Calls that run as tasks.
@@ -121,6 +123,7 @@ impl Gateway {
             shared: SharedResults::default(),
             in_flight: RequestsInFlight::default(),
             questions: OpenQuestions::default(),
+            replica: random_id().ok_or_else(no_random)?,
             waiting: WaitingCalls::default(),
             tasks: ClientTasks::default(),
             sse_clients: SseClients::default(),

@@ -46,15 +46,6 @@ impl Default for WaitingCalls {
     }
 }
 
-/// Why an id gets no call.
-#[derive(Debug, PartialEq, Eq)]
-pub enum NotWaiting {
-    /// The call has ended, or never was.
-    Gone,
-    /// It is another call than expected, and goes on waiting.
-    Other,
-}
-
 impl WaitingCalls {
     /// Keeps a call for its client. Gives it back when `most` of the principal, or too many of all, are waiting already.
     pub fn keep(
@@ -99,19 +90,9 @@ impl WaitingCalls {
         drop(dropped);
     }
 
-    /// The call of this id, if it is the expected one.
-    pub fn take(
-        &self,
-        principal: &str,
-        id: &str,
-        is_expected: impl FnOnce(&Conversation) -> bool,
-    ) -> Result<Conversation, NotWaiting> {
-        let mut state = self.0.lock();
-        let call = state.calls.get(principal, id).ok_or(NotWaiting::Gone)?;
-        if !is_expected(&call.conversation) {
-            return Err(NotWaiting::Other);
-        }
-        state.calls.remove(principal, id).map(|call| call.conversation).ok_or(NotWaiting::Gone)
+    /// The call of this id; `None` when it has ended, or waits elsewhere.
+    pub fn take(&self, principal: &str, id: &str) -> Option<Conversation> {
+        self.0.lock().calls.remove(principal, id).map(|call| call.conversation)
     }
 }
 
@@ -162,12 +143,12 @@ mod tests {
         let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
         for id in ["one", "two", "three"] {
             keep(&calls, "ann", id);
-            assert_eq!(calls.take("ann", id, |_| false).err(), Some(NotWaiting::Other));
-            assert!(calls.take("ann", id, |_| true).is_ok());
+            assert!(calls.take("bob", id).is_none());
+            assert!(calls.take("ann", id).is_some());
         }
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks + 1);
         keep(&calls, "ann", "four").cancelled().await;
-        assert_eq!(calls.take("ann", "four", |_| true).err(), Some(NotWaiting::Gone));
+        assert!(calls.take("ann", "four").is_none());
         tokio::task::yield_now().await;
         assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), tasks);
         // The next one is watched again.
@@ -182,7 +163,7 @@ mod tests {
             if number % MOST_OF_PRINCIPAL == 0 {
                 assert!(!is_refused(&calls, "other", 1));
                 assert!(is_refused(&calls, "other", 1), "of {number}");
-                assert!(calls.take("other", "one more", |_| true).is_ok());
+                assert!(calls.take("other", "one more").is_some());
             }
             keep(&calls, &principal.to_string(), &number.to_string());
         }
@@ -223,7 +204,7 @@ mod tests {
         keep_ended(&calls, "ann", "small", 1);
         assert_eq!(kept(&calls), ["running", "small"]);
         assert!(!running.is_cancelled());
-        assert!(calls.take("ann", "small", |_| true).is_ok());
+        assert!(calls.take("ann", "small").is_some());
         // All together have a limit too; who comes late takes from the oldest.
         for number in 0..6 {
             keep_ended(&calls, &format!("{number}"), &format!("of {number}"), MOST_BYTES_OF_PRINCIPAL);
@@ -242,6 +223,6 @@ mod tests {
         let finished = FinishedRequest { answer: Ok("{}".to_owned()), is_failure: false };
         assert!(done.send(finished).is_ok());
         assert!(!is_refused(&calls, "ann", 1));
-        assert_eq!(calls.take("ann", "ended", |_| true).err(), Some(NotWaiting::Gone));
+        assert!(calls.take("ann", "ended").is_none());
     }
 }

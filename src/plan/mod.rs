@@ -223,7 +223,9 @@ impl CallPlan {
 
     fn follow(&mut self, Route { rule, source, server }: Route) {
         self.route = RouteState::Found(rule);
-        (self.options.source, self.options.server) = (source, server);
+        self.options.source = source;
+        // A route that names no server leaves the one that the caller named.
+        self.options.server = server.or_else(|| self.options.server.take());
     }
 
     /// Finds the candidates, with an error that says why there are none.

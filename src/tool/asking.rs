@@ -1,7 +1,8 @@
 //! What a running call tells its caller and asks it.
 
 use futures_util::future::{BoxFuture, join_all};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// An answer to a question: a result, or a JSON-RPC code and a sentence.
@@ -19,8 +20,22 @@ pub struct RoundQuestion {
     pub params: Value,
 }
 
-/// Puts several questions to the caller at once; the answers come in the same order.
-pub type AskRound = Arc<dyn Fn(Vec<RoundQuestion>) -> BoxFuture<'static, Vec<QuestionAnswer>> + Send + Sync>;
+/// The questions of a server that keeps nothing about the request in between: what it asks, and the state that it wants back with
+/// the answers. Whoever has both can go on with the request, on a connection of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerRound {
+    pub server: Arc<str>,
+    /// Its `inputRequests`.
+    pub requests: Map<String, Value>,
+    /// Its `requestState`.
+    pub state: String,
+}
+
+/// Puts several questions to the caller at once; the answers come in the same order. `ServerRound`: the questions are those of
+/// a server that can be answered from elsewhere too.
+pub type AskRound = Arc<
+    dyn Fn(Vec<RoundQuestion>, Option<ServerRound>) -> BoxFuture<'static, Vec<QuestionAnswer>> + Send + Sync,
+>;
 
 /// The key of a question that is asked alone.
 const ALONE: &str = "question";
@@ -43,20 +58,24 @@ impl AskCaller {
 
     /// A caller that gets each question by itself.
     pub fn one_by_one(caller: Arc<str>, capabilities: Arc<Value>, ask: AskFunction) -> Self {
-        let round: AskRound = Arc::new(move |questions: Vec<RoundQuestion>| {
+        let round: AskRound = Arc::new(move |questions: Vec<RoundQuestion>, _| {
             Box::pin(join_all(questions.into_iter().map(|one| ask(&one.method, one.params))))
         });
         AskCaller::new(caller, capabilities, round)
     }
 
-    pub fn ask_round(&self, questions: Vec<RoundQuestion>) -> BoxFuture<'static, Vec<QuestionAnswer>> {
-        (self.round)(questions)
+    pub fn ask_round(
+        &self,
+        questions: Vec<RoundQuestion>,
+        server: Option<ServerRound>,
+    ) -> BoxFuture<'static, Vec<QuestionAnswer>> {
+        (self.round)(questions, server)
     }
 
     pub fn ask(&self, method: &str, params: Value) -> BoxFuture<'static, QuestionAnswer> {
         const NO_ANSWER: i64 = -32603;
         let question = RoundQuestion { key: ALONE.to_owned(), method: method.to_owned(), params };
-        let answers = (self.round)(vec![question]);
+        let answers = (self.round)(vec![question], None);
         Box::pin(async move {
             let no_answer = || Err((NO_ANSWER, "there is no answer".to_owned()));
             answers.await.pop().unwrap_or_else(no_answer)

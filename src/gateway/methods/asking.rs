@@ -25,7 +25,7 @@ pub fn caller_key(caller: &Caller) -> Arc<str> {
 /// Asks by requests on the stream of the call, each of which the client answers by a message of its own.
 pub fn by_request(questions: &OpenQuestions, exchange: &Exchange) -> AskRound {
     let (questions, outlet, caller) = (questions.clone(), exchange.outlet.clone(), exchange.caller.clone());
-    Arc::new(move |round: Vec<RoundQuestion>| {
+    Arc::new(move |round: Vec<RoundQuestion>, _| {
         let asker = caller.client_key();
         let each = round.into_iter().map(|question| {
             ask(questions.clone(), outlet.clone(), asker.clone(), question.method, question.params)

@@ -58,7 +58,7 @@ pub async fn call(
         FinishedRequest { answer: answer(&gateway, &caller, &name, called), is_failure }
     };
     match task {
-        Some(wanted) => tasks::create(gateway, exchange, &subject, &params, &wanted, run).map_err(refuse),
+        Some(wanted) => tasks::create(gateway, exchange, &params, &wanted, run).map_err(refuse),
         None => answer_or_ask(gateway, exchange, &subject, params, run, refuse).await,
     }
 }

@@ -91,7 +91,9 @@ async fn run(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
-    let options = caller.view.call_options(&caller.principal);
+    let mut options = caller.view.call_options(&caller.principal);
+    // A request that a server has begun is for no other.
+    options.server = extras.resumes.as_ref().map(|begun| begun.server.clone());
     // Whether the caller may have a tool that is not for models was asked before; routes are for models.
     let is_hidden = gateway.hub.registry.snapshot().get(name).is_some_and(|entry| entry.is_hidden());
     let target = match is_hidden {

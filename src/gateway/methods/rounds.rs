@@ -15,13 +15,14 @@ use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
 use crate::gateway::params::RpcParams;
 use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
+use crate::gateway::request_state::{RequestState, StatePlace};
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
+use crate::gateway::session::SessionRefusal;
 use crate::gateway::state::Gateway;
-use crate::gateway::waiting_calls::NotWaiting;
 use crate::model::protocol::Era;
 use crate::sync::Mutex;
 use crate::telemetry::{TRACE_PARENT, TraceContext};
-use crate::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress};
+use crate::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress, ServerRound};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -52,9 +53,16 @@ where
 {
     let caller = &exchange.caller;
     let given = params.take_object("inputResponses").map_err(&refuse)?.unwrap_or_default();
+    let mut resumes = None;
     if caller.era == Era::Modern && params.contains_key("requestState") {
-        let conversation = resumed(gateway, caller, subject, &params, given).map_err(&refuse)?;
-        return converse(gateway, exchange, conversation).await;
+        match resumed(gateway, caller, subject, &params).map_err(&refuse)? {
+            // Questions without an answer are put again.
+            ResumedRequest::Here(mut conversation) => {
+                conversation.given = given;
+                return converse(gateway, exchange, subject, *conversation).await;
+            }
+            ResumedRequest::FromElsewhere(begun) => resumes = Some(Arc::new(begun)),
+        }
     }
     let meta = params.meta();
     let takes_task = subject.method == "tools/call" && takes_tasks(caller);
@@ -63,9 +71,10 @@ where
         let start = ConversationStart {
             given,
             becomes_task: takes_task.then(|| TaskSignal::new(reports_progress)),
-            ..ConversationStart::new(gateway, exchange, subject, meta)
+            resumes,
+            ..ConversationStart::new(gateway, exchange, meta)
         };
-        return converse(gateway, exchange, conversation(gateway, caller, start, run)).await;
+        return converse(gateway, exchange, subject, conversation(gateway, caller, start, run)).await;
     }
     let missing = MissingCapability::default();
     let ask = missing.guard(caller, caller_key(caller), by_request(&gateway.questions, exchange));
@@ -75,6 +84,7 @@ where
         caller: caller.clone(),
         extras: CallContextExtras {
             cancel_reason: exchange.cancel_reason.clone(),
+            resumes,
             ..extras(gateway, caller, outlet, ask, meta, exchange.trace.span())
         },
         cancel: exchange.cancel.clone(),
@@ -88,7 +98,6 @@ where
 
 /// What a conversation begins with.
 pub struct ConversationStart<'a> {
-    subject: RequestSubject,
     meta: Option<&'a Map<String, Value>>,
     /// Cancels the request.
     pub cancel: CancellationToken,
@@ -97,6 +106,7 @@ pub struct ConversationStart<'a> {
     /// Answers that came with the request.
     given: Map<String, Value>,
     becomes_task: Option<TaskSignal>,
+    resumes: Option<Arc<ServerRound>>,
     /// The span of the request that began it.
     span: Option<TraceContext>,
     /// Hears of the progress in addition to the client.
@@ -104,20 +114,15 @@ pub struct ConversationStart<'a> {
 }
 
 impl<'a> ConversationStart<'a> {
-    pub fn new(
-        gateway: &Gateway,
-        exchange: &Exchange,
-        subject: &RequestSubject,
-        meta: Option<&'a Map<String, Value>>,
-    ) -> Self {
+    pub fn new(gateway: &Gateway, exchange: &Exchange, meta: Option<&'a Map<String, Value>>) -> Self {
         ConversationStart {
-            subject: subject.clone(),
             meta,
             cancel: gateway.abort.child_token(),
             cancel_reason: exchange.cancel_reason.clone(),
             outlet: Arc::new(Mutex::new(exchange.outlet.clone())),
             given: Map::new(),
             becomes_task: None,
+            resumes: None,
             span: exchange.trace.span(),
             on_progress: None,
         }
@@ -136,13 +141,13 @@ where
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
     let ConversationStart {
-        subject,
         meta,
         cancel,
         cancel_reason,
         outlet,
         given,
         becomes_task,
+        resumes,
         span,
         on_progress,
     } = start;
@@ -151,6 +156,7 @@ where
     let ask = missing.guard(caller, caller_key(caller), questioner.round());
     let mut extras = extras(gateway, caller, outlet.clone(), ask, meta, span);
     extras.cancel_reason = cancel_reason;
+    extras.resumes = resumes;
     extras.on_task = becomes_task.as_ref().map(TaskSignal::sender);
     extras.progress = both(extras.progress, on_progress);
     let context =
@@ -173,10 +179,8 @@ where
         }
         drop(place);
     });
-    let (open, view, _guard) = (None, caller.view.name.clone(), cancel.clone().drop_guard());
+    let (open, _guard) = (None, cancel.clone().drop_guard());
     Conversation {
-        subject,
-        view,
         outlet,
         questions,
         result,
@@ -234,41 +238,52 @@ fn extras(
         keep_raw: true,
         watch: None,
         before_acting: None,
+        resumes: None,
     }
 }
 
-/// The request that waits for the answers that this message brings.
+/// The request of a `requestState`.
+enum ResumedRequest {
+    /// It waits for the answers that this message brings.
+    Here(Box<Conversation>),
+    /// Another replica has begun it, and its server can go on with it here.
+    FromElsewhere(ServerRound),
+}
+
 fn resumed(
     gateway: &Gateway,
     caller: &Caller,
     subject: &RequestSubject,
     params: &RpcParams,
-    given: Map<String, Value>,
-) -> Result<Conversation, RpcError> {
-    let refused = || RpcError::invalid_params("Invalid params: 'requestState' is not one of this server");
-    let state = params.text("requestState").map_err(|_| refused())?;
-    let opened = gateway.sessions.open_state(&caller.principal.id, state, SystemTime::now());
-    let id = opened.ok().and_then(|id| String::from_utf8(id).ok()).ok_or_else(refused)?;
-    let gone = || {
-        RpcError::invalid_params(
-            "Invalid params: the request of this 'requestState' has ended; send it again without",
-        )
-    };
-    let taken =
-        gateway.waiting.take(&caller.principal.id, &id, |waiting| waiting.is_about(subject, &caller.view));
-    let mut conversation = taken.map_err(|why| match why {
-        NotWaiting::Gone => gone(),
-        NotWaiting::Other => refused(),
+) -> Result<ResumedRequest, RpcError> {
+    let (other, ended) = (
+        "'requestState' is not one that this server gave to this caller for this request",
+        "the request of this 'requestState' has ended; send it again without",
+    );
+    let refused = |why: &str| RpcError::invalid_params(format!("Invalid params: {why}"));
+    let state = params.text("requestState").map_err(|_| refused(other))?;
+    let place = StatePlace::new(caller, subject);
+    let opened = RequestState::open(state, gateway.sessions.keys(), &place, SystemTime::now());
+    let RequestState { replica, id, server } = opened.map_err(|why| match why {
+        SessionRefusal::Expired => refused(ended),
+        _ => refused(other),
     })?;
-    // Questions without an answer are put again.
-    conversation.given = given;
-    Ok(conversation)
+    match (gateway.waiting.take(&caller.principal.id, &id), server) {
+        (Some(waiting), _) => Ok(ResumedRequest::Here(Box::new(waiting))),
+        // Of its own requests a replica knows that they have ended: a state serves once there.
+        (None, _) if replica == gateway.replica => Err(refused(ended)),
+        (None, Some(server)) => Ok(ResumedRequest::FromElsewhere(server)),
+        (None, None) => Err(refused(
+            "the request of this 'requestState' waits on another replica of this server, or has ended; send it again without",
+        )),
+    }
 }
 
 /// One round: the end of the request, or its next questions.
 async fn converse(
     gateway: &Gateway,
     exchange: &Exchange,
+    subject: &RequestSubject,
     mut conversation: Conversation,
 ) -> Result<String, RpcError> {
     *conversation.outlet.lock() = exchange.outlet.clone();
@@ -292,7 +307,7 @@ async fn converse(
                 ConversationStep::Lost => {
                     return Err(failed("Internal error: the call ended without a result"));
                 }
-                ConversationStep::Asks => match input_required(gateway, &exchange.caller, conversation)? {
+                ConversationStep::Asks => match input_required(gateway, &exchange.caller, subject, conversation)? {
                     Ok(asked) => return Ok(asked),
                     // Too many are waiting. The tool has begun, so its call is not refused: it is told that nobody answers.
                     Err(kept) => {
@@ -352,6 +367,7 @@ fn hand_over(
 fn input_required(
     gateway: &Gateway,
     caller: &Caller,
+    subject: &RequestSubject,
     conversation: Conversation,
 ) -> Result<Result<String, Box<Conversation>>, RpcError> {
     let Some(round) = &conversation.open else {
@@ -362,8 +378,11 @@ fn input_required(
         .map(|one| (one.key.clone(), json!({"method": one.method, "params": one.params})))
         .collect();
     let id = random_id().ok_or_else(|| failed("Internal error: no random numbers"))?;
-    let state = gateway.sessions.seal_state(&caller.principal.id, id.as_bytes(), SystemTime::now());
-    let state = state.map_err(|_| failed("Internal error: the state cannot be signed"))?;
+    let state =
+        RequestState { replica: gateway.replica.clone(), id: id.clone(), server: round.server.clone() };
+    let place = StatePlace::new(caller, subject);
+    let state = state.seal(gateway.sessions.keys(), &place, SystemTime::now());
+    let state = state.ok_or_else(|| failed("Internal error: the state cannot be sealed"))?;
     let most = gateway.admission.limits().max_in_flight.min(MOST_OF_PRINCIPAL);
     if let Err(kept) = gateway.waiting.keep(&caller.principal.id, most, id, conversation) {
         return Ok(Err(kept));

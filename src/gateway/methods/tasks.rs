@@ -16,7 +16,7 @@ use crate::error::clip;
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::{needs_tasks, takes_tasks};
 use crate::gateway::client_tasks::{ClientTask, ClientTaskStart, TaskQuestion, TaskStep, drive};
-use crate::gateway::conversation::{FinishedRequest, RequestSubject};
+use crate::gateway::conversation::FinishedRequest;
 use crate::gateway::era::ResultKind;
 use crate::gateway::exchange::Exchange;
 use crate::gateway::params::{RpcParams, must_be};
@@ -59,7 +59,6 @@ pub fn not_as_task(tool: &str) -> RpcError {
 pub fn create<R, F>(
     gateway: &Arc<Gateway>,
     exchange: &Exchange,
-    subject: &RequestSubject,
     params: &RpcParams,
     wanted: &WantedTask,
     run: R,
@@ -69,7 +68,7 @@ where
     F: Future<Output = FinishedRequest> + Send + 'static,
 {
     let caller = &exchange.caller;
-    let mut start = ConversationStart::new(gateway, exchange, subject, params.meta());
+    let mut start = ConversationStart::new(gateway, exchange, params.meta());
     let (cancel, removed) = (start.cancel.clone(), gateway.stop.child_token());
     let task = ClientTaskStart::new(caller, wanted.ttl, cancel, removed, start.outlet.clone());
     let too_many = || RpcError::new(TRY_LATER, "Too many tasks are running; try again later");

@@ -14,7 +14,7 @@ use crate::model::{OfferKind, Trust};
 use crate::offers::OfferSignals;
 use crate::tape;
 use crate::telemetry::Telemetry;
-use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion};
+use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -274,7 +274,7 @@ impl ServerCallbacks {
 
     async fn asked_alone(&self, caller: &AskCaller, method: &str, params: Value) -> QuestionAnswer {
         let (key, method) = (self.server.to_string(), method.to_owned());
-        let answers = self.ask_caller(caller, vec![RoundQuestion { key, method, params }]).await;
+        let answers = self.ask_caller(caller, vec![RoundQuestion { key, method, params }], None).await;
         answers.into_iter().next().unwrap_or_else(|| refusal("an unanswered question"))
     }
 
@@ -289,7 +289,12 @@ impl ServerCallbacks {
     }
 
     /// Puts questions to the caller of a call, all at once.
-    pub async fn ask_caller(&self, caller: &AskCaller, questions: Vec<RoundQuestion>) -> Vec<QuestionAnswer> {
+    pub async fn ask_caller(
+        &self,
+        caller: &AskCaller,
+        questions: Vec<RoundQuestion>,
+        server: Option<ServerRound>,
+    ) -> Vec<QuestionAnswer> {
         let forms: Vec<Option<Value>> = questions.iter().map(form_of).collect();
         let permits = self.questions.try_acquire_many(u32::try_from(questions.len()).unwrap_or(u32::MAX));
         let Ok(_asking) = permits else {
@@ -302,7 +307,7 @@ impl ServerCallbacks {
             RoundQuestion { params, ..question }
         });
         let shown: Vec<RoundQuestion> = shown.collect();
-        let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown).await };
+        let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown, server).await };
         let mut answers = answers.into_iter();
         let all = may_ask.into_iter().zip(forms).map(|(may, form)| {
             // Only a form is withheld.

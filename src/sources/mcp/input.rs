@@ -3,18 +3,26 @@
 use super::host::MOST_QUESTIONS;
 use super::inbox::Asked;
 use super::server::Server;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::tool::{AskCaller, QuestionAnswer, RoundQuestion};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::protocol::Era;
+use crate::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Map, Value, json};
+
+/// What a server asks, and the state that it wants back with the answers.
+pub type InputRequests = (Map<String, Value>, Option<String>);
 
 /// Answers the requests of a server for input. What is for the caller is asked at once, so that it is asked once.
 pub async fn gather(
     server: &Server,
     tool: &str,
-    requests: Map<String, Value>,
+    (requests, state): InputRequests,
     ask: Option<&AskCaller>,
 ) -> Result<Map<String, Value>, HubError> {
     let callbacks = server.callbacks();
+    let elsewhere = state.map(|state| {
+        let server = server.id().clone();
+        ServerRound { server, requests: requests.clone(), state }
+    });
     let keys: Vec<String> = requests.keys().cloned().collect();
     let mut responses = Map::new();
     let (mut elicitations, mut round) = (0, Vec::new());
@@ -38,13 +46,26 @@ pub async fn gather(
     if let Some(ask) = ask.filter(|_| !round.is_empty()) {
         let asked: Vec<(String, String)> =
             round.iter().map(|question| (question.key.clone(), question.method.clone())).collect();
-        let answers = callbacks.ask_caller(ask, round).await;
+        let answers = callbacks.ask_caller(ask, round, elsewhere).await;
         for ((key, method), answer) in asked.into_iter().zip(answers) {
             responses.insert(key, given(server, tool, &method, answer)?);
         }
     }
     // In the order of the requests.
     Ok(keys.into_iter().filter_map(|key| responses.remove_entry(&key)).collect())
+}
+
+/// The questions with which a request goes on that was begun elsewhere. It is never sent without the server's own state: to a
+/// server that does not know of states it would be a new request.
+pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRequests, HubError> {
+    if era == Era::Modern && begun.server == *server.id() {
+        return Ok((begun.requests.clone(), Some(begun.state.clone())));
+    }
+    let text = format!(
+        "The request was begun on server '{}', which cannot go on with it here; send it again without 'requestState'.",
+        begun.server
+    );
+    Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::Unknown))
 }
 
 fn given(server: &Server, tool: &str, method: &str, answer: QuestionAnswer) -> Result<Value, HubError> {

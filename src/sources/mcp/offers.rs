@@ -3,7 +3,7 @@
 
 use super::connection::{Connection, RequestExtras};
 use super::convert::protocol;
-use super::input;
+use super::input::{self, InputRequests};
 use super::message::Params;
 use super::offer_changes::OfferList;
 use super::server::Server;
@@ -170,7 +170,17 @@ async fn ask_once(
     request: &OfferRequest,
     extras: &CallContextExtras,
 ) -> Result<Map<String, Value>, HubError> {
-    let mut input: Map<String, Value> = Map::new();
+    let answered = async |asked: InputRequests| {
+        let state = asked.1.clone();
+        let gathered = Box::pin(input::gather(server, &request.name, asked, extras.ask.as_ref())).await?;
+        let mut input = Map::from_iter([("inputResponses".to_owned(), Value::Object(gathered))]);
+        input.extend(state.map(|state| ("requestState".to_owned(), Value::String(state))));
+        Ok::<_, HubError>(input)
+    };
+    let mut input = match &extras.resumes {
+        Some(begun) => answered(input::resumed(server, connection.server().era, begun)?).await?,
+        None => Map::new(),
+    };
     for _ in 0..ROUNDS {
         let params = request.params.iter().chain(&input);
         let params = params.fold(Params::new(), |params, (key, value)| params.with(key, value));
@@ -196,10 +206,11 @@ async fn ask_once(
                     Some(Value::Object(requests)) => requests,
                     _ => Map::new(),
                 };
-                let gathered = input::gather(server, &request.name, requests, extras.ask.as_ref());
-                let responses = Box::pin(gathered).await?;
-                input = Map::from_iter([("inputResponses".to_owned(), Value::Object(responses))]);
-                input.extend(answer.remove("requestState").map(|state| ("requestState".to_owned(), state)));
+                let state = match answer.remove("requestState") {
+                    Some(Value::String(state)) => Some(state),
+                    _ => None,
+                };
+                input = answered((requests, state)).await?;
             }
             Some(_) => return Err(wrong("its 'resultType' is unknown")),
         }

@@ -156,7 +156,8 @@ impl Followed<'_> {
             );
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
         }
-        let responses = super::input::gather(self.server, self.tool, new, self.ctx.extras.ask.as_ref()).await;
+        let responses =
+            super::input::gather(self.server, self.tool, (new, None), self.ctx.extras.ask.as_ref()).await;
         let responses = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
         self.ask("tasks/update", Some(&responses)).await.map(drop)
     }

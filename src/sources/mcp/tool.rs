@@ -3,13 +3,15 @@
 use super::config::Endpoint;
 use super::connection::{Connection, RequestExtras};
 use super::convert::{self, CallAnswer};
+use super::input::{self, InputRequests};
 use super::listing::{Listed, ListedBy};
 use super::message::Params;
 use super::server::Server;
-use super::{backoff, input, proof, result_check, tasks};
+use super::{backoff, proof, result_check, tasks};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::model::param_headers;
+use crate::model::protocol::Era;
 use crate::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
 use crate::schema::{ArgumentSchema, ResultSchema};
 use crate::tool::{BoxFuture, CallContext, Freshness, Tool};
@@ -158,7 +160,14 @@ impl ServerCall<'_> {
             let called = (self.tool.is_listed || pin).then_some(&self.tool.as_listed);
             self.server.confirm(&self.tool.listed.name, called, &connection, freshness).await?;
         }
-        let mut input: Option<(Map<String, Value>, Option<String>)> = None;
+        let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
+        let mut input: Option<InputRequests> = None;
+        if let Some(begun_elsewhere) = &ctx.extras.resumes {
+            // What is not listed here may be hidden from the caller.
+            let era = if self.tool.is_listed { era } else { Era::Legacy };
+            let asked = input::resumed(self.server, era, begun_elsewhere)?;
+            input = Some(self.gather(asked, ctx).await?);
+        }
         for round in 1..=ROUNDS {
             let is_first = input.is_none();
             let sent = self.send(&connection, args, input.take(), ctx).await;
@@ -170,7 +179,6 @@ impl ServerCall<'_> {
             })?;
             self.server.answered();
             let size = raw.get().len();
-            let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
             match heavy(size, || convert::answer(&self.tool.spec.name, raw, era, keep_raw))? {
                 CallAnswer::Done(output) => return self.checked(*output).await,
                 // Both are rare: in a box they do not make every other call's future larger.
@@ -187,10 +195,7 @@ impl ServerCall<'_> {
                     if requests.is_empty() {
                         tokio::time::sleep(backoff::pause(round)).await;
                     }
-                    let ask = ctx.extras.ask.as_ref();
-                    let responses =
-                        Box::pin(input::gather(self.server, &self.tool.spec.name, requests, ask)).await;
-                    input = Some((responses.map_err(begun)?, state));
+                    input = Some(self.gather((requests, state), ctx).await?);
                 }
             }
         }
@@ -199,6 +204,13 @@ impl ServerCall<'_> {
             clip(&self.tool.spec.name)
         );
         Err(begun(HubError::new(ErrorKind::Limit, text)))
+    }
+
+    /// The answers to what the server asks, with its own state.
+    async fn gather(&self, asked: InputRequests, ctx: &CallContext) -> Result<InputRequests, HubError> {
+        let (ask, state) = (ctx.extras.ask.as_ref(), asked.1.clone());
+        let responses = Box::pin(input::gather(self.server, &self.tool.spec.name, asked, ask)).await;
+        Ok((responses.map_err(begun)?, state))
     }
 
     /// The error of an answer that only wants the request once more, with a `requestState`. The specification lets a client do that
@@ -217,7 +229,7 @@ impl ServerCall<'_> {
         &self,
         connection: &Connection,
         args: &Arguments,
-        input: Option<(Map<String, Value>, Option<String>)>,
+        input: Option<InputRequests>,
         ctx: &CallContext,
     ) -> Result<Box<serde_json::value::RawValue>, HubError> {
         let mut params =

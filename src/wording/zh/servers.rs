@@ -27,6 +27,10 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "Tool '{}' on server '{}' needs input that this hub cannot give ({}: {}).",
         "服务器 '{1}' 上的工具 '{0}' 需要此 hub 无法提供的输入（{2}：{3}）。",
     ),
+    (
+        "The request was begun on server '{}', which cannot go on with it here; send it again without 'requestState'.",
+        "该请求在服务器 '{0}' 上开始，而该服务器无法在这里继续；请去掉 'requestState' 后重新发送。",
+    ),
     ("the answer of '{}' is not an object", "'{0}' 的回答不是对象"),
     ("the answer of '{}': {}", "'{0}' 的回答：{1}"),
     ("the content of '{}' is not a list", "'{0}' 的内容不是列表"),

@@ -1,0 +1,158 @@
+//! The `requestState` that a modern client gets with questions, and sends back with the answers.
+//!
+//! It is [sealed](super::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
+//! waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
+//! state carries all that the server needs to go on: any replica that shares the keys sends it the answers.
+
+use super::caller::Caller;
+use super::conversation::RequestSubject;
+use super::session::{SessionKeys, SessionRefusal, end_of, seconds};
+use crate::canonical::canonical;
+use crate::tool::ServerRound;
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, SystemTime};
+
+/// How long a caller may take to answer a question.
+const LIFETIME: Duration = Duration::from_secs(3600);
+/// Of what the gateway takes back, in characters. The state of a server that would make it longer stays on its replica.
+const LONGEST: usize = 1024 * 1024;
+
+/// Which request a state belongs to, and whose it is.
+pub struct StatePlace<'a> {
+    caller: &'a Caller,
+    subject: &'a RequestSubject,
+    arguments: String,
+}
+
+impl<'a> StatePlace<'a> {
+    pub fn new(caller: &'a Caller, subject: &'a RequestSubject) -> Self {
+        StatePlace { caller, subject, arguments: canonical(subject.arguments.as_value()) }
+    }
+
+    fn parts(&self) -> [&str; 5] {
+        let RequestSubject { method, name, .. } = self.subject;
+        [&self.caller.principal.id, &self.caller.view.name, method, name, &self.arguments]
+    }
+}
+
+/// What a state says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestState {
+    /// The gateway in whose memory the call waits.
+    pub replica: String,
+    /// The name of the call there.
+    pub id: String,
+    pub server: Option<ServerRound>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SealedState {
+    #[serde(flatten)]
+    state: RequestState,
+    /// In seconds since 1970.
+    expires: u64,
+}
+
+impl RequestState {
+    /// `None` never happens: there is always a key.
+    pub fn seal(self, keys: &SessionKeys, place: &StatePlace<'_>, now: SystemTime) -> Option<String> {
+        let sealed = SealedState { state: self, expires: end_of(now, LIFETIME) };
+        let text = keys.seal_state(&place.parts(), &serde_json::to_vec(&sealed).ok()?)?;
+        if text.len() <= LONGEST || sealed.state.server.is_none() {
+            return Some(text);
+        }
+        RequestState { server: None, ..sealed.state }.seal(keys, place, now)
+    }
+
+    /// What was sealed for this place.
+    pub fn open(
+        text: &str,
+        keys: &SessionKeys,
+        place: &StatePlace<'_>,
+        now: SystemTime,
+    ) -> Result<Self, SessionRefusal> {
+        let opened = (text.len() <= LONGEST).then(|| keys.open_state(&place.parts(), text, now)).flatten();
+        let opened = opened.and_then(|content| serde_json::from_slice(&content).ok());
+        let SealedState { state, expires } = opened.ok_or(SessionRefusal::Forged)?;
+        if expires <= seconds(now) { Err(SessionRefusal::Expired) } else { Ok(state) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::view::View;
+    use crate::model::Arguments;
+    use crate::model::protocol::{Era, MODERN};
+    use crate::principal::Principal;
+    use serde_json::{Map, Value, json};
+    use std::sync::Arc;
+    use std::time::UNIX_EPOCH;
+
+    const KEY: &str = "0123456789abcdef0123456789abcdef";
+    const OTHER: &str = "fedcba9876543210fedcba9876543210";
+
+    fn caller(principal: &str, view: &str) -> Caller {
+        Caller {
+            principal: Arc::new(Principal { id: Arc::from(principal), ..Principal::anonymous() }),
+            view: Arc::new(View { name: Arc::from(view), ..View::default() }),
+            era: Era::Modern,
+            version: MODERN,
+            capabilities: Arc::default(),
+            client: Arc::default(),
+            session: None,
+            has_one_stream: false,
+        }
+    }
+
+    fn subject(name: &str, arguments: Value) -> RequestSubject {
+        let arguments = Arc::new(Arguments::new(arguments.as_object().cloned().unwrap_or_default()));
+        RequestSubject { method: "tools/call", name: name.to_owned(), arguments }
+    }
+
+    fn state(server_state: String) -> RequestState {
+        let requests = Map::from_iter([("form".to_owned(), json!({"method": "elicitation/create"}))]);
+        let server = Some(ServerRound { server: Arc::from("hotel"), requests, state: server_state });
+        RequestState { replica: "one".to_owned(), id: "call".to_owned(), server }
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
+    }
+
+    #[test]
+    fn a_state_opens_for_the_same_request_of_the_same_caller_with_any_replica() {
+        let keys = || SessionKeys::new([KEY]).unwrap();
+        let (ann, oslo) = (caller("ann", "ops"), subject("book", json!({"city": "Oslo", "days": [1, 2]})));
+        let sealed = state("its own".to_owned()).seal(&keys(), &StatePlace::new(&ann, &oslo), at(0)).unwrap();
+        let open = |keys: &SessionKeys, caller: &Caller, subject: &RequestSubject, seconds| {
+            RequestState::open(&sealed, keys, &StatePlace::new(caller, subject), at(seconds))
+        };
+        let same = subject("book", json!({"days": [1, 2], "city": "Oslo"}));
+        assert_eq!(open(&keys(), &ann, &same, 3599), Ok(state("its own".to_owned())));
+        assert_eq!(open(&keys(), &ann, &same, 3600), Err(SessionRefusal::Expired));
+        for (caller, subject) in [
+            (caller("bob", "ops"), oslo.clone()),
+            (caller("ann", ""), oslo.clone()),
+            (ann.clone(), subject("cancel", json!({"city": "Oslo", "days": [1, 2]}))),
+            (ann.clone(), subject("book", json!({"city": "Rome", "days": [1, 2]}))),
+            (ann.clone(), subject("book", json!({"city": "Oslo"}))),
+            (ann.clone(), RequestSubject { method: "prompts/get", ..oslo.clone() }),
+        ] {
+            assert_eq!(open(&keys(), &caller, &subject, 1), Err(SessionRefusal::Forged));
+        }
+        let (other, both) = (SessionKeys::new([OTHER]).unwrap(), SessionKeys::new([OTHER, KEY]).unwrap());
+        assert_eq!(open(&other, &ann, &oslo, 1), Err(SessionRefusal::Forged));
+        assert!(open(&both, &ann, &oslo, 1).is_ok(), "a key that was replaced");
+    }
+
+    #[test]
+    fn a_state_that_would_be_too_long_stays_on_its_replica() {
+        let (keys, ann, oslo) =
+            (SessionKeys::new([KEY]).unwrap(), caller("ann", "ops"), subject("book", json!({})));
+        let place = StatePlace::new(&ann, &oslo);
+        let sealed = state("x".repeat(LONGEST)).seal(&keys, &place, at(0)).unwrap();
+        let opened = RequestState::open(&sealed, &keys, &place, at(0)).unwrap();
+        assert_eq!(opened, RequestState { server: None, ..state(String::new()) });
+    }
+}
