@@ -19,7 +19,7 @@ from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .running import AgentRun, Waiting
 from .verification import VerificationAgent, verified_in_time
-from .view import AgentView, RunStop
+from .view import AgentView, RunStop, ended_unsent
 
 if TYPE_CHECKING:
     from ..hub import RunOutcome, ToolHub
@@ -244,14 +244,14 @@ class ChatLoop(AnsweringAgent):
     def _report(self, run: AgentRun, talk: ChatState, outcome: "RunOutcome", told: set[int]) -> None:
         """Report the calls that were made; those in `told` were reported before."""
         # What a pause held up is made, and reported, when the run goes on.
-        is_held = any(result.kind is ErrorKind.PAUSED for result in outcome.results)
+        is_held = any(ended_unsent(result, ErrorKind.PAUSED) for result in outcome.results)
         for place, (call, result) in enumerate(zip(outcome.calls, outcome.results, strict=True)):
-            is_unmade = result.kind in (ErrorKind.PAUSED, ErrorKind.NOT_SENT, ErrorKind.PROPOSED)
+            is_unmade = ended_unsent(result, ErrorKind.PAUSED, ErrorKind.NOT_SENT, ErrorKind.PROPOSED)
             if is_unmade:
                 self.view.budget.give_back_call(self.view.hub.original_name(call.name))
             if (is_unmade and is_held) or place in told:
                 continue
-            if result.kind is ErrorKind.PROPOSED:
+            if ended_unsent(result, ErrorKind.PROPOSED):
                 shown = {"certainty": call.certainty, "sentence": call.sentence}
                 run.emit(CallProposed(id=call.id, tool=call.name, arguments=call.arguments, **shown))
                 continue

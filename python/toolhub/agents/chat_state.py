@@ -10,7 +10,7 @@ from ..kit import failed_result, readable
 from ..result import ToolResult
 from .repeats import RepeatedCalls
 from .running import Waiting, waiting_call
-from .view import AgentView, RunStop
+from .view import AgentView, RunStop, ended_unsent
 
 if TYPE_CHECKING:
     from ..hub import RunOutcome
@@ -82,13 +82,15 @@ class ChatState:
         """Keep a message if some of its calls wait for a decision; these calls."""
         made = list(enumerate(zip(outcome.calls, outcome.results, strict=True)))
         waiting = [
-            waiting_call(call.name, result) for _, (call, result) in made if result.kind is ErrorKind.PAUSED
+            waiting_call(call.name, result)
+            for _, (call, result) in made
+            if ended_unsent(result, ErrorKind.PAUSED)
         ]
         if waiting:
             done = [
                 {"place": place, "key": call_key(call), "result": _plain(result)}
                 for place, (call, result) in made
-                if result.kind not in (ErrorKind.PAUSED, ErrorKind.NOT_SENT)
+                if not ended_unsent(result, ErrorKind.PAUSED, ErrorKind.NOT_SENT)
             ]
             self.held = {"message": message, "done": done}
         return waiting

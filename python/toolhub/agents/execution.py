@@ -16,7 +16,7 @@ from .plans import NONE, Step, StepResult, reasoned_away, shown
 from .profile import AgentProfile
 from .prompts import AgentPrompts
 from .shapes import STEP_RESULT, wrong
-from .view import AgentView, RunStop
+from .view import AgentView, RunStop, ended_unsent
 
 if TYPE_CHECKING:
     from ..hub import ToolHub
@@ -128,7 +128,7 @@ class _Attempt:
             result = self._not_called(tool, "tool", str(error))
         if result.success:
             return result
-        if result.full is not None and result.full.kind is ErrorKind.PAUSED:
+        if result.full is not None and ended_unsent(result.full, ErrorKind.PAUSED):
             # Somebody has to decide first; nothing else may take its place.
             result["stopped"] = "paused"
             return result
@@ -164,7 +164,7 @@ class _Attempt:
         result = None
         if given is not None:
             result = await self._call(tool, method, given)
-            if not _is_unfit(result):
+            if not _is_unfit(result, known):
                 return result
         told = self._told(known)
         if told is not None:
@@ -185,7 +185,7 @@ class _Attempt:
             if result is not None and written == result.arguments:
                 return result
             result = await self._call(tool, method, written)
-            if not _is_unfit(result):
+            if not _is_unfit(result, known):
                 return result
         return cast("StepResult", result)
 
@@ -289,6 +289,9 @@ class _Attempt:
         )
 
 
-def _is_unfit(result: StepResult) -> bool:
-    """Whether nothing was called, because the arguments do not fit the schema."""
-    return result.full is not None and result.full.kind is ErrorKind.INVALID_ARGUMENTS
+def _is_unfit(result: StepResult, known: ToolInfo) -> bool:
+    """Whether the arguments do not fit, and nothing has acted: the tool was not called, or only reads."""
+    full = cast("ToolResult", result.full)
+    if known.safety == "harmless":
+        return full.kind is ErrorKind.INVALID_ARGUMENTS
+    return ended_unsent(full, ErrorKind.INVALID_ARGUMENTS)

@@ -213,7 +213,7 @@ class AgentView:
         if refusal := self.budget.take_call(name):
             raise self.stop("budget", refusal)
         result = await self._call(name, arguments)
-        if result.kind is ErrorKind.PAUSED:
+        if ended_unsent(result, ErrorKind.PAUSED):
             self.budget.give_back_call(name)
         return result
 
@@ -291,6 +291,14 @@ class AgentView:
         return safe.get(self._effects, candidate.safety == "harmless") and self._permitted.allows(
             candidate.name, candidate.server
         )
+
+
+def ended_unsent(result: ToolResult, *kinds: ErrorKind) -> bool:
+    """Whether a call ended as one of these kinds before anything was sent.
+
+    The kind alone does not tell: a tool that ran may raise the error of a call that it made itself.
+    """
+    return result.kind in kinds and result.meta["error"].get("outcome") == "not_sent"
 
 
 def _literal(name: str) -> str:
