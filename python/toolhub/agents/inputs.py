@@ -46,7 +46,7 @@ def arguments_for(
     """The arguments of a harmless tool of this kind; None unless they hold every number and name of the words.
 
     A tool with one free text gets the words themselves; with `takes_described`, also one whose schema says more about that
-    text. A calculation without any number raises `NoExpressionError`.
+    text. A calculation without any number, in digits or words, raises `NoExpressionError`.
 
     >>> schema = {"properties": {"query": {"type": "string"}, "count": {"type": "integer"}}, "required": ["query"]}
     >>> arguments_for("search", "Search the web for the mayor of Lyon", schema)
@@ -57,7 +57,7 @@ def arguments_for(
     names = required or list(properties)
     only = names[0] if len(names) == 1 and _is_text(properties.get(names[0], {})) else None
     if kind == "calculation":
-        if not re.search(r"\d", said):
+        if not any(sign.isnumeric() for sign in kit.in_digits(said)):
             raise NoExpressionError("The step holds no number to calculate with.")
         expression = expression_of(said)
         return None if only is None or expression is None else {only: expression}

@@ -10,7 +10,7 @@ _LONGEST = 4_000
 
 _TOKENS = re.compile(
     r"(?:(?:sqrt|sin|cos|tan|asin|acos|atan|log10|log2|log|ln|exp|abs|round|floor|ceil|min|max|pow|factorial)(?=\s*\()|"
-    r"\b(?:pi|e)\b|(?<![\d.])\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/^%(),]|\s)+",
+    r"\b(?:pi|e)\b|(?<![\d.])\d+(?:\.\d+)?(?:e[+-]?\d+)?|\*\*|[-+*/%(),]|\s)+",
     re.I,
 )
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
@@ -45,8 +45,9 @@ def expression_of(text: str) -> str | None:
     ('15 / 100 * 2400 + 3', '12 * (3 + 4)')
     >>> expression_of("Calculate 5 + 3 and then multiply by 2")
     """
-    # Powers, fractions and numbers in circles (`3²`, `½`) would become other numbers.
-    if len(text) > _LONGEST or any(unicodedata.category(sign) == "No" for sign in text):
+    # Powers, fractions and numbers in circles (`3²`, `½`) would become other numbers; `^` is a power to some calculators, and
+    # to others it combines bits.
+    if len(text) > _LONGEST or any(sign in "^＾" or unicodedata.category(sign) == "No" for sign in text):
         return None
     plain = " ".join(unicodedata.normalize("NFKC", text).translate(_SIGNS).split())
     for pattern, sign in _WORDS:
@@ -64,7 +65,7 @@ _DATES = re.compile(r"(?<!\d)\d{4}-\d{1,2}-\d{1,2}(?!\d)|(?<!\d)(?:19|20)\d\d-(?
 
 def _calculates(expression: str) -> bool:
     try:
-        tree = ast.parse(expression.replace("^", "**"), mode="eval").body
+        tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     inner = tree.operand if isinstance(tree, ast.UnaryOp) else tree

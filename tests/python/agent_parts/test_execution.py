@@ -47,6 +47,26 @@ def test_a_calculation_without_an_expression_is_reasoned_at_once() -> None:
     assert result.attempts[0]["error"] == "The step holds no number to calculate with."
 
 
+@pytest.mark.parametrize(
+    ("said", "expression"),
+    [
+        ("Calculate 2^10", "2**10"),
+        ("Calculate twelve divided by four", "12/4"),
+        ("计算一百二十除以四", "120/4"),
+        ("计算三乘四", "3*4"),
+    ],
+)
+def test_the_model_writes_an_expression_that_the_words_do_not_tell(said: str, expression: str) -> None:
+    """`^` is a power to some calculators; in Python 2^10 is 8."""
+    hub, calls = office()
+    model = Roles("", arguments=json.dumps({"expression": expression}))
+    result = ExecutionAgent(hub, model).execute_step_sync(Step(1, said, "calculate"))
+    assert (calls, result.method, model.roles()) == ([("calculate", expression)], "tool", ["arguments"])
+    alone = ExecutionAgent(hub).execute_step_sync(Step(1, said, "calculate"))
+    assert (len(calls), alone.success) == (1, False)
+    assert "do not tell the arguments of 'calculate', and there is no model to write them" in str(alone.error)
+
+
 def test_a_calculation_uses_earlier_results() -> None:
     hub, calls = office()
     step = Step(2, "Multiply the result of step 1 by 3", "calculate", [1])

@@ -48,6 +48,9 @@ from toolhub.agents.phrases import expression_of, history_part, keywords_of
         ("Calculate 2024-03-01", None),
         ("Compare 2010-2020 with today", None),
         ("Take the 3 largest", None),
+        ("Calculate 2^10", None),
+        ("Calculate 2 ＾ 10", None),
+        ("Calculate 2 ** 10", "2**10"),
         ("", None),
     ],
 )
@@ -62,7 +65,8 @@ def test_any_text_has_an_expression_that_parses_or_none(text: str) -> None:
 
     found = expression_of(text)
     if found is not None:
-        ast.parse(found.replace("^", "**"), mode="eval")
+        ast.parse(found, mode="eval")
+        assert "^" not in found
 
 
 @pytest.mark.parametrize(
