@@ -1,21 +1,33 @@
 """A digest of what runs when a tool of the program is called, by which a stored approval is bound to it.
 
-It is the code of the function, and the plain values that it was made with: defaults, values in its closure, attributes of its
-object. The file and the line do not count, so the cell of a notebook that is run again unchanged is the same. Nor does what the
-code reaches by name (other functions, globals) or what can change inside a list or another object: those are known by their
-class alone.
+It is the code of the function, and the plain values that it was made with: defaults, values in its closure, attributes of the
+function, of its object and of its class. They are read where they are stored, so no code of the object runs. The file and the
+line do not count, so the cell of a notebook that is run again unchanged is the same. Nor does what the code reaches by name
+(other functions, globals) or what can change inside a list or another object: those are known by their class alone.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
 import hashlib
 import inspect
+import pathlib
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 _PLAIN = (str, bytes, int, float, complex, bool, types.NoneType, types.EllipsisType)
+_PATHS = (pathlib.PosixPath, pathlib.WindowsPath, pathlib.PurePosixPath, pathlib.PureWindowsPath)
+_READ: dict[type[Any], Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    tuple: lambda value: cast("Any", tuple.__getitem__(value, slice(None))),
+}
+"""The plain value that an object of a class derived from a plain one is."""
+_DICTS = ("__dict__", "__pydantic_private__", "__pydantic_extra__")
 _MOST = 10_000
 """The most functions and objects that are looked at."""
 
@@ -51,6 +63,8 @@ class _Walk:
             # By their values alone: equal ones may be one object in this process and two in the next.
             self._put(kind.__name__, len(value))
             self._all(value if kind is tuple else sorted(value, key=repr))
+        elif kind in _PATHS:
+            self._put(kind.__name__, str(value))
         elif kind is types.CodeType:
             self._code(value)
         elif id(value) in self._seen or len(self._seen) >= _MOST:
@@ -60,17 +74,18 @@ class _Walk:
             self._thing(value, is_owner)
 
     def _thing(self, value: Any, is_owner: bool) -> None:
-        if isinstance(value, types.FunctionType):
+        kind = cast("type[Any]", type(value))  # `isinstance` may ask the object itself
+        if kind is types.FunctionType:
             self._function(value)
-        elif isinstance(value, types.MethodType):
+        elif kind is types.MethodType:
             self._put("method")
             self.add(value.__func__)
             self.add(value.__self__, is_owner=True)
-        elif isinstance(value, functools.partial):
+        elif issubclass(kind, functools.partial):
             partial = cast("functools.partial[Any]", value)
             self._put("partial")
             self._all((partial.func, partial.args, *sorted(partial.keywords.items())))
-        elif isinstance(value, type):
+        elif issubclass(kind, type):
             self._class(cast("type[Any]", value))
         else:
             self._object(value, is_owner)
@@ -96,6 +111,7 @@ class _Walk:
                 self.add(cell.cell_contents)
             except ValueError:  # not assigned yet
                 self._put("empty cell")
+        self._plain(function.__dict__.items())
 
     def _class(self, kind: type[Any]) -> None:
         self._put("class", kind.__module__, kind.__qualname__)
@@ -104,22 +120,61 @@ class _Walk:
             if inner is not None:
                 self._put(name)
                 self.add(inner)
+        # Of bases their values alone, because libraries have much code; `__doc__` and the like are Python's.
+        inherited = {name: value for base in reversed(_mro(kind)) for name, value in _members(base).items()}
+        own = (
+            item for item in inherited.items() if not (item[0].startswith("__") and item[0].endswith("__"))
+        )
+        self._plain(item for item in own if type(item[1]) is not types.FunctionType)
+
+    def _plain(self, named: Iterable[tuple[str, Any]]) -> None:
+        """The plain values and functions among attributes."""
+        for name, value in sorted(named, key=lambda item: str(item[0])):
+            if _is_plain(value):
+                self._put(name)
+                self.add(value)
 
     def _object(self, value: Any, is_owner: bool) -> None:
         kind = cast("type[Any]", type(value))
         self._put("object", kind.__module__, kind.__qualname__)
-        if isinstance(value, types.BuiltinFunctionType):
+        if kind is types.BuiltinFunctionType:
             self._put(value.__module__, value.__qualname__)
+        self._all(read(value) for base, read in _READ.items() if issubclass(kind, base))
+        if issubclass(kind, enum.Enum):
+            self.add(dict(_stored(value)).get("_value_"))
         if not is_owner:
             return
         self.add(kind)
         for name in ("execute", "__call__"):  # perhaps of a base
             self.add(_function_in(inspect.getattr_static(kind, name, None)))
-        attributes = cast("dict[str, Any]", getattr(value, "__dict__", {}))
-        for name, attribute in sorted(attributes.items(), key=lambda item: str(item[0])):
-            if type(attribute) in _PLAIN or isinstance(attribute, types.FunctionType):
-                self._put(name)
-                self.add(attribute)
+        self._plain(_stored(value))
+
+
+_mro: Callable[[type[Any]], tuple[type[Any], ...]] = type.__dict__["__mro__"].__get__
+_members: Callable[[type[Any]], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
+
+
+def _stored(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object that are stored in it: in its dictionary and in slots."""
+    for base in _mro(cast("type[Any]", type(value))):
+        for name, member in _members(base).items():
+            is_dict = name == "__dict__" and type(member) is types.GetSetDescriptorType
+            if not is_dict and type(member) is not types.MemberDescriptorType:
+                continue
+            try:
+                held = member.__get__(value)
+            except AttributeError:  # not assigned yet
+                continue
+            if name in _DICTS and type(held) is dict:
+                yield from cast("dict[str, Any]", held).items()
+            else:
+                yield name, held
+
+
+def _is_plain(value: Any) -> bool:
+    kind = cast("type[Any]", type(value))
+    exact = (*_PLAIN, *_PATHS, frozenset, types.FunctionType)
+    return kind in exact or issubclass(kind, (*_READ, enum.Enum))
 
 
 def _function_in(value: Any) -> types.FunctionType | None:

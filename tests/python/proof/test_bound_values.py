@@ -1,5 +1,7 @@
 """An approval is for what runs: the code of a function, and the values that a server gets from its configuration."""
 
+import dataclasses
+import enum
 import functools
 import hashlib
 import os
@@ -9,11 +11,13 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pydantic
 import pytest
 
 from toolhub import ToolHub
+from toolhub._signature.code import code_digest
 from toolhub.serving import Serving
 
 SERVER = """
@@ -287,7 +291,7 @@ class Polite(Mailer):
         return super().execute(input)
 
 
-def closing_over(account: str, log: list[Any]) -> Callable[[str], str]:
+def closing_over(account: Any, log: list[Any]) -> Callable[[str], str]:
     def send_mail(to: str) -> str:
         log.append(to)
         return account
@@ -321,7 +325,98 @@ def cached(source: str) -> Any:
     return functools.cache(function(source))
 
 
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    account: str
+
+    def send(self, to: str) -> str:
+        return self.account
+
+
+class Record(NamedTuple):
+    account: str
+
+    def send(self, to: str) -> str:
+        return self.account
+
+
+class Text(str):
+    def send(self, to: str) -> str:
+        return str(self)
+
+
+class Whole(int):
+    def __call__(self, to: str) -> str:
+        return str(int(self))
+
+
+class Account(enum.Enum):
+    ONE = "a"
+    TWO = "b"
+
+    def send(self, to: str) -> str:
+        return self.value
+
+
+class Named(enum.StrEnum):
+    ONE = "a"
+    TWO = "b"
+
+
+class Private(pydantic.BaseModel):
+    _account: str = pydantic.PrivateAttr("")
+
+    def send(self, to: str) -> str:
+        return self._account
+
+
+def private(account: str) -> Callable[[str], str]:
+    model = Private()
+    model._account = account  # pyright: ignore[reportPrivateUsage]
+    return model.send
+
+
+CLASS = """
+class Base:
+    account = "a"
+
+class Mailer(Base):
+    def send(self, to: str) -> str:
+        return self.account
+
+    @classmethod
+    def send_all(cls, to: str) -> str:
+        return cls.account
+
+send_mail = Mailer().send
+"""
+OTHER_CLASS = CLASS.replace('"a"', '"b"')
+METHOD = CLASS.replace("Mailer().send", "Mailer.send_all")
+
+
+def with_attribute(account: str) -> Any:
+    tool = function(FIRST)
+    tool.account = account
+    return tool
+
+
+def closings(first: Any, same: Any, other: Any) -> tuple[Any, Any, Any]:
+    return closing_over(first, []), closing_over(same, []), closing_over(other, [])
+
+
 MADE: dict[str, tuple[Any, Any, Any]] = {
+    "slots": (Slotted("a").send, Slotted("a").send, Slotted("b").send),
+    "named tuple": (Record("a").send, Record("a").send, Record("b").send),
+    "kind of text": (Text("a").send, Text("a").send, Text("b").send),
+    "kind of number": (Whole(1), Whole(1), Whole(2)),
+    "enum": (Account.ONE.send, Account.ONE.send, Account.TWO.send),
+    "enum in a closure": closings(Account.ONE, Account.ONE, Account.TWO),
+    "text enum in a closure": closings(Named.ONE, Named.ONE, Named.TWO),
+    "path in a closure": closings(Path("a"), Path("a"), Path("b")),
+    "private attribute": (private("a"), private("a"), private("b")),
+    "class attribute": (function(CLASS), function(CLASS), function(OTHER_CLASS)),
+    "class method": (function(METHOD), function(METHOD), function(METHOD.replace('"a"', '"b"'))),
+    "function attribute": (with_attribute("a"), with_attribute("a"), with_attribute("b")),
     "object": (Mailer("a"), Mailer("a"), Mailer("b")),
     "method": (Mailer("a").send, Mailer("a").send, Mailer("b").send),
     "class": (Mailer("a"), Mailer("a"), Polite("a")),
@@ -341,6 +436,30 @@ def test_an_approval_is_bound_to_the_plain_values_that_a_tool_was_made_with(
     approve_once(tmp_path / "store.db", first)
     assert use(tmp_path / "store.db", other).kind == "paused"
     assert use(tmp_path / "store.db", same).success
+
+
+def test_no_code_of_an_object_runs_to_read_its_values() -> None:
+    class Proxy:
+        __slots__ = ("__dict__", "account", "unset")
+        kinds = (1, 2)
+
+        def __init__(self) -> None:
+            self.account = "a"
+
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+        @property
+        def balance(self) -> int:
+            raise AssertionError
+
+        def __call__(self, to: str) -> str:
+            return to
+
+    one, other = Proxy(), Proxy()
+    assert code_digest(one) == code_digest(other)
+    other.account = "b"
+    assert code_digest(one) != code_digest(other)
 
 
 def test_a_run_replays_what_a_function_did_before_it_was_mended(tmp_path: Path) -> None:
