@@ -257,15 +257,15 @@ def test_a_chat_loop_reports_a_proposal(hub: ToolHub, made: list[tuple[str, str]
         },
     ],
 )
-async def test_a_call_whose_arguments_go_on_is_not_made(call: dict[str, Any]) -> None:
+def test_a_call_whose_arguments_go_on_is_not_made(call: dict[str, Any]) -> None:
     hub, deleted = ToolHub(), list[str]()
     hub.register(lambda path="everything": deleted.append(path), name="delete_file", effects=True)
-    outcome = await hub.run({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
+    outcome = hub.run_sync({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
     assert deleted == []
     assert "cut off" in str(outcome.results[0].error)
 
 
-async def test_a_call_that_a_message_has_twice_is_made_once() -> None:
+def test_a_call_that_a_message_has_twice_is_made_once() -> None:
     hub, deleted = ToolHub(), list[str]()
     hub.register(lambda path: deleted.append(path), name="delete_file", effects=True)
 
@@ -274,5 +274,5 @@ async def test_a_call_that_a_message_has_twice_is_made_once() -> None:
         return {"id": id, "type": "function", "function": function}
 
     calls = [one("1", "a"), one("1", "a"), one("2", "a"), one("1", "b")]
-    await hub.run({"role": "assistant", "content": None, "tool_calls": calls})
+    hub.run_sync({"role": "assistant", "content": None, "tool_calls": calls})
     assert deleted == ["a", "a", "b"]
