@@ -50,7 +50,8 @@ pub fn place(config: &ServerConfig) -> u32 {
             add(b"stdio");
             add(command.program.as_bytes());
             command.args.iter().for_each(|arg| add(arg.as_bytes()));
-            add(command.cwd.as_deref().unwrap_or("".as_ref()).as_os_str().as_encoded_bytes());
+            let named = command.cwd.as_deref().filter(|_| command.names_cwd);
+            add(named.unwrap_or("".as_ref()).as_os_str().as_encoded_bytes());
         }
         Endpoint::Http(remote) => {
             add(b"http");

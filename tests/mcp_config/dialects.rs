@@ -15,7 +15,7 @@ fn claude_desktop() {
     let filesystem = command(&servers, "filesystem");
     assert_eq!(filesystem.program, "npx");
     assert_eq!(filesystem.args, ["-y", "@modelcontextprotocol/server-filesystem", "/Users/me/Desktop"]);
-    assert_eq!((filesystem.env.len(), &filesystem.cwd), (0, &None));
+    assert_eq!((filesystem.env.len(), filesystem.names_cwd), (0, false));
     let weather = command(&servers, "weather");
     assert_eq!(weather.args.last().map(String::as_str), Some("8080"));
     assert_eq!(variables(weather), [("API_KEY", "hush-1"), ("PORT", "8080"), ("VERBOSE", "true")]);

@@ -113,6 +113,61 @@ def test_an_approval_is_bound_to_the_values_that_a_program_gets(
     assert f", bound to the values of bank: {name} (…" in shown
 
 
+PLACES: dict[str, tuple[dict[str, Any], str]] = {
+    "name on PATH": ({"command": "bank"}, "program"),
+    "path to a program": ({"command": "./bank"}, "folder"),
+    "path to a script": ({"command": sys.executable, "args": ["bank.py"]}, "folder"),
+    "name on a PATH of its own": ({"command": "bank", "env": {"PATH": "."}}, "program"),
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script with a first line is no program there")
+@pytest.mark.parametrize("place", PLACES)
+def test_an_approval_is_bound_to_the_program_that_runs(
+    place: str, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same words of the configuration are another program with another `PATH`, or in another folder."""
+    config, name = PLACES[place]
+    path = os.environ["PATH"]
+
+    def in_folder(folder: str) -> None:
+        here = tmp_path / folder
+        here.mkdir(exist_ok=True)
+        (here / "bank.py").write_text(SERVER.replace("paid in", f"paid by {folder} in"))
+        (here / "bank").write_text(f"#!/bin/sh\nexec {sys.executable} {here / 'bank.py'}\n")
+        (here / "bank").chmod(0o755)
+        if place == "name on PATH":
+            monkeypatch.setenv("PATH", f"{here}{os.pathsep}{path}")
+        else:
+            monkeypatch.chdir(here)
+
+    in_folder("first")
+    shown = shop.approved(config)
+    in_folder("second")
+    other = shop.asked(config)
+    assert (other.kind, other.result) == ("paused", None)
+    in_folder("first")
+    assert shop.asked(config).result == "paid by first in none"
+    assert f"{name} (…" in shown.split(", bound to the values of bank: ")[1]
+    assert str(tmp_path) not in shown
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="as above")
+def test_a_server_starts_in_the_folder_of_its_configuration(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process goes elsewhere between the approval and the start of the server."""
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "bank.py").write_text(SERVER.replace("paid in", f"paid by {folder} in"))
+    config = {"command": sys.executable, "args": ["bank.py"]}
+    monkeypatch.chdir(tmp_path / "first")
+    shop.approved(config)
+    with ToolHub({"mcpServers": {"bank": config}}, store=shop.store) as hub:
+        monkeypatch.chdir(tmp_path / "second")
+        assert hub.call("send_payment", {}, approve="ask").result == "paid by first in none"
+
+
 HEADERS: dict[str, Callable[[str, str], dict[str, Any]]] = {
     "header x-account": lambda url, value: {"url": url, "headers": {"X-Account": value}},
     "header authorization": lambda url, value: {"url": url, "headers": {"Authorization": f"Basic {value}"}},

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -153,10 +154,12 @@ def test_a_stored_approval_is_bound_to_meta_and_shows_it_with_the_program(banks:
         hub.refresh_sync()
         waiting = asked(hub, {"x": 5}, meta={"tenant": "acme", "progressToken": 1})
         (question,) = hub.pending()
-        assert question.shown == (
+        shown, values = question.shown.split(", bound to the values of ")
+        assert shown == (
             'send_payment on bank {"x":5}, meta {"tenant":"acme"}, run by bank: '
             f"{sys.executable} {banks.folder / 'bank.py'} bank {banks.effects} Pays., version 1"
         )
+        assert re.fullmatch(r"bank: folder \(…[0-9a-f]{4}\)", values)
         hub.approve(waiting.paused)
         assert asked(hub, {"x": 5}, meta={"tenant": "mallory"}).kind == "paused"
         assert asked(hub, {"x": 5}).kind == "paused"

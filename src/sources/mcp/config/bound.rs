@@ -30,6 +30,11 @@ fn of_command(command: &Command) -> Vec<BoundValue> {
     if command.hides_arguments() {
         values.push(value("arguments", &command.args.iter().map(String::as_str).collect::<Vec<_>>()));
     }
+    // A folder that is configured is shown, and so is a program with its path.
+    let folder = command.cwd.as_ref().filter(|_| !command.names_cwd);
+    for (name, path) in [("folder", folder), ("program", command.file.as_ref())] {
+        values.extend(path.map(|path| value(name, &[&path.to_string_lossy()])));
+    }
     values
 }
 

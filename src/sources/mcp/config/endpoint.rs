@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use super::command_line;
 use super::env_file;
 use super::fields::Fields;
+use super::program_file;
 use crate::error::clip;
 use crate::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use crate::sources::mcp::in_process::ServerLink;
@@ -31,8 +33,12 @@ pub struct Command {
     pub args: Vec<String>,
     /// What the configuration sets, `envFile` included. Keys and tokens live here.
     pub env: BTreeMap<String, String>,
-    /// Absolute.
+    /// The folder that it starts in: that of the configuration, or that of this process when it was read. Absolute.
     pub cwd: Option<PathBuf>,
+    /// The configuration names the folder.
+    pub names_cwd: bool,
+    /// The file that a bare name is on the `PATH` of the server, when it was read; see `bound.rs`.
+    pub file: Option<PathBuf>,
 }
 
 /// A server behind HTTP.
@@ -62,7 +68,7 @@ impl Endpoint {
             Endpoint::Stdio(command) => json!({
                 "command": command.program,
                 "args": command.shown_args(),
-                "cwd": command.cwd,
+                "cwd": command.cwd.as_ref().filter(|_| command.names_cwd),
                 "env": command.env.keys().collect::<Vec<_>>(),
             }),
             Endpoint::Http(remote) => json!({
@@ -261,8 +267,12 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     for name in env.keys().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
         fields.error(&format!("env.{name}"), "is not a name that a variable can have.");
     }
-    let cwd = fields.path_of("cwd");
-    Some(Command { program: program?, args, env, cwd })
+    let named = fields.path_of("cwd");
+    let names_cwd = named.is_some();
+    let cwd = named.or_else(|| std::env::current_dir().ok());
+    let program = program?;
+    let file = program_file::find(&program, env.get("PATH").map(OsStr::new), cwd.as_deref());
+    Some(Command { program, args, env, cwd, names_cwd, file })
 }
 
 type NamedTexts = Vec<(String, String)>;

@@ -25,6 +25,7 @@ mod load;
 mod merge;
 mod notice;
 mod options;
+mod program_file;
 mod section;
 mod variables;
 
