@@ -110,6 +110,9 @@ impl Outcome {
     }
 }
 
+/// Where a served hub says [`Outcome::Unknown`] of a call: in the `_meta` of a result, in the `data` of an error.
+pub const OUTCOME_KEY: &str = "toolhub/outcome";
+
 /// A failed call: kind, one clear sentence, and the details that code may want.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HubError {

@@ -2,7 +2,7 @@
 
 use super::tools::{unknown_tool, written};
 use crate::aside::{LARGE, heavy};
-use crate::error::{ErrorKind, HubError, clip};
+use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{ResultKind, foreign_result};
 use crate::gateway::rpc::RpcError;
@@ -26,12 +26,45 @@ pub fn answer(
     let bytes = size(&called);
     // With it, because what was called is dropped there too.
     heavy(bytes, move || {
-        let answer = written_answer(gateway, caller, tool, called)?;
-        match gateway.options.max_result(caller) {
-            most if answer.len() > most => too_long(gateway, caller, tool, &answer, most),
-            _ => Ok(answer),
+        let failure = called.outcome.as_ref().err().map(|error| error.outcome);
+        let mut may_have_run = failure == Some(Outcome::Unknown);
+        let mut answer = written_answer(gateway, caller, tool, called);
+        let most = gateway.options.max_result(caller);
+        if let Ok(text) = &answer
+            && text.len() > most
+        {
+            answer = too_long(gateway, caller, tool, text, most);
+            // What says that a result is too long has the form of a failure.
+            may_have_run |= failure.is_none();
         }
+        if may_have_run { in_doubt(answer) } else { answer }
     })
+}
+
+/// An answer that says that the call may have run. An error of a server and a result with `isError` look more certain than that
+/// to a hub in front of this one.
+fn in_doubt(answer: Result<String, RpcError>) -> Result<String, RpcError> {
+    match answer {
+        Ok(text) => Ok(match serde_json::from_str::<Map<String, Value>>(&text) {
+            Ok(mut result) => {
+                let meta = with_doubt(result.remove("_meta"));
+                result.insert("_meta".to_owned(), meta);
+                Value::Object(result).to_string()
+            }
+            Err(_) => text,
+        }),
+        Err(error) => Err(RpcError { data: Some(with_doubt(error.data)), ..error }),
+    }
+}
+
+fn with_doubt(said: Option<Value>) -> Value {
+    let mut members = match said {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(members)) => members,
+        Some(other) => Map::from_iter([("data".to_owned(), other)]),
+    };
+    members.insert(OUTCOME_KEY.to_owned(), json!(Outcome::Unknown));
+    Value::Object(members)
 }
 
 /// Keeps a result that is longer than the client may get, and says how to read it.
@@ -99,13 +132,14 @@ fn written_answer(
         Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
         // What a tool did not find is a result like any other failure.
         Err(error) if error.kind == ErrorKind::NotFound && provider.is_none() => Err(unknown_tool(tool)),
-        Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
+        Err(error) if error.kind == ErrorKind::Cancelled => Err(RpcError { data: None, ..cancelled() }),
         Err(error) => failed(gateway, caller, provider, error),
     }
 }
 
+/// The answer to a request that was cancelled while it ran.
 pub fn cancelled() -> RpcError {
-    RpcError::new(CANCELLED, "Request cancelled")
+    RpcError::new(CANCELLED, "Request cancelled").with_data(with_doubt(None))
 }
 
 /// A result as MCP has it.

@@ -3,6 +3,7 @@
 use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
 use crate::invisible::error_line;
 use crate::model::ToolOutput;
+use crate::sources::mcp::proof;
 use crate::sources::mcp::protocol::Era;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -88,11 +89,12 @@ pub fn finished(
     };
     if has_failed {
         let message = reported(tool, &content, structured.as_ref());
-        let sent =
-            ErrorContent { content: Value::Array(content), structured, meta: map.remove("_meta"), raw };
+        let meta = map.remove("_meta");
+        let outcome = proof::of_report(meta.as_ref());
+        let sent = ErrorContent { content: Value::Array(content), structured, meta, raw };
         return Err(HubError {
             content: Some(Arc::new(sent)),
-            ..HubError::new(ErrorKind::ToolError, message)
+            ..HubError::new(ErrorKind::ToolError, message).with_outcome(outcome)
         });
     }
     let value = match (&structured, content.as_slice()) {

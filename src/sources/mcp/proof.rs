@@ -3,18 +3,20 @@
 //! A call that was sent may have happened. It is proven that it did not if all of this is true:
 //!
 //! - The server refused it: with a JSON-RPC error exactly as the specification has it, whose code says that the method, the tool
-//!   or the parameters are wrong; with the status 429; or with the session, see [`Refusal::of_call`].
-//! - Nothing was heard of the call before that, and nothing else came with it.
+//!   or the parameters are wrong; or with the status 429.
+//! - Nothing was heard of the call before that, and nothing else came with it, or can still come on another stream.
 //! - The call left once: it was neither redirected nor sent again with other credentials.
 //! - The tool is known and has no output schema. Servers report a result that breaks it with the code of invalid parameters.
 //!
+//! A refused session (see [`Refusal::of_call`]) lets the same server have the call once more, and proves nothing to anybody else.
+//!
 //! Any other error that is well formed is `failed`: the server says that it has worked on the call, and that it failed. All
-//! else is `unknown`.
+//! else is `unknown`, and so is a call of which a hub in between says so, see [`of_report`].
 //!
 //! [`Refusal::of_call`]: super::transport::http::refusal::Refusal::of_call
 
 use super::transport::SendStage;
-use crate::error::{ErrorKind, HubError, Outcome};
+use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
 use crate::model::RpcEnvelope;
 use serde_json::Value;
 
@@ -26,6 +28,7 @@ const INVALID_PARAMS: i64 = -32602;
 pub fn of_answer(error: HubError, envelope: &RpcEnvelope<'_>, sent: &Value) -> HubError {
     let code = sent.get("code").and_then(Value::as_i64);
     let is_well_formed = code.is_some() && sent.get("message").is_some_and(Value::is_string);
+    let reported = of_report(error.upstream.as_ref().and_then(|upstream| upstream.data.as_ref()));
     let refuses = matches!(error.code, Some(METHOD_NOT_FOUND | INVALID_PARAMS));
     let is_alone = envelope.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
         && envelope.id.is_some_and(|id| id.get().parse::<u64>().is_ok())
@@ -33,18 +36,28 @@ pub fn of_answer(error: HubError, envelope: &RpcEnvelope<'_>, sent: &Value) -> H
         && envelope.params.is_none()
         && !envelope.has_other
         && !envelope.has_twice;
-    let outcome = if is_well_formed && !refuses { Outcome::Failed } else { Outcome::Unknown };
-    HubError { outcome, nothing_happened: refuses && is_well_formed && is_alone, ..error }
+    let outcome = if is_well_formed && !refuses { reported } else { Outcome::Unknown };
+    let is_proven = refuses && is_well_formed && is_alone && reported == Outcome::Failed;
+    HubError { outcome, nothing_happened: is_proven, ..error }
 }
 
-/// An answer that is not a success of HTTP. `is_of_method`: the error has the id of the call. `has_result`: the body is a result
-/// nevertheless.
+/// The outcome of a call that is reported as failed. A hub in between may know that the call may have run, and says so in the
+/// `_meta` of a result or the `data` of an error. Any server may say it: it only makes a call less certain.
+pub fn of_report(said: Option<&Value>) -> Outcome {
+    match said.and_then(|said| said.get(OUTCOME_KEY)) {
+        Some(outcome) if outcome == Outcome::Unknown.name() => Outcome::Unknown,
+        _ => Outcome::Failed,
+    }
+}
+
+/// An answer that is not a success of HTTP. `is_of_method`: the error has the id of the call. `may_have_result`: the body is a
+/// result nevertheless, or a stream, which may bring one.
 ///
 /// 429 says that the server did not take the request. Every other refusal (4xx) is an answer, but no proof: a server may pass on
 /// the 403 or 404 of a service that its tool had called. After 5xx, after 408, after a redirect, and after a request that was
 /// accepted and never answered, the tool may have run. That includes 503: load balancers send it after the server got the
 /// request.
-pub fn of_status(error: HubError, status: u16, is_of_method: bool, has_result: bool) -> HubError {
+pub fn of_status(error: HubError, status: u16, is_of_method: bool, may_have_result: bool) -> HubError {
     let outcome = match (error.kind, status) {
         // The server has answered in its own words. Without the id they may come from any layer of it.
         (ErrorKind::Rpc, _) if is_of_method || status < 500 => error.outcome,
@@ -53,11 +66,17 @@ pub fn of_status(error: HubError, status: u16, is_of_method: bool, has_result: b
         _ => Outcome::Unknown,
     };
     let nothing_happened = match status {
-        429 => !has_result,
+        429 => !may_have_result,
         400..=499 => error.nothing_happened,
         _ => false,
     };
     HubError { outcome, nothing_happened, ..error }
+}
+
+/// The error of a request whose answer comes on one stream while the status of its POST comes on another. `is_taken`: the server
+/// has taken the POST, so both say the same.
+pub fn of_two_streams(error: HubError, is_taken: bool) -> HubError {
+    HubError { nothing_happened: error.nothing_happened && is_taken, ..error }
 }
 
 /// The error of a request, once it is over. `is_heard`: something came from the server that may be about it, before the answer.
@@ -80,6 +99,11 @@ pub fn of_request(error: HubError, stage: &SendStage, is_heard: bool) -> HubErro
 pub fn of_call(error: HubError, may_check_result: bool) -> HubError {
     let nothing_happened = error.nothing_happened && !(error.kind == ErrorKind::Rpc && may_check_result);
     HubError { nothing_happened, ..error }
+}
+
+/// Whether a server refused the session of a try that was sent: it may have the call once more, and nobody else may.
+pub fn only_lets_resend(error: &HubError) -> bool {
+    error.kind == ErrorKind::Closed && error.nothing_happened
 }
 
 /// The error of the last of several tries. `is_in_doubt`: an earlier one may have happened.

@@ -13,6 +13,7 @@ use super::connection::{Connection, RequestExtras};
 use super::convert::{finished, protocol, unreadable};
 use super::inbox::CallOwner;
 use super::message::Params;
+use super::proof;
 use super::protocol::Era;
 use super::server::Server;
 use super::wire::clean;
@@ -250,7 +251,8 @@ fn failed(tool: &str, end: &str, task: &Value) -> HubError {
     );
     let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
     let kind = if code.is_some() { ErrorKind::Rpc } else { ErrorKind::ToolError };
-    HubError { code, ..HubError::new(kind, text) }
+    let outcome = proof::of_report(error.and_then(|error| error.get("data")));
+    HubError { code, ..HubError::new(kind, text).with_outcome(outcome) }
 }
 
 /// Cancels an abandoned task.

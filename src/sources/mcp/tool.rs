@@ -114,14 +114,14 @@ impl ServerCall<'_> {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            let was_in_doubt = is_in_doubt;
-            is_in_doubt |= !error.is_without_effect();
+            let was_in_doubt = is_in_doubt || proof::only_lets_resend(&error);
+            is_in_doubt = was_in_doubt || !error.is_without_effect();
             // Another server may have taken the place of this one.
             if self.tool.server.is_dismissed() && is_unsent(&error) {
                 return Err(proof::of_last_try(error, was_in_doubt));
             }
             let pause = if refuses_session(&error) {
-                // The call did not run, and the server is there: this repetition is free, and happens once.
+                // The server is there and does not know the session: this repetition is free, and happens once.
                 (!std::mem::replace(&mut new_session, true)).then_some(Duration::ZERO)
             } else if let Some(pause) = self.until_restarted(&error, begun, restarts, ctx.deadline) {
                 restarts += 1;

@@ -14,6 +14,7 @@ use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::message::ping;
+use crate::sources::mcp::proof;
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -120,12 +121,22 @@ impl Transport for LegacySse {
             let remote = self.shared.remote()?;
             let expected = self.shared.inbox.await_answer(request.id)?;
             let mut answer = pin!(expected.answer());
-            tokio::select! {
+            let mut post = pin!(self.shared.post_request(&remote, request));
+            let reply = tokio::select! {
                 biased;
-                reply = &mut answer => return reply,
-                posted = self.shared.post_request(&remote, request) => posted?,
+                reply = &mut answer => reply,
+                posted = &mut post => {
+                    posted?;
+                    return answer.await;
+                }
+            };
+            match reply {
+                Err(error) if error.nothing_happened => {
+                    let posted = tokio::time::timeout(SEND_TIME, post).await;
+                    Err(proof::of_two_streams(error, matches!(posted, Ok(Ok(())))))
+                }
+                reply => reply,
             }
-            answer.await
         })
     }
 
@@ -179,7 +190,9 @@ impl SseShared {
     /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
     async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
         let body = OutgoingBody::of_request(&request.body, &request.stage);
-        let Err(refusal) = self.post(remote, body, Some(request.id)).await else { return Ok(()) };
+        let Err(mut refusal) = self.post(remote, body, Some(request.id)).await else { return Ok(()) };
+        // The stream may bring a result all the same.
+        refusal.error = proof::of_two_streams(refusal.error, false);
         let ping = self.ask(remote, OutgoingBody::of_message(ping(request.id)));
         Err(refusal.of_call(remote, &self.over, request.id, ping).await)
     }

@@ -1,6 +1,6 @@
 //! A response that is not an answer, as an error that says whether the call may have run.
 
-use super::body;
+use super::body::{self, BodyKind};
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError};
@@ -30,6 +30,7 @@ pub(crate) async fn refusal(remote: &HttpEndpoint, response: HttpResponse, id: O
 pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, id: Option<u64>) -> Refusal {
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers()).map(|wait| wait.as_secs_f64());
+    let is_stream = matches!(body::kind(&response), BodyKind::Events);
     let body = body::beginning(response).await;
     let RefusalBody { error, is_of_method, has_result } = RefusalBody::read(&body, id);
     let error = match (status, error) {
@@ -38,7 +39,7 @@ pub(crate) async fn read_refusal(remote: &HttpEndpoint, response: HttpResponse, 
         (400.., Some(error)) if !matches!(status, 429 | 502..=504) => error,
         _ => HubError::new(ErrorKind::Http, sentence(remote, status, &body)),
     };
-    let error = proof::of_status(error, status, is_of_method, has_result);
+    let error = proof::of_status(error, status, is_of_method, has_result || is_stream);
     Refusal { error: HubError { status: Some(status), retry_after, ..error }, is_of_method }
 }
 
