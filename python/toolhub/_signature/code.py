@@ -57,13 +57,13 @@ class _Walk:
         kind = cast("type[Any]", type(value))
         if kind is int:
             self._put(hex(value))  # the decimal digits of a long one would be refused
-        elif kind in _PLAIN:
+        elif _is_one_of(kind, _PLAIN):
             self._put(value)
         elif kind is tuple or kind is frozenset:
             # By their values alone: equal ones may be one object in this process and two in the next.
             self._put(kind.__name__, len(value))
             self._all(value if kind is tuple else sorted(value, key=repr))
-        elif kind in _PATHS:
+        elif _is_one_of(kind, _PATHS):
             self._put(kind.__name__, str(value))
         elif kind is types.CodeType:
             self._code(value)
@@ -114,8 +114,8 @@ class _Walk:
         self._plain(function.__dict__.items())
 
     def _class(self, kind: type[Any]) -> None:
-        self._put("class", kind.__module__, kind.__qualname__)
-        for name, value in sorted(vars(kind).items()):
+        self._put("class", _module(kind), _name(kind))
+        for name, value in sorted(_members(kind).items()):
             inner = _function_in(value)
             if inner is not None:
                 self._put(name)
@@ -136,7 +136,7 @@ class _Walk:
 
     def _object(self, value: Any, is_owner: bool) -> None:
         kind = cast("type[Any]", type(value))
-        self._put("object", kind.__module__, kind.__qualname__)
+        self._put("object", _module(kind), _name(kind))
         if kind is types.BuiltinFunctionType:
             self._put(value.__module__, value.__qualname__)
         self._all(read(value) for base, read in _READ.items() if issubclass(kind, base))
@@ -150,7 +150,10 @@ class _Walk:
         self._plain(_stored(value))
 
 
+# A metaclass may answer for its classes; these ask the classes themselves.
 _mro: Callable[[type[Any]], tuple[type[Any], ...]] = type.__dict__["__mro__"].__get__
+_module: Callable[[type[Any]], object] = type.__dict__["__module__"].__get__
+_name: Callable[[type[Any]], str] = type.__dict__["__qualname__"].__get__
 _members: Callable[[type[Any]], types.MappingProxyType[str, Any]] = type.__dict__["__dict__"].__get__
 
 
@@ -174,7 +177,11 @@ def _stored(value: Any) -> Iterator[tuple[str, Any]]:
 def _is_plain(value: Any) -> bool:
     kind = cast("type[Any]", type(value))
     exact = (*_PLAIN, *_PATHS, frozenset, types.FunctionType)
-    return kind in exact or issubclass(kind, (*_READ, enum.Enum))
+    return _is_one_of(kind, exact) or issubclass(kind, (*_READ, enum.Enum))
+
+
+def _is_one_of(kind: type[Any], kinds: Iterable[type[Any]]) -> bool:
+    return any(kind is one for one in kinds)
 
 
 def _function_in(value: Any) -> types.FunctionType | None:
