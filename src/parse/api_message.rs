@@ -1,9 +1,7 @@
 //! The structure of messages of the chat APIs: where their calls and their text are.
 
-use crate::canonical::canonical_object;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::HashSet;
 
 use super::call_parts::{self, CallParts};
 use super::draft::Draft;
@@ -104,7 +102,6 @@ impl<'a> ApiMessage<'a> {
             Value::Object(map) if turn::author_of(map) == PartAuthor::Others => Some(value),
             _ => {
                 found.message(value);
-                found.forget_repeated();
                 return found;
             }
         };
@@ -154,23 +151,6 @@ impl<'a> ApiMessage<'a> {
             self.last.iter_mut().for_each(|last| last.is_closed &= !is_call);
             self.cut_last();
         }
-    }
-
-    /// A call that a list has twice, with the same id, is one call.
-    fn forget_repeated(&mut self) {
-        if self.drafts.len() < 2 {
-            return;
-        }
-        let mut known = HashSet::new();
-        let is_new = |draft: &Draft| {
-            let Some(id) = draft.id.clone().filter(|_| draft.error.is_none()) else { return true };
-            known.insert((id, draft.name.clone(), canonical_object(&draft.arguments)))
-        };
-        let kept: Vec<bool> = self.drafts.iter().map(is_new).collect();
-        let mut keep = kept.iter();
-        self.drafts.retain(|_| keep.next() == Some(&true));
-        let mut keep = kept.iter();
-        self.raw.retain(|_| keep.next() == Some(&true));
     }
 
     /// Of an answer that was cut, the last call may lack arguments that nobody sees missing.

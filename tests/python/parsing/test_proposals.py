@@ -263,16 +263,3 @@ def test_a_call_whose_arguments_go_on_is_not_made(call: dict[str, Any]) -> None:
     outcome = hub.run_sync({"candidates": [{"content": {"role": "model", "parts": [call]}}]})
     assert deleted == []
     assert "cut off" in str(outcome.results[0].error)
-
-
-def test_a_call_that_a_message_has_twice_is_made_once() -> None:
-    hub, deleted = ToolHub(), list[str]()
-    hub.register(lambda path: deleted.append(path), name="delete_file", effects=True)
-
-    def one(id: str, path: str) -> dict[str, Any]:
-        function = {"name": "delete_file", "arguments": f'{{"path": "{path}"}}'}
-        return {"id": id, "type": "function", "function": function}
-
-    calls = [one("1", "a"), one("1", "a"), one("2", "a"), one("1", "b")]
-    hub.run_sync({"role": "assistant", "content": None, "tool_calls": calls})
-    assert deleted == ["a", "a", "b"]
