@@ -59,10 +59,12 @@ class _Walk:
             self._put(hex(value))  # the decimal digits of a long one would be refused
         elif _is_one_of(kind, _PLAIN):
             self._put(value)
-        elif kind is tuple or kind is frozenset:
-            # By their values alone: equal ones may be one object in this process and two in the next.
-            self._put(kind.__name__, len(value))
-            self._all(value if kind is tuple else sorted(value, key=repr))
+        elif kind is tuple:
+            # By its values alone: equal ones may be one object in this process and two in the next.
+            self._put("tuple", len(value))
+            self._all(value)
+        elif kind is frozenset:
+            self._put("frozenset", _sorted(value))
         elif _is_one_of(kind, _PATHS):
             self._put(kind.__name__, str(value))
         elif kind is types.CodeType:
@@ -184,10 +186,27 @@ def _is_one_of(kind: type[Any], kinds: Iterable[type[Any]]) -> bool:
     return any(kind is one for one in kinds)
 
 
+def _sorted(values: frozenset[Any]) -> list[str]:
+    """The members of a set in an order that is the same in each process. Members that are not plain count by their class."""
+
+    def text(value: Any) -> str:
+        kind = cast("type[Any]", type(value))
+        if kind is int:
+            return hex(value)
+        if kind is tuple:
+            return f"({','.join(map(text, value))})"
+        if kind is frozenset:
+            return f"{{{','.join(_sorted(value))}}}"
+        return repr(value) if _is_one_of(kind, _PLAIN) else _name(kind)
+
+    return sorted(map(text, values))
+
+
 def _function_in(value: Any) -> types.FunctionType | None:
     """The function of a member of a class."""
-    if isinstance(value, staticmethod | classmethod):
-        value = cast("Any", value).__func__
-    elif isinstance(value, property):
-        value = value.fget
-    return value if isinstance(value, types.FunctionType) else None
+    kind = cast("type[Any]", type(value))
+    if issubclass(kind, (staticmethod, classmethod)):
+        value = value.__func__
+    elif issubclass(kind, property):
+        value = cast("property", value).fget
+    return value if type(value) is types.FunctionType else None

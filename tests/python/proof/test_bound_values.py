@@ -517,6 +517,34 @@ def test_no_code_of_an_object_runs_to_read_its_values() -> None:
     assert code_digest(one) != code_digest(other)
 
 
+def test_no_code_of_a_member_runs_to_read_a_class_or_a_set() -> None:
+    class Guarded:
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(name)
+
+        def __repr__(self) -> str:
+            raise AssertionError
+
+    class Holder:
+        member = Guarded()
+
+        def send(self, to: str) -> str:
+            return to
+
+    assert code_digest(Holder().send) == code_digest(Holder().send)
+
+    def sender(known: frozenset[Any]) -> Any:
+        def send(to: str) -> bool:
+            return to in known
+
+        return send
+
+    values = (10**5_000, (1, "a"), frozenset({2, 3}), None)
+    same = [code_digest(sender(frozenset({Guarded(), *values}))) for values in (values, values[::-1])]
+    assert same[0] == same[1]
+    assert same[0] != code_digest(sender(frozenset({Guarded(), *values[1:]})))
+
+
 def test_a_run_replays_what_a_function_did_before_it_was_mended(tmp_path: Path) -> None:
     results = list[Any]()
     for source in (FIRST, OTHERS["body"]):
