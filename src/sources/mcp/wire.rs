@@ -99,7 +99,7 @@ fn with_whole_characters(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// The length of `\uXXXX`.
+/// The length of an escape such as `\u00e9`.
 const ESCAPE: usize = 6;
 
 /// The half of a surrogate pair that is escaped here.

@@ -231,8 +231,10 @@ pub fn recall(
             }
             (Some(result), _) => {
                 let result = result.clone();
-                return Ok(answered
-                    .map_or(RunMemory::Over(result.clone()), |number| RunMemory::Answered(number, result)));
+                return Ok(match answered {
+                    Some(number) => RunMemory::Answered(number, result),
+                    None => RunMemory::Over(result),
+                });
             }
             (None, Some(row)) => return Ok(RunMemory::Unknown(row.clone())),
             (None, None) => {}

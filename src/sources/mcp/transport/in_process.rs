@@ -155,9 +155,9 @@ mod tests {
     use crate::tool::QuestionAnswer;
     use serde_json::Value;
 
-    struct Silent;
+    struct IdleListener;
 
-    impl Listener for Silent {
+    impl Listener for IdleListener {
         fn notified(&self, _: &str, _: Option<&RawValue>) {}
 
         fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
@@ -169,7 +169,7 @@ mod tests {
     #[tokio::test]
     async fn the_reason_for_the_end_is_known_to_whoever_notices_it_first() {
         let (link, queue) = hosted();
-        let transport = InProcess::open("ill".into(), &link, Inbox::new(Arc::new(Silent))).unwrap();
+        let transport = InProcess::open("ill".into(), &link, Inbox::new(Arc::new(IdleListener))).unwrap();
         let session = queue.next().await.unwrap();
         session.end(Some("the database is away".to_owned()));
         let is_reason =
