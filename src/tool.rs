@@ -70,7 +70,7 @@ pub struct CallContextExtras {
 /// How current the definition of a tool has to be for a call of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Freshness {
-    /// As it is known, perhaps from an earlier process.
+    /// As it is known, perhaps from an earlier process. That it may be repeated is confirmed all the same.
     #[default]
     Any,
     /// Listed over the connection that the call leaves by: a run keeps the definition, or it says that nobody need be asked.

@@ -9,7 +9,7 @@ use super::pins::Pins;
 use crate::error::clip;
 use crate::hub::Hub;
 use crate::limit::Gate;
-use crate::model::{Source, ToolSpec, Trust};
+use crate::model::{Effects, Source, ToolSpec, Trust};
 use crate::pattern::BETWEEN;
 use crate::registry::{Candidate, Filter, Snapshot};
 use crate::select::effects::{self, Declaration, EffectsInput};
@@ -169,7 +169,7 @@ impl ListingSink for ToolPublisher {
                 if is_same_program && publication.tools.get(&name).is_some_and(|before| before == listed) {
                     continue;
                 }
-                let spec = spec(hub, server, listed, name.clone());
+                let spec = spec(hub, server, listed, name.clone(), self.effects(server, listed));
                 let shown = apps::listed(server.id(), listed);
                 let as_listed =
                     ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
@@ -202,6 +202,23 @@ impl ListingSink for ToolPublisher {
             }
             remove_missing(hub, server, Source::Skills, &mut publication.skills, &now);
         });
+    }
+
+    fn effects(&self, server: &Server, listed: &Listed) -> (Effects, bool) {
+        let options = &server.config().options;
+        let effects = effects::assess(&EffectsInput {
+            name: &listed.name,
+            description: &listed.description,
+            parameters: &listed.input_schema,
+            annotations: &listed.annotations,
+            declaration: Declaration::Server {
+                effects: options.effects,
+                assume_read_only: options.assume_read_only,
+                trust: options.trust,
+            },
+        });
+        let hint = listed.annotations.get("idempotentHint").and_then(Value::as_bool);
+        (effects, options.trust != Trust::None && hint == Some(true))
     }
 }
 
@@ -251,28 +268,22 @@ fn remove_missing<T>(
     });
 }
 
-fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec {
+fn spec(
+    hub: &Hub,
+    server: &Server,
+    listed: &Listed,
+    name: Arc<str>,
+    (effects, idempotent): (Effects, bool),
+) -> ToolSpec {
     let options = &server.config().options;
     let rules = hub.capability_rules();
     let kinds = rules.kinds(&listed.name, &options.capabilities);
     let mut capabilities = rules.of_tool(&listed.name, &listed.description);
-    let effects = effects::assess(&EffectsInput {
-        name: &listed.name,
-        description: &listed.description,
-        parameters: &listed.input_schema,
-        annotations: &listed.annotations,
-        declaration: Declaration::Server {
-            effects: options.effects,
-            assume_read_only: options.assume_read_only,
-            trust: options.trust,
-        },
-    });
     for tag in &options.capabilities {
         if !capabilities.contains(tag) {
             capabilities.push(tag.clone());
         }
     }
-    let hint = |key: &str| listed.annotations.get(key).and_then(Value::as_bool);
     let mut annotations = listed.annotations.clone();
     if let Some(title) = &listed.title {
         annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
@@ -280,7 +291,7 @@ fn spec(hub: &Hub, server: &Server, listed: &Listed, name: Arc<str>) -> ToolSpec
     ToolSpec {
         effects,
         trust: options.trust,
-        idempotent: options.trust != Trust::None && hint("idempotentHint").unwrap_or(false),
+        idempotent,
         description: Arc::from(listed.description.as_str()),
         parameters: listed.input_schema.clone(),
         capabilities: capabilities.into_iter().map(Arc::from).collect(),

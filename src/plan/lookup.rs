@@ -86,9 +86,8 @@ impl CallPlan {
         match self.request.permissions.as_ref().is_some_and(Permissions::needs_approval) {
             true if !is_harmless => Freshness::Now,
             // An earlier definition does not prove that the tool of today is harmless.
-            true => Freshness::Connection,
-            false if self.options.run.is_some() => Freshness::Connection,
-            false => Freshness::Any,
+            _ if self.must_be_defined() => Freshness::Connection,
+            _ => Freshness::Any,
         }
     }
 

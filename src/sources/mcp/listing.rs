@@ -14,7 +14,7 @@ use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -137,6 +137,16 @@ impl Listing {
     pub fn find(&self, name: &str) -> Option<ListedBy> {
         let tool = self.tools.iter().find(|tool| &*tool.name == name)?;
         Some(ListedBy { tool: tool.clone(), program_version: self.program_version.clone() })
+    }
+
+    /// Takes over what has not changed since an earlier list, so that a call recognises it without a look at its members.
+    pub fn share_with(&mut self, earlier: &Listing) {
+        let known: HashMap<&str, &Arc<Listed>> = earlier.tools.iter().map(|one| (&*one.name, one)).collect();
+        for tool in &mut self.tools {
+            if let Some(same) = known.get(&*tool.name).filter(|one| **one == tool) {
+                *tool = Arc::clone(same);
+            }
+        }
     }
 
     /// The tools as the protocol writes them, with the members that the hub does not use.

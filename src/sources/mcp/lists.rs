@@ -173,9 +173,9 @@ impl ServerLists {
 
     /// Takes a list from the host of the server. What was spoken with the server stays as it was.
     pub fn put_tools_of_host(&self, round: ListRound, listing: Arc<Listing>) {
+        self.tools.store(Some(listing));
         let mut latest = self.latest.lock();
         *latest = LatestList { round, at: Some(Instant::now()), protocol: latest.protocol };
-        self.tools.store(Some(listing));
     }
 
     /// Takes a list of tools that is [newer](Self::is_newer).
@@ -186,8 +186,9 @@ impl ServerLists {
         protocol: NegotiatedProtocol,
         at: Option<Instant>,
     ) {
-        *self.latest.lock() = LatestList { round, at, protocol: Some(protocol) };
+        // In this order: who sees the round finds its tools, or later ones.
         self.tools.store(Some(listing));
+        *self.latest.lock() = LatestList { round, at, protocol: Some(protocol) };
     }
 }
 

@@ -19,7 +19,7 @@ use super::host::{Host, ServerCallbacks};
 use super::info::{self, ServerInfo};
 use super::lifecycle::{Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Unavailable};
 use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
-use super::listing::Listing;
+use super::listing::{Listed, Listing};
 use super::lists::ServerLists;
 use super::outage::Outage;
 use super::principal_headers;
@@ -29,6 +29,7 @@ use super::session::Session;
 use super::skills::Skills;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::Effects;
 use crate::tape;
 use crate::tool::BoxFuture;
 use futures_util::future::WeakShared;
@@ -51,6 +52,8 @@ pub trait ListingSink: Send + Sync {
     fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing);
     fn publish_tools(&self, server: &Arc<Server>, listing: &Arc<Listing>);
     fn publish_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>);
+    /// What a tool with this definition may do, and whether a second call of it does no harm though it acts.
+    fn effects(&self, server: &Server, listed: &Listed) -> (Effects, bool);
 }
 
 pub struct Server {

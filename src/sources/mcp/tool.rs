@@ -159,6 +159,9 @@ impl ServerCall<'_> {
             // What was never listed was never accepted.
             let called = (self.tool.is_listed || pin).then_some(&self.tool.as_listed);
             self.server.confirm(&self.tool.listed.name, called, &connection, freshness).await?;
+        } else if self.tool.is_listed && self.tool.spec.is_repeatable() {
+            let McpTool { spec, as_listed, server, .. } = self.tool;
+            self.server.confirm_repeatable(spec, &as_listed.tool, server, &connection).await?;
         }
         let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
         let mut input: Option<InputRequests> = None;

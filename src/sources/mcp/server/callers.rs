@@ -4,13 +4,14 @@
 
 use super::{ListingSink, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
+use crate::model::Effects;
 use crate::principal::Principal;
 use crate::secret::Secret;
 use crate::sources::mcp::auth::Credentials;
 use crate::sources::mcp::config::Endpoint;
 use crate::sources::mcp::connection::{Connection, ServerIdentity};
 use crate::sources::mcp::host::Host;
-use crate::sources::mcp::listing::Listing;
+use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::principal_headers;
 use crate::sources::mcp::principal_pool::CallerServers;
 use crate::sources::mcp::skills::Skills;
@@ -29,6 +30,9 @@ impl ListingSink for NotPublished {
     fn fetched(&self, _: &Arc<Server>, _: &ServerIdentity, _: &Listing) {}
     fn publish_tools(&self, _: &Arc<Server>, _: &Arc<Listing>) {}
     fn publish_skills(&self, _: &Arc<Server>, _: &Arc<Skills>) {}
+    fn effects(&self, _: &Server, _: &Listed) -> (Effects, bool) {
+        (Effects::UNKNOWN, false)
+    }
 }
 
 impl Server {

@@ -3,8 +3,9 @@
 
 use super::{Link, Server, closed_meanwhile, lost};
 use crate::error::{ErrorKind, HubError, Outcome, clip};
+use crate::model::ToolSpec;
 use crate::sources::mcp::connection::{Connection, ServerIdentity};
-use crate::sources::mcp::listing::{self, ListedBy, Listing};
+use crate::sources::mcp::listing::{self, Listed, ListedBy, Listing};
 use crate::sources::mcp::lists::ListRound;
 use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
 use crate::sources::mcp::session::Session;
@@ -77,6 +78,9 @@ impl Server {
             self.sink.fetched(self, identity, &listing);
         }
         listing.tools.retain(|tool| self.config().options.wants(&tool.name));
+        if let Some(earlier) = self.lists.tools() {
+            listing.share_with(&earlier);
+        }
         let listing = Arc::new(listing);
         self.lists.put_tools(round, listing.clone(), protocol, at);
         self.sink.publish_tools(self, &listing);
@@ -176,8 +180,30 @@ impl Server {
         session.is_some_and(|session| self.lists.is_of(session.generation()))
     }
 
-    /// For pins, approvals and runs: has the session of this connection list its tools, unless it has done so and the list is as
-    /// current as this, and refuses a call of a tool whose definition has changed. `called`: `None` if it was not listed.
+    /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
+    /// current as this.
+    pub(in crate::sources::mcp) async fn listed_over(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        freshness: Freshness,
+    ) -> Result<Arc<Listing>, HubError> {
+        let generation = {
+            let life = self.life.lock();
+            let session = life.machine.session().filter(|one| Arc::ptr_eq(one.connection(), connection));
+            session.map(Session::generation)
+        };
+        let generation = generation.ok_or_else(lost)?;
+        if freshness == Freshness::Now || !self.lists.is_of(generation) {
+            self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
+            if let Some(error) = self.life.lock().machine.error().cloned() {
+                return Err(error.with_outcome(Outcome::NotSent));
+            }
+        }
+        let listing = self.listing().filter(|_| self.lists.is_of(generation));
+        listing.ok_or_else(lost)
+    }
+
+    /// For pins, approvals and runs: refuses a call of a tool whose definition has changed. `called`: `None` if it was not listed.
     pub(in crate::sources::mcp) async fn confirm(
         self: &Arc<Self>,
         name: &str,
@@ -185,20 +211,7 @@ impl Server {
         connection: &Arc<Connection>,
         freshness: Freshness,
     ) -> Result<(), HubError> {
-        let generation = {
-            let life = self.life.lock();
-            let session = life.machine.session().filter(|one| Arc::ptr_eq(one.connection(), connection));
-            session.map(Session::generation)
-        };
-        let generation = generation.ok_or_else(lost)?;
-        self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
-        if let Some(error) = self.life.lock().machine.error().cloned() {
-            return Err(error.with_outcome(Outcome::NotSent));
-        }
-        if !self.lists.is_of(generation) {
-            return Err(lost());
-        }
-        let now = self.listing().and_then(|listing| listing.find(name));
+        let now = self.listed_over(connection, freshness).await?.find(name);
         // Nearly always nothing has changed since the call was planned.
         if now.as_ref() == called {
             return Ok(());
@@ -211,18 +224,55 @@ impl Server {
         if now == before {
             return Ok(());
         }
-        let (server, tool) = (self.id(), clip(name));
-        let text = match pin {
-            true => format!(
-                "Server '{server}' has changed its tool '{tool}' since its definition was accepted; look at it with hub.pins()."
-            ),
-            false => format!(
-                "Tool '{tool}' was not called: server '{server}' has changed it since the call was prepared ({}). Make the call \
-                 again.",
-                listed_change(before.as_ref(), now.as_ref())
-            ),
-        };
+        if !pin {
+            return Err(self.changed(name, before.as_ref(), now.as_ref()));
+        }
+        let text = format!(
+            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
+            self.id(),
+            clip(name)
+        );
         Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent))
+    }
+
+    /// Refuses a call that was prepared as one that may be repeated, if the tool is no longer listed as such over the connection that
+    /// the call would leave by. An earlier list, or that of another connection, proves nothing about the program that answers.
+    pub(in crate::sources::mcp) async fn confirm_repeatable(
+        self: &Arc<Self>,
+        spec: &ToolSpec,
+        called: &Arc<Listed>,
+        judge: &Server,
+        connection: &Arc<Connection>,
+    ) -> Result<(), HubError> {
+        let listing = self.listed_over(connection, Freshness::Connection).await?;
+        // Lists share what has not changed, so this is nearly always enough.
+        if listing.tools.iter().any(|one| Arc::ptr_eq(one, called)) {
+            return Ok(());
+        }
+        let now = listing.find(&called.name);
+        let is_as_harmless = now.as_ref().is_some_and(|now| {
+            let is_same = || now.tool == *called;
+            is_same() || {
+                let (effects, idempotent) = judge.sink.effects(judge, &now.tool);
+                effects.are_harmless() || (idempotent && !spec.effects.are_harmless())
+            }
+        });
+        match is_as_harmless {
+            true => Ok(()),
+            false => {
+                let now = now.map(|now| now.tool.to_json());
+                Err(self.changed(&called.name, Some(&called.to_json()), now.as_ref()))
+            }
+        }
+    }
+
+    fn changed(&self, name: &str, before: Option<&Value>, now: Option<&Value>) -> HubError {
+        let (server, tool, change) = (self.id(), clip(name), listed_change(before, now));
+        let text = format!(
+            "Tool '{tool}' was not called: server '{server}' has changed it since the call was prepared ({change}). Make the call \
+             again."
+        );
+        HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent)
     }
 }
 
