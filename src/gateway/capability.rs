@@ -95,9 +95,9 @@ pub fn can_be_asked(caller: &Caller) -> bool {
 pub struct MissingCapability(Arc<OnceLock<Value>>);
 
 impl MissingCapability {
-    /// The error of a call that failed for want of it.
+    /// The error of a call that failed for want of it. The tool had begun when it asked.
     pub fn error(&self) -> Option<RpcError> {
-        self.0.get().cloned().map(missing_capability)
+        self.0.get().cloned().map(|needed| missing_capability(needed).in_doubt())
     }
 
     fn note(&self, method: &str, params: &Value) -> (i64, String) {

@@ -93,6 +93,14 @@ pub struct FinishedRequest {
     pub is_failure: bool,
 }
 
+impl FinishedRequest {
+    /// A request that is gone without a result.
+    pub fn lost() -> Self {
+        let error = RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result");
+        FinishedRequest { answer: Err(error.in_doubt()), is_failure: true }
+    }
+}
+
 /// The size of the result of a request, once there is one.
 #[derive(Clone, Debug, Default)]
 pub struct ResultSize(Arc<AtomicUsize>);
@@ -180,8 +188,6 @@ pub enum ConversationStep {
     Done(Box<FinishedRequest>),
     /// There are questions in `open`.
     Asks,
-    /// The request is gone without a result.
-    Lost,
 }
 
 impl Conversation {
@@ -213,10 +219,10 @@ impl Conversation {
             tokio::select! {
                 biased;
                 Some(round) = self.questions.recv() => self.open = Some(round),
-                result = &mut self.result => return match result {
-                    Ok(result) => ConversationStep::Done(Box::new(result)),
-                    Err(_) => ConversationStep::Lost,
-                },
+                result = &mut self.result => {
+                    let result = result.unwrap_or_else(|_| FinishedRequest::lost());
+                    return ConversationStep::Done(Box::new(result));
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
 //! The errors of JSON-RPC.
 
+use crate::error::{OUTCOME_KEY, Outcome};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 pub const PARSE_ERROR: i64 = -32700;
@@ -24,6 +25,22 @@ pub struct RpcError {
 impl RpcError {
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         RpcError { code, message: message.into(), data: None }
+    }
+
+    /// The error of a call that may have run, for a hub in front of this one.
+    pub fn in_doubt(self) -> Self {
+        RpcError { data: Some(Self::with_doubt(self.data)), ..self }
+    }
+
+    /// What a failure says beside its text, and that the call may have run.
+    pub fn with_doubt(said: Option<Value>) -> Value {
+        let mut members = match said {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(members)) => members,
+            Some(other) => Map::from_iter([("data".to_owned(), other)]),
+        };
+        members.insert(OUTCOME_KEY.to_owned(), json!(Outcome::Unknown));
+        Value::Object(members)
     }
 
     pub fn with_data(self, data: Value) -> Self {

@@ -52,7 +52,7 @@ async fn a_client_that_cannot_be_asked_is_not_asked() {
     for capabilities in [json!({}), json!({"elicitation": {"url": {}}})] {
         let reply = client.post(&modern_with(capabilities, 1, "tools/call", call_ask()), &[]).await;
         assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!(-32021)));
-        let needed = json!({"requiredCapabilities": {"elicitation": {}}});
+        let needed = json!({"requiredCapabilities": {"elicitation": {}}, "toolhub/outcome": "unknown"});
         assert_eq!(reply.json()["error"]["data"], needed);
     }
 }

@@ -4,7 +4,6 @@ use super::table::ClientTasks;
 use super::task::ClientTask;
 use crate::gateway::conversation::{Conversation, ConversationStep, FinishedRequest};
 use crate::gateway::operate::DrainPlace;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::tool::{QuestionAnswer, RoundQuestion};
 use std::sync::Arc;
 
@@ -47,7 +46,6 @@ async fn run(task: &ClientTask, mut conversation: Conversation) -> bool {
     let finished = loop {
         match conversation.step().await {
             ConversationStep::Done(finished) => break *finished,
-            ConversationStep::Lost => break lost(),
             ConversationStep::Asks => {
                 round += 1;
                 let open = conversation.open.iter();
@@ -55,7 +53,7 @@ async fn run(task: &ClientTask, mut conversation: Conversation) -> bool {
                 task.ask(round, questions);
                 tokio::select! {
                     answers = task.answers() => give(&mut conversation, answers),
-                    result = &mut conversation.result => break result.unwrap_or_else(|_| lost()),
+                    result = &mut conversation.result => break result.unwrap_or_else(|_| FinishedRequest::lost()),
                 }
             }
         }
@@ -72,9 +70,4 @@ fn give(conversation: &mut Conversation, answers: Vec<(String, QuestionAnswer)>)
             (Err(_), None) => {}
         }
     }
-}
-
-fn lost() -> FinishedRequest {
-    let error = RpcError::new(INTERNAL_ERROR, "Internal error: the call ended without a result");
-    FinishedRequest { answer: Err(error), is_failure: true }
 }

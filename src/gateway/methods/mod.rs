@@ -135,6 +135,6 @@ async fn until_given_up(
     tokio::select! {
         biased;
         answer = request => answer,
-        () = gateway.given_up.cancelled() => Err(results::cancelled()),
+        () = gateway.given_up.cancelled() => Err(results::cancelled().in_doubt()),
     }
 }

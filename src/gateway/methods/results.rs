@@ -2,7 +2,7 @@
 
 use super::tools::{unknown_tool, written};
 use crate::aside::{LARGE, heavy};
-use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome, clip};
+use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::era::{ResultKind, foreign_result};
 use crate::gateway::rpc::RpcError;
@@ -47,24 +47,14 @@ fn in_doubt(answer: Result<String, RpcError>) -> Result<String, RpcError> {
     match answer {
         Ok(text) => Ok(match serde_json::from_str::<Map<String, Value>>(&text) {
             Ok(mut result) => {
-                let meta = with_doubt(result.remove("_meta"));
+                let meta = RpcError::with_doubt(result.remove("_meta"));
                 result.insert("_meta".to_owned(), meta);
                 Value::Object(result).to_string()
             }
             Err(_) => text,
         }),
-        Err(error) => Err(RpcError { data: Some(with_doubt(error.data)), ..error }),
+        Err(error) => Err(error.in_doubt()),
     }
-}
-
-fn with_doubt(said: Option<Value>) -> Value {
-    let mut members = match said {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(members)) => members,
-        Some(other) => Map::from_iter([("data".to_owned(), other)]),
-    };
-    members.insert(OUTCOME_KEY.to_owned(), json!(Outcome::Unknown));
-    Value::Object(members)
 }
 
 /// Keeps a result that is longer than the client may get, and says how to read it.
@@ -132,14 +122,14 @@ fn written_answer(
         Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
         // What a tool did not find is a result like any other failure.
         Err(error) if error.kind == ErrorKind::NotFound && provider.is_none() => Err(unknown_tool(tool)),
-        Err(error) if error.kind == ErrorKind::Cancelled => Err(RpcError { data: None, ..cancelled() }),
+        Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
         Err(error) => failed(gateway, caller, provider, error),
     }
 }
 
-/// The answer to a request that was cancelled while it ran.
+/// The answer to a request that was cancelled.
 pub fn cancelled() -> RpcError {
-    RpcError::new(CANCELLED, "Request cancelled").with_data(with_doubt(None))
+    RpcError::new(CANCELLED, "Request cancelled")
 }
 
 /// A result as MCP has it.

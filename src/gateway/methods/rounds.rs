@@ -304,9 +304,6 @@ async fn converse(
                     let missing = conversation.missing.error().filter(|_| finished.is_failure);
                     return missing.map_or(finished.answer, Err);
                 }
-                ConversationStep::Lost => {
-                    return Err(failed("Internal error: the call ended without a result"));
-                }
                 ConversationStep::Asks => match input_required(gateway, &exchange.caller, subject, conversation)? {
                     Ok(asked) => return Ok(asked),
                     // Too many are waiting. The tool has begun, so its call is not refused: it is told that nobody answers.
@@ -317,7 +314,7 @@ async fn converse(
                 },
             },
             // Dropping the conversation cancels the request.
-            () = exchange.cancel.cancelled() => return Err(cancelled()),
+            () = exchange.cancel.cancelled() => return Err(cancelled().in_doubt()),
         }
     }
 }

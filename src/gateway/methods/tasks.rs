@@ -144,7 +144,7 @@ pub async fn result(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) 
     loop {
         let questions = match task.step() {
             TaskStep::Ended(answer) => return answer.map(|answer| with_task(&task, &answer)),
-            TaskStep::Cancelled => return Err(cancelled()),
+            TaskStep::Cancelled => return Err(cancelled().in_doubt()),
             TaskStep::Asks(questions) => questions,
             TaskStep::Working => Vec::new(),
         };
@@ -158,7 +158,7 @@ pub async fn result(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) 
                     TaskStep::Ended(answer) => answer.map(|answer| with_task(&task, &answer)),
                     _ => Err(no_such_task()),
                 },
-                () = exchange.cancel.cancelled() => return Err(cancelled()),
+                () = exchange.cancel.cancelled() => return Err(cancelled().in_doubt()),
             }
         }
     }
