@@ -8,7 +8,7 @@ use crate::error::HubError;
 use crate::gateway::{
     AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
     JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View,
-    Views,
+    Views, core_names,
 };
 use crate::pattern::PatternList;
 use crate::secret::Secret;
@@ -131,7 +131,7 @@ impl PythonGatewayOptions {
         let failed = |error: HubError| tool_error(py, &error);
         let standard = View {
             search_mode: search_mode(&self.search_mode)?,
-            core: shared(self.core),
+            core: core_names(&self.core),
             ..View::everything()
         };
         let views = self.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
@@ -241,7 +241,7 @@ fn view(given: PythonView) -> PyResult<View> {
         prompts: patterns(given.prompts),
         effects: effects.ok_or_else(|| unknown("effects", &given.effects, &names))?,
         calls_per_minute: given.calls_per_minute,
-        core: shared(given.core),
+        core: core_names(&given.core),
         search_mode: search_mode(&given.search_mode)?,
         instructions: given.instructions.map(Arc::from),
         ..View::default()
@@ -255,10 +255,6 @@ fn search_mode(name: &str) -> PyResult<SearchMode> {
 
 fn unknown(what: &str, given: &str, known: &[&str]) -> PyErr {
     PyValueError::new_err(format!("{what} must be one of {}, got '{given}'", known.join(", ")))
-}
-
-fn shared(texts: Vec<String>) -> Vec<Arc<str>> {
-    texts.into_iter().map(Arc::from).collect()
 }
 
 fn checked_path<'a>(what: &str, example: &str, path: &'a str) -> PyResult<&'a str> {

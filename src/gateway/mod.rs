@@ -109,4 +109,4 @@ pub use session::{
 };
 pub use state::{Gateway, connections_end};
 pub use upstreams::{NoUpstreams, SubscribedResource, Upstreams};
-pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views};
+pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views, core_names};

@@ -4,7 +4,7 @@
 //! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
 //! a name; `call_tool` reaches that one.
 
-use super::shown_tool::ShownTool;
+use super::shown_tool::{Audience, ShownTool};
 use super::view::{AUTO_SEARCH_ABOVE, SearchMode, View};
 use super::view_indexes::ViewIndexes;
 use crate::hub::{Hub, SearchQuery};
@@ -113,10 +113,12 @@ pub fn is_meant(tool: GatewayTool, view: &View, snapshot: &Snapshot) -> bool {
     is_on(view, snapshot) || view.tool(snapshot, tool.name()).is_none()
 }
 
-/// The core tools of a view that its callers see, in the order of the configuration.
+/// The core tools of a view that its callers see, in the order and under the names of the configuration: those stay when namesakes
+/// come and go.
 pub fn core<'a>(view: &'a View, snapshot: &'a Snapshot) -> impl Iterator<Item = ShownTool<'a>> {
     let is_own = |name: &str| GatewayTool::ALL.iter().any(|tool| tool.name() == name);
-    view.core.iter().filter(move |name| !is_own(name)).filter_map(|name| view.tool(snapshot, name))
+    let names = view.core.iter().filter(move |name| !is_own(name));
+    names.filter_map(|name| view.tool_for(snapshot, name, Audience::Model))
 }
 
 /// The tools of a view that fit a query, best first, as `search_tools` returns them.

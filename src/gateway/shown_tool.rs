@@ -17,9 +17,12 @@ pub enum Audience {
     Apps,
 }
 
-/// Servers hide from models what is for their interfaces; skills that are hidden are for programs of the hub.
-fn is_for_apps(entry: &NameEntry) -> bool {
-    entry.candidates.iter().all(|one| one.source == Source::Mcps)
+impl Audience {
+    /// Servers hide from models what is for their interfaces; skills that are hidden are for programs of the hub.
+    fn may_use<'a>(self, mut providers: impl Iterator<Item = &'a Candidate> + Clone) -> bool {
+        providers.clone().any(|one| !one.spec().is_hidden)
+            || self == Audience::Apps && providers.all(|one| one.source == Source::Mcps)
+    }
 }
 
 pub struct ShownTool<'a> {
@@ -35,13 +38,24 @@ pub struct ShownTool<'a> {
 impl View {
     /// The tool of this name. One that the view hides does not exist.
     pub fn tool<'a>(&'a self, snapshot: &'a Snapshot, name: &'a str) -> Option<ShownTool<'a>> {
-        let tool = match snapshot.get(name) {
-            Some(entry) => self.shown(name, entry, Audience::Model),
-            None => snapshot
-                .address(name)
-                .and_then(|(server, entry)| self.on(Some(server), name, entry, Audience::Model)),
-        };
-        tool.map(|tool| tool.named_in(snapshot))
+        self.tool_for(snapshot, name, Audience::Model).map(|tool| tool.named_in(snapshot))
+    }
+
+    /// The tool that a caller means by this name. `server__tool` is understood whether it is listed so or not, as in
+    /// [`Snapshot::find`].
+    pub fn tool_for<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        name: &'a str,
+        audience: Audience,
+    ) -> Option<ShownTool<'a>> {
+        match snapshot.get(name) {
+            Some(entry) => self.shown(name, entry, audience),
+            None => {
+                let (server, entry) = snapshot.address(name)?;
+                self.on(Some(server), name, entry, audience)
+            }
+        }
     }
 
     /// All tools, in the order of the registry, from behind a position.
@@ -81,21 +95,27 @@ impl View {
         entry: &'a NameEntry,
         audience: Audience,
     ) -> Option<ShownTool<'a>> {
-        let is_for = !entry.is_hidden() || audience == Audience::Apps && is_for_apps(entry);
-        let admitted = admitted(self, entry, server).filter(|_| is_for);
-        let provider = admitted.min_by_key(|one| (one.priority, one.id))?;
+        if !audience.may_use(meant(entry, server)) {
+            return None;
+        }
+        let provider = admitted(self, entry, server).min_by_key(|one| (one.priority, one.id))?;
         Some(ShownTool { name, view: self, entry, server, provider })
     }
 }
 
-/// The providers of a name, or those of one server, that a view admits.
+/// The providers of a name, or those of one server.
+fn meant<'a>(entry: &'a NameEntry, server: Option<&'a str>) -> impl Iterator<Item = &'a Candidate> + Clone {
+    let is_meant = move |one: &&Candidate| server.is_none() || one.server.as_deref() == server;
+    entry.candidates.iter().map(|one| &**one).filter(is_meant)
+}
+
+/// Those of them that a view admits.
 fn admitted<'a>(
     view: &'a View,
     entry: &'a NameEntry,
     server: Option<&'a str>,
 ) -> impl Iterator<Item = &'a Candidate> {
-    let is_meant = move |one: &&Candidate| server.is_none() || one.server.as_deref() == server;
-    entry.candidates.iter().map(|one| &**one).filter(is_meant).filter(|one| view.admits(one))
+    meant(entry, server).filter(|one| view.admits(one))
 }
 
 impl<'a> ShownTool<'a> {

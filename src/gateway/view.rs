@@ -5,10 +5,10 @@
 
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{CallOptions, OfferKind, Safety};
-use crate::pattern::PatternList;
+use crate::pattern::{BETWEEN, NATIVE, PatternList};
 use crate::principal::Principal;
 use crate::registry::Candidate;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The highest number of tools that `SearchMode::Auto` lists one by one.
@@ -80,6 +80,18 @@ impl EffectsAllowed {
             EffectsAllowed::Harmless => Some(Safety::Harmless),
         }
     }
+}
+
+/// The names of core tools that a user wrote, as callers have them. With a scope, as patterns have it: `wiki/search` is the tool
+/// `wiki__search`, or the skill of this name.
+pub fn core_names(written: &[String]) -> Vec<Arc<str>> {
+    let tool = |name: &String| match name.split_once('/')? {
+        (NATIVE, tool) => Some(Arc::from(tool)),
+        (server, tool) => Some(Arc::from([server, BETWEEN, tool].concat())),
+    };
+    let mut seen = HashSet::new();
+    let all = written.iter().flat_map(|name| [Some(Arc::from(&**name)), tool(name)]).flatten();
+    all.filter(|name: &Arc<str>| seen.insert(name.clone())).collect()
 }
 
 /// One view of the hub.

@@ -95,7 +95,7 @@ async fn run(
     // A request that a server has begun is for no other.
     options.server = extras.resumes.as_ref().map(|begun| begun.server.clone());
     // Whether the caller may have a tool that is not for models was asked before; routes are for models.
-    let is_hidden = gateway.hub.registry.snapshot().get(name).is_some_and(|entry| entry.is_hidden());
+    let is_hidden = gateway.hub.registry.snapshot().find(name).is_some_and(|entry| entry.is_hidden());
     let target = match is_hidden {
         true => CallTarget::Name(Arc::from(name)),
         false => CallTarget::Routed { name: Arc::from(name), source: None },
@@ -123,7 +123,7 @@ pub(super) async fn find(
 ) -> Result<(), HubError> {
     let is_seen = || {
         let snapshot = gateway.hub.registry.snapshot();
-        snapshot.get(name).is_some_and(|entry| caller.view.shown(name, entry, audience).is_some())
+        caller.view.tool_for(&snapshot, name, audience).is_some()
     };
     if is_seen() {
         return Ok(());

@@ -58,10 +58,11 @@ async def test_clients_that_show_apps_have_the_tools_for_them(tmp_path: Path) ->
         shown, plain = await tools(at.url, SHOWS_APPS), await tools(at.url, {})
         assert set(shown) - set(plain) == {"poll_left"}
         assert shown["poll_left"]["_meta"] == {"ui": {"visibility": ["app"]}}
-        called = await ask_with(at.url, "tools/call", SHOWS_APPS, name="poll_left")
-        assert called.content == "poll_left of left"
-        refused = await ask_with(at.url, "tools/call", {}, name="poll_left")
-        assert refused.message["error"] == {"code": -32602, "message": "Unknown tool: poll_left"}
+        for name in ("poll_left", "left__poll_left"):
+            called = await ask_with(at.url, "tools/call", SHOWS_APPS, name=name)
+            assert called.content == "poll_left of left"
+            refused = await ask_with(at.url, "tools/call", {}, name=name)
+            assert refused.message["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}
 
 
 async def test_search_mode_is_for_models(tmp_path: Path) -> None:

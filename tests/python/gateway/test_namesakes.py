@@ -102,3 +102,58 @@ async def test_the_first_candidate_answers_alone(tmp_path: Path) -> None:
             assert list(await listed(at.url)) == ["search"]
             assert await answer(at.url, "search") == "one x"
         assert (lab.asked("one", "tools/call"), lab.asked("two", "tools/call")) == (1, 0)
+
+
+async def reached(url: str, name: str) -> list[str]:
+    """What answers to a name: called as it is and by the tool of the gateway, and what describes it."""
+    by_gateway = (await call(url, "call_tool", name=name, arguments={"text": "x"})).content
+    described = (await ask(url, "tools/describe", {"name": name})).result["tool"]["description"]
+    own = (await call(url, "describe_tool", name=name)).result["structuredContent"]["tool"]["description"]
+    return [await answer(url, name), by_gateway, described, own]
+
+
+@pytest.mark.parametrize("core", ["wiki__search", "wiki/search"])
+async def test_a_core_tool_with_its_server_is_listed_and_answers_under_one_name(
+    tmp_path: Path, core: str
+) -> None:
+    """Whether another server uses the name or not."""
+    views: dict[str, Any] = {"part": {"tools": ["wiki/*"], "search_mode": "on", "core": [core]}}
+    async with ToolHub(lookup_timeout=30) as hub:
+        two_searches(Lab(hub, tmp_path))
+        await hub.connect()
+        async with served(hub, search_mode="on", core=[core], views=views) as at:
+            for _ in range(2):
+                for url in (at.url, f"{at.url}/part"):
+                    assert list(await listed(url))[3:] == ["wiki__search"]
+                    assert await reached(url, "wiki__search") == ["wiki x"] * 2 + [WIKI] * 2
+                hub.remove_server("tracker")
+
+
+async def test_a_native_core_tool_is_named_as_in_patterns() -> None:
+    def look(text: str) -> str:
+        """Looks."""
+        return text
+
+    async with ToolHub() as hub:
+        hub.register(look)
+        async with served(hub, search_mode="on", core=["native/look"]) as at:
+            assert list(await listed(at.url))[3:] == ["look"]
+
+
+@pytest.mark.parametrize("patterns", [["*"], ["search"], ["tracker__search"]])
+async def test_a_name_that_was_listed_once_goes_on_to_answer(tmp_path: Path, patterns: list[str]) -> None:
+    views: dict[str, Any] = {"part": {"tools": patterns}, "other": {"tools": ["wiki/*"]}}
+    async with ToolHub(lookup_timeout=30) as hub:
+        two_searches(Lab(hub, tmp_path))
+        await hub.connect()
+        async with served(hub, views=views) as at:
+            assert list(await listed(at.url)) == ["tracker__search", "wiki__search"]
+            hub.remove_server("wiki")
+            for url in (at.url, f"{at.url}/part"):
+                assert list(await listed(url)) == ["search"]
+                assert await reached(url, "tracker__search") == ["tracker x"] * 2 + [TRACKER] * 2
+            hidden, unknown = [
+                (await call(f"{at.url}/other", name, text="x")).message["error"]["message"]
+                for name in ("tracker__search", "missing__search")
+            ]
+            assert hidden.replace("tracker", "missing") == unknown == "Unknown tool: missing__search"
