@@ -1,4 +1,5 @@
-//! Tool lists over restarts: what a server has listed goes into the store, and is there before it is connected again.
+//! Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is
+//! there before it is connected again.
 
 use crate::sources::mcp::config::{Endpoint, ServerConfig};
 use crate::sources::mcp::connection::ServerIdentity;
@@ -7,17 +8,38 @@ use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::sources::mcp::server::Server;
 use crate::store::{ListKey, Store, StoredList};
 use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+/// What is kept as the text of a list.
+#[derive(Serialize, Deserialize)]
+struct KeptList<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extensions: Map<String, Value>,
+}
+
 pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: &Listing) {
+    let Ok(tools) = RawValue::from_string(listing.to_json()) else { return };
+    let kept = KeptList {
+        tools: &tools,
+        instructions: server.shown_instructions(),
+        extensions: server.extensions(),
+    };
+    let Ok(text) = serde_json::to_string(&kept) else { return };
     let list = StoredList {
         era: identity.era.name().to_owned(),
         protocol: identity.version.to_owned(),
         version: identity.program_version(),
         listed_at: SystemTime::now(),
         ttl_ms: listing.ttl_ms,
-        tools: listing.to_json(),
+        tools: text,
     };
     store.save_list(key(server.config()), list);
 }
@@ -27,8 +49,14 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(list) = store.list(&key(server.config())) else { return };
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();
-    if let Ok(mut listing) = Listing::from_json(&list.tools, era, list.ttl_ms) {
+    // Earlier versions kept the tools alone.
+    let (tools, instructions, extensions) = match serde_json::from_str::<KeptList<'_>>(&list.tools) {
+        Ok(kept) => (kept.tools.get(), kept.instructions, kept.extensions),
+        Err(_) => (&*list.tools, None, Map::new()),
+    };
+    if let Ok(mut listing) = Listing::from_json(tools, era, list.ttl_ms) {
         listing.program_version = list.version.map(Arc::from);
+        server.recall_words(instructions, extensions);
         server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }

@@ -81,6 +81,7 @@ pub struct ServerCallbacks {
     acknowledged: AtomicBool,
     /// The capabilities of the server in its latest session.
     declared: Mutex<Option<Value>>,
+    extensions: Mutex<Map<String, Value>>,
     /// Whether it has asked a caller on no call's stream.
     asks_without_call: AtomicBool,
 }
@@ -112,6 +113,7 @@ impl ServerCallbacks {
             acknowledged: AtomicBool::new(false),
             subscriptions: SubscribedResources::default(),
             declared: Mutex::default(),
+            extensions: Mutex::default(),
             asks_without_call: AtomicBool::new(false),
         })
     }
@@ -136,6 +138,8 @@ impl ServerCallbacks {
     pub fn session_began(&self, announces: bool, capabilities: &Value) {
         self.announces_changes.store(announces, Ordering::Relaxed);
         self.acknowledged.store(false, Ordering::Relaxed);
+        let extensions = capabilities.get("extensions").and_then(Value::as_object);
+        self.set_extensions(extensions.cloned().unwrap_or_default());
         let before = self.declared.lock().replace(capabilities.clone());
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             let has = |declared: &Value| declares(declared, kind.capability());
@@ -154,9 +158,11 @@ impl ServerCallbacks {
 
     /// The extensions that the server has declared in its latest session.
     pub fn extensions(&self) -> Map<String, Value> {
-        let declared = self.declared.lock();
-        let extensions = declared.as_ref().and_then(|declared| declared.get("extensions")?.as_object());
-        extensions.cloned().unwrap_or_default()
+        self.extensions.lock().clone()
+    }
+
+    pub fn set_extensions(&self, extensions: Map<String, Value>) {
+        *self.extensions.lock() = extensions;
     }
 
     /// How many changes were announced so far.

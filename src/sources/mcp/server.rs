@@ -251,6 +251,12 @@ impl Server {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
+    /// Takes what an earlier process has heard from the server, until its next session.
+    pub fn recall_words(&self, instructions: Option<String>, extensions: Map<String, Value>) {
+        self.callbacks().set_instructions(instructions);
+        self.callbacks().set_extensions(extensions);
+    }
+
     /// The extensions of the protocol that the server has declared.
     pub fn extensions(&self) -> Map<String, Value> {
         self.callbacks().extensions()

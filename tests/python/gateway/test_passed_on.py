@@ -18,8 +18,8 @@ SERVER = Path(__file__).with_name("app_server.py")
 SAID = "Server 'left' says:\nCall show_left first.\n\nServer 'right' says:\nCall show_right first."
 
 
-def hub_with(folder: Path, *names: str) -> ToolHub:
-    hub = ToolHub()
+def hub_with(folder: Path, *names: str, **options: Any) -> ToolHub:
+    hub = ToolHub(**options)
     for name in names:
         hub.add_server(name, command=sys.executable, args=[str(SERVER), name, str(folder)])
     return hub
@@ -64,6 +64,19 @@ async def test_instructions_come_with_the_description_of_a_tool(tmp_path: Path, 
             assert described.get("instructions") == (own if url == at.url else None)
         if mode == "on":
             assert await instructions(at.url) == (None, None)
+
+
+async def test_what_servers_say_of_themselves_is_kept_with_their_lists(tmp_path: Path) -> None:
+    """A process with a warm store says all of it, and starts no server."""
+    declared = ["com.example/left", "com.example/right"]
+    for _ in range(2):
+        async with hub_with(tmp_path, "left", "right", store=tmp_path / "hub.db") as hub, served(hub) as at:
+            assert await instructions(at.url) == (SAID, SAID)
+            greeting = await LegacyClient(at.url).start()
+            assert list(greeting.result["capabilities"]["extensions"]) == declared
+            described = (await ask(at.url, "tools/describe", {"name": "show_left"})).result
+            assert described["instructions"] == {"server": "left", "text": "Call show_left first."}
+            assert (tmp_path / "left").read_text().count('"initialize"') == 1
 
 
 async def test_meta_of_an_answer_reaches_the_server(tmp_path: Path) -> None:
