@@ -164,6 +164,11 @@ impl Connection {
         self.inbox.watch_call(id, owner)
     }
 
+    /// Whether the server works for no other client than this one.
+    pub fn works_only_for(&self, client: &str) -> bool {
+        self.inbox.works_only_for(client)
+    }
+
     /// Sends the level that clients want to see to a legacy server that takes one.
     pub async fn apply_log_level(&self) {
         let takes_one = self.server.era == Era::Legacy && self.server.capabilities.get("logging").is_some();

@@ -92,6 +92,8 @@ const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
 const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL_ERROR: i64 = -32603;
+/// The next call of each client has a process of its own.
+const UNCLEAR: &str = "nobody was asked: several clients have calls at this server, and the question may be about any of them; call again";
 /// How many questions of a server may wait for a person at once. More are declined.
 pub const MOST_QUESTIONS: usize = 20;
 const LONGEST_LINE: usize = 2000;
@@ -270,7 +272,8 @@ impl ServerCallbacks {
                 Some(client) => self.asked_alone(&client, method, params).await,
                 None => refusal(method),
             },
-            ("elicitation/create", Asked::Unclear) => Ok(json!({"action": "decline"})),
+            // Nobody was asked, so nobody has declined.
+            ("elicitation/create", Asked::Unclear) => Err((INTERNAL_ERROR, UNCLEAR.to_owned())),
             ("elicitation/create" | "sampling/createMessage" | "roots/list", Asked::Caller(caller)) => {
                 self.asked_alone(&caller, method, params).await
             }

@@ -133,7 +133,7 @@ impl Pending {
     /// The one caller of all calls that the server may be working on. A server that was told of a cancellation answers the
     /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
     fn only_owner(&self) -> Result<Option<CallOwner>, SeveralCallers> {
-        let mut given_up = self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED);
+        let mut given_up = self.recently_given_up();
         let mut running = self.calls.values().map(|call| &call.owner);
         let Some(own) = running.next() else {
             return if given_up.any(|call| call.caller.is_some()) { Err(SeveralCallers) } else { Ok(None) };
@@ -141,6 +141,10 @@ impl Pending {
         let is_alone = running.all(|other| other.caller() == own.caller())
             && given_up.all(|call| call.principal == own.principal);
         if is_alone { Ok(Some(own.clone())) } else { Err(SeveralCallers) }
+    }
+
+    fn recently_given_up(&self) -> impl Iterator<Item = &GivenUpCall> {
+        self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED)
     }
 
     fn give_up(&mut self, id: u64, owner: &CallOwner) {
@@ -206,6 +210,14 @@ impl Inbox {
         pending.calls.insert(id, WatchedCall { owner, is_answered: false, is_heard: false, heard_before });
         drop(pending);
         CallWatched { inbox: self.clone(), id }
+    }
+
+    /// Whether all calls that the server may be working on are those of this caller; the empty text stands for the owner.
+    pub fn works_only_for(&self, caller: &str) -> bool {
+        let pending = self.pending.lock();
+        let running = pending.calls.values().map(|call| call.owner.caller());
+        let given_up = pending.recently_given_up().map(|call| call.caller.as_ref());
+        running.chain(given_up).all(|one| one.map_or("", |one| one) == caller)
     }
 
     /// The caller whom a message concerns: that of the call on whose stream it came. A message that came on no call's stream

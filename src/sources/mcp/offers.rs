@@ -152,7 +152,7 @@ pub async fn ask(
     server.let_it_ask(extras.ask.as_ref());
     // A server that was removed is closed when the last request of its callers has ended.
     let _kept = server.begin_call();
-    let server = &server.for_caller(extras.principal.as_ref())?;
+    let server = &server.for_call(extras)?;
     let _call = server.begin_call();
     let connection = server.connection().await?;
     let answer = match ask_once(server, &connection, request, extras).await {

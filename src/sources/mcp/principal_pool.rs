@@ -24,13 +24,15 @@ impl<T> Default for PrincipalPool<T> {
 }
 
 impl<T> PrincipalPool<T> {
-    /// The value of a caller with these rights, made if there is none. `unused_for` says how long a value is not used; `None`
-    /// while it is. Fails when all values are in use.
+    /// The value of a caller with these rights, made if there is none. One of the same principal that is `is_free` and that
+    /// nobody holds is taken over instead. `unused_for` says how long a value is not used; `None` while it is. Fails when all
+    /// values are in use.
     pub(super) fn get(
         &self,
         id: &Arc<str>,
         rights: String,
         make: impl FnOnce() -> Arc<T>,
+        is_free: impl Fn(&T) -> bool,
         unused_for: impl Fn(&T) -> Option<Duration>,
     ) -> Option<Arc<T>> {
         let key = (id.clone(), rights);
@@ -40,6 +42,13 @@ impl<T> PrincipalPool<T> {
                 return Some(value.clone());
             }
             let is_own = |key: &CallerKey| key.0 == *id;
+            // A call holds its value, and values are given out under this lock only.
+            let is_left = |value: &Arc<T>| Arc::strong_count(value) == 1 && is_free(value);
+            let left = pool.iter().find(|(key, value)| is_own(key) && is_left(value));
+            if let Some(value) = left.map(|(key, _)| key.clone()).and_then(|left| pool.remove(&left)) {
+                pool.insert(key, value.clone());
+                return Some(value);
+            }
             let longest_idle = |among: &dyn Fn(&CallerKey) -> bool| {
                 let idle = pool.iter().filter(|(key, _)| among(key));
                 let idle = idle.filter_map(|(key, value)| Some((unused_for(value)?, key)));
@@ -58,6 +67,16 @@ impl<T> PrincipalPool<T> {
         // Outside of the lock: ending a connection may take a moment.
         drop(dropped);
         Some(value)
+    }
+
+    /// Whether the caller has a value for these rights.
+    pub(super) fn has(&self, id: &Arc<str>, rights: &str) -> bool {
+        self.0.lock().contains_key(&(id.clone(), rights.to_owned()))
+    }
+
+    /// One of the values of a caller.
+    pub(super) fn any_of(&self, id: &Arc<str>) -> Option<Arc<T>> {
+        self.0.lock().iter().find(|(key, _)| key.0 == *id).map(|(_, value)| value.clone())
     }
 
     fn all(&self) -> Vec<Arc<T>> {
@@ -120,7 +139,8 @@ mod tests {
     fn callers_never_share_and_other_rights_make_another() {
         let pool = PrincipalPool::<String>::default();
         let of = |id: &str, rights: &str| {
-            pool.get(&Arc::from(id), rights.to_owned(), || Arc::new(rights.to_owned()), |_| None).unwrap()
+            pool.get(&Arc::from(id), rights.to_owned(), || Arc::new(rights.to_owned()), |_| false, |_| None)
+                .unwrap()
         };
         let wide = of("ann", "wide");
         assert!(Arc::ptr_eq(&wide, &of("ann", "wide")));
@@ -137,7 +157,7 @@ mod tests {
         let pool = PrincipalPool::<usize>::default();
         let get = |id: &str, number: usize, is_idle: bool| {
             let unused = move |value: &usize| is_idle.then(|| Duration::from_secs(10_000 - *value as u64));
-            pool.get(&Arc::from(id), number.to_string(), || Arc::new(number), unused).unwrap()
+            pool.get(&Arc::from(id), number.to_string(), || Arc::new(number), |_| false, unused).unwrap()
         };
         get("bob", 0, true);
         for number in 1..100 {
@@ -157,7 +177,7 @@ mod tests {
         let pool = PrincipalPool::<u64>::default();
         let get = |number: u64, busy: bool| {
             let idle = move |value: &u64| (!busy).then(|| Duration::from_secs(10_000 - value));
-            pool.get(&Arc::from(number.to_string()), String::new(), || Arc::new(number), idle)
+            pool.get(&Arc::from(number.to_string()), String::new(), || Arc::new(number), |_| false, idle)
         };
         for number in 0..MOST_CALLERS as u64 {
             assert!(get(number, true).is_some());
@@ -167,5 +187,25 @@ mod tests {
         let left = pool.take();
         assert_eq!(left.len(), MOST_CALLERS);
         assert!(!left.iter().any(|value| **value == 0));
+    }
+
+    #[test]
+    fn a_value_that_nobody_holds_is_taken_over_by_the_same_principal() {
+        let pool = PrincipalPool::<String>::default();
+        let of = |id: &str, client: &str| {
+            let make = || Arc::new(format!("{id} {client}"));
+            pool.get(&Arc::from(id), client.to_owned(), make, |value| !value.ends_with("left"), |_| None)
+                .unwrap()
+        };
+        let desktop = of("ann", "desktop");
+        let laptop = of("ann", "laptop");
+        assert!(!Arc::ptr_eq(&desktop, &laptop), "a call is running");
+        drop(laptop);
+        assert_eq!(*of("bob", "phone"), "bob phone");
+        assert_eq!(*of("ann", "phone"), "ann laptop");
+        assert!(!pool.has(&Arc::from("ann"), "laptop"));
+        assert_eq!(*of("cleo", "left"), "cleo left");
+        assert_eq!(*of("cleo", "phone"), "cleo phone", "the other one may still be asked about");
+        assert_eq!(pool.all().len(), 5);
     }
 }

@@ -102,7 +102,15 @@ impl Followed<'_> {
                 ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
                     let (result, _) = self.ask("tasks/result", None).await?;
                     self.over = true;
-                    return self.output(Some(result));
+                    if result.get("content").is_some() {
+                        return self.output(Some(result));
+                    }
+                    // Servers of the Python SDK give an empty result of a task that failed.
+                    let (task, _) = self.ask("tasks/get", None).await?;
+                    return match status(&task) {
+                        end @ ("failed" | "cancelled") => Err(failed(self.tool, end, &task)),
+                        _ => self.output(Some(result)),
+                    };
                 }
                 ("completed", Era::Modern) => {
                     self.over = true;

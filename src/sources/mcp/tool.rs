@@ -72,8 +72,7 @@ impl McpTool {
     }
 
     async fn run(&self, args: &Arguments, ctx: &CallContext) -> Result<ToolOutput, HubError> {
-        let server =
-            self.server.for_caller(ctx.extras.principal.as_ref()).map_err(|error| self.of_caller(error))?;
+        let server = self.server.for_call(&ctx.extras).map_err(|error| self.of_caller(error))?;
         server.let_it_ask(ctx.extras.ask.as_ref());
         // A server that was removed is closed when the last call of its callers has ended.
         let _call = self.server.begin_call();

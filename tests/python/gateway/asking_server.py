@@ -1,6 +1,6 @@
 """A server of the installed SDK that asks its caller: `python asking_server.py (stdio | http)`. Over HTTP it prints its URL.
 
-`secret_of` asks for the secret of a person and returns it; `task_of` does it in a task (SDK 1.x). No part of toolhub is used.
+`secret_of` asks for the word of a person and returns it; `task_of` does it in a task (SDK 1.x). No part of toolhub is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 TRANSPORT = sys.argv[1]
 
 
-class Secret(BaseModel):
+class Word(BaseModel):
     word: str
 
 
@@ -24,13 +24,13 @@ try:
 
     server: Any = MCPServer("asking")
 
-    def question(who: str) -> Elicit[Secret]:
-        return Elicit(f"secret of {who}?", Secret)
+    def question(who: str) -> Elicit[Word]:
+        return Elicit(f"word of {who}?", Word)
 
     @server.tool()
-    async def secret_of(who: str, secret: Annotated[Secret, Resolve(question)]) -> str:
-        """Ask for a secret."""
-        return f"{who}: {secret.word}"
+    async def secret_of(who: str, word: Annotated[Word, Resolve(question)]) -> str:
+        """Ask for a word."""
+        return f"{who}: {word.word}"
 
 except ImportError:
     from mcp.server.fastmcp import Context, FastMCP
@@ -43,13 +43,13 @@ except ImportError:
 
     @server.tool()
     async def secret_of(who: str, ctx: Context) -> str:
-        """Ask for a secret."""
-        answer = await ctx.elicit(f"secret of {who}?", schema=Secret)
+        """Ask for a word."""
+        answer = await ctx.elicit(f"word of {who}?", schema=Word)
         return f"{who}: {answer.data.word if answer.action == 'accept' else answer.action}"
 
     TASK = types.Tool(
         name="task_of",
-        description="Ask for a secret in a task.",
+        description="Ask for a word in a task.",
         inputSchema={"type": "object", "properties": {"who": {"type": "string"}}},
         execution=types.ToolExecution(taskSupport="required"),
     )
@@ -63,9 +63,7 @@ except ImportError:
         who = arguments["who"]
 
         async def work(task: Any) -> types.CallToolResult:
-            answer = await task.elicit(
-                message=f"secret of {who}?", requestedSchema=Secret.model_json_schema()
-            )
+            answer = await task.elicit(message=f"word of {who}?", requestedSchema=Word.model_json_schema())
             word = answer.content["word"] if answer.action == "accept" else answer.action
             return types.CallToolResult(content=[types.TextContent(type="text", text=f"{who}: {word}")])
 

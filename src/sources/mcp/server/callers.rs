@@ -1,6 +1,6 @@
 //! The callers of a gateway at one server: each that has credentials of its own has a connection of its own, too. So has each
-//! caller of a server that asks without a word to which call its question belongs: on a shared connection nobody could be asked
-//! while another caller has a call, or has left one.
+//! principal at a server that asks without saying which call it asks about, and a client whose call would run beside that of
+//! another client: on a shared connection nobody could be asked.
 
 use super::{ListingSink, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
@@ -13,8 +13,9 @@ use crate::sources::mcp::connection::{Connection, ServerIdentity};
 use crate::sources::mcp::host::Host;
 use crate::sources::mcp::listing::{Listed, Listing};
 use crate::sources::mcp::principal_headers;
-use crate::sources::mcp::principal_pool::CallerServers;
+use crate::sources::mcp::principal_pool::{CallerServers, PrincipalPool};
 use crate::sources::mcp::skills::Skills;
+use crate::tool::CallContextExtras;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,14 +42,30 @@ impl Server {
         matches!(self.callers, CallerServers::PerCaller { .. })
     }
 
-    /// The server as this caller may use it.
+    /// The server as this caller may use it, for what raises no questions.
     pub fn for_caller(self: &Arc<Self>, principal: Option<&Arc<Principal>>) -> Result<Arc<Server>, HubError> {
+        self.of_caller(principal, None)
+    }
+
+    /// The server for one call. If its questions may be about any call, those of other clients run elsewhere.
+    pub fn for_call(self: &Arc<Self>, extras: &CallContextExtras) -> Result<Arc<Server>, HubError> {
+        let client = extras.ask.as_ref().map_or("", |ask| &*ask.caller);
+        self.of_caller(extras.principal.as_ref(), Some(client))
+    }
+
+    fn of_caller(
+        self: &Arc<Self>,
+        principal: Option<&Arc<Principal>>,
+        client: Option<&str>,
+    ) -> Result<Arc<Server>, HubError> {
         let (is_open_to_none, servers) = match &self.callers {
             CallerServers::PerCaller { is_open_to_none, servers } => (*is_open_to_none, servers),
             CallerServers::Shared(servers) if self.callbacks().asks_without_call() => (true, servers),
             _ => return Ok(self.clone()),
         };
-        let Some(principal) = principal.filter(|principal| !principal.is_anonymous()) else {
+        // Clients without credentials share a process as long as one of them has calls in it.
+        let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(servers, client);
+        let Some(principal) = principal.filter(|principal| has_own(principal)) else {
             return if is_open_to_none { Ok(self.clone()) } else { Err(self.needs_caller()) };
         };
         let headers = match &self.config().endpoint {
@@ -63,11 +80,16 @@ impl Server {
             // Neither part has a line break in it.
             true => format!("{}\n{}", principal.rights, token.map_or("", Secret::expose)),
             // A process of its own, whatever the caller may do: it gets no credentials.
-            false => String::new(),
+            false => match servers.any_of(&principal.id).filter(|_| client.is_none()) {
+                Some(own) => return Ok(own),
+                None => client.unwrap_or_default().to_owned(),
+            },
         };
         let make = || self.of_one(principal, headers, credentials);
         let unused_for = |server: &Server| Some(server.unused_for()).filter(|unused| !unused.is_zero());
-        let server = servers.get(&principal.id, rights, make, unused_for).ok_or_else(|| {
+        let is_free =
+            |server: &Server| !self.is_per_caller() && server.is_free_for(client.unwrap_or_default());
+        let server = servers.get(&principal.id, rights, make, is_free, unused_for).ok_or_else(|| {
             let text =
                 format!("Server '{}' is used by too many callers at once; try again later.", self.id());
             HubError::new(ErrorKind::Overloaded, text).with_outcome(Outcome::NotSent)
@@ -76,6 +98,17 @@ impl Server {
             credentials.called_by(principal);
         }
         Ok(server)
+    }
+
+    /// Whether a client without credentials needs a process of its own for a call, or has one.
+    fn is_taken(&self, servers: &PrincipalPool<Server>, client: Option<&str>) -> bool {
+        let Some(client) = client.filter(|_| !self.is_per_caller()) else { return false };
+        servers.has(&Principal::anonymous().id, client) || !self.is_free_for(client)
+    }
+
+    /// Whether no other client has a call on this connection, or has left one that is not answered.
+    fn is_free_for(&self, client: &str) -> bool {
+        self.live_connection().is_none_or(|connection| connection.works_only_for(client))
     }
 
     pub(super) fn unused_for(&self) -> Duration {
