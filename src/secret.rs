@@ -14,7 +14,7 @@ pub use arguments::{ArgumentValues, Hidden};
 pub use in_path::{secret_segments, shown_path};
 pub use in_text::secrets_in;
 pub use kinds::known_secrets;
-pub use names::{LABELS, is_secret_flag, is_secret_name};
+pub use names::{LABELS, is_secret_flag, is_secret_name, speaks_of_secret};
 pub(crate) use redactor::Redactor;
 pub use scrub::{has_placeholder, scrubbed, scrubbed_text};
 

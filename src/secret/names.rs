@@ -128,6 +128,23 @@ pub fn is_secret_name(name: &str) -> bool {
     name_strength(name).is_some()
 }
 
+/// Whether a text speaks of a secret in words that mean nothing else: `your password`, `an API key`. A key, a token or a session
+/// may be that of anything.
+pub fn speaks_of_secret(text: &str) -> bool {
+    let words = words(text);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    (1..=words.len()).any(|end| {
+        let (name, last) = (&words[..end], words[end - 1]);
+        let single = last.strip_suffix('s').unwrap_or(last);
+        // Chinese and Japanese have no spaces between words.
+        let is_inside =
+            |ending: &&&str| !ending.is_ascii() && !WEAK_WORDS.contains(ending) && last.contains(**ending);
+        ends_secret(name) && !WEAK_WORDS.contains(&single)
+            || ENDINGS.iter().any(|ending| is_split(ending, name, single))
+            || ENDINGS.iter().any(|ending| is_inside(&ending))
+    })
+}
+
 /// Whether this is the flag whose value is the next word of a command line: `--token`.
 pub fn is_secret_flag(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ' ']) && is_secret_name(word.trim_start_matches('-'))

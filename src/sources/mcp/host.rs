@@ -5,7 +5,7 @@ use super::form_answer::{fitting_form, form_of};
 use super::inbox::{Asked, Listener};
 use super::offer_changes::OfferChanges;
 use super::protocol::TASKS_EXTENSION;
-use super::question_origin::{credential_field, with_origin};
+use super::question_origin::{credential_field, visible_question, with_origin};
 use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
@@ -309,6 +309,10 @@ impl ServerCallbacks {
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
         };
+        let questions: Vec<RoundQuestion> = questions
+            .into_iter()
+            .map(|question| RoundQuestion { params: visible_question(question.params), ..question })
+            .collect();
         let may_ask: Vec<bool> = questions.iter().map(|one| self.may_ask(&one.method, &one.params)).collect();
         let permitted = questions.into_iter().zip(&may_ask).filter(|(_, may)| **may);
         let shown = permitted.map(|(question, _)| {
@@ -347,10 +351,11 @@ impl ServerCallbacks {
     async fn elicited_from_owner(&self, params: Value) -> QuestionAnswer {
         let Ok(_asking) = self.questions.try_acquire() else { return declined("elicitation/create") };
         let Some(ask) = &self.host.elicit else { return refusal("elicitation/create") };
+        let asked_for = params.get("requestedSchema").cloned();
+        let params = visible_question(params);
         if !self.may_ask("elicitation/create", &params) {
             return declined("elicitation/create");
         }
-        let asked_for = params.get("requestedSchema").cloned();
         let answer = ask(self.server.clone(), self.secrets.hide_json(params)).await?;
         checked(answer, asked_for).await
     }

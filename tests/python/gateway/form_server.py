@@ -10,7 +10,7 @@ from typing import Any
 MODERN = sys.argv[1] == "modern"
 INFO = {"name": "asking", "version": "1"}
 CAPABILITIES = {"tools": {}}
-SCHEMA = {"type": "object", "properties": {"properties": {"type": "object"}}}
+SCHEMA = {"type": "object", "properties": {"properties": {"type": "object"}, "message": {"type": "string"}}}
 TOOLS = [
     {"name": "ask", "description": "Ask the person.", "inputSchema": SCHEMA},
     {"name": "process", "description": "The number of this process.", "inputSchema": {"type": "object"}},
@@ -23,8 +23,10 @@ def put(message: dict[str, Any]) -> None:
 
 
 def question(params: dict[str, Any]) -> dict[str, Any]:
-    form = {"type": "object", "properties": params["arguments"]["properties"]}
-    return {"mode": "form", "message": "Your session has expired.", "requestedSchema": form}
+    given = params["arguments"]
+    form = {"type": "object", "properties": given["properties"]}
+    message = given.get("message", "Your session has expired.")
+    return {"mode": "form", "message": message, "requestedSchema": form}
 
 
 def text(value: Any) -> dict[str, Any]:
