@@ -1,7 +1,7 @@
 //! Resources and prompts of servers as the clients of a gateway see them.
 //!
 //! A URI or name that only one server has stays as it is. One that several servers have is told apart by its server
-//! ([`own_key`]). These forms are understood at any time, so that a client that knows one from an earlier list can still use
+//! ([`own_key`]), and so is every interface of an app: the tools name it in that way. These forms are understood at any time, so that a client that knows one from an earlier list can still use
 //! it. What the hub has itself keeps its key, because it is always there.
 
 use super::Servers;
@@ -12,7 +12,7 @@ use super::offers::{
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 use crate::gateway::{SubscribedResource, View};
 use crate::model::OfferKind;
-use crate::model::protocol::TASKS_EXTENSION;
+use crate::model::protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use crate::offers::OfferQuery;
 use crate::principal::Principal;
 use crate::sources::mcp::offers;
@@ -173,7 +173,8 @@ fn told_apart(
     for (id, listed) in lists {
         for mut offer in listed.unwrap_or_default() {
             let key = key_of(kind, &offer);
-            if counts.get(key).is_some_and(|count| *count > 1) || is_own(key) {
+            let is_shared = counts.get(key).is_some_and(|count| *count > 1) || is_own(key);
+            if is_shared || kind != OfferKind::Prompts && key.starts_with(APPS_SCHEME) {
                 let told = own_key(kind, &id, key);
                 // With servers 'a' and 'a__b', the prompt 'b__c' of 'a' has no name of its own.
                 if spaces.trespassed(kind, &id, &told).is_some() {

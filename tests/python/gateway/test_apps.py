@@ -79,10 +79,11 @@ async def test_search_mode_is_for_models(tmp_path: Path) -> None:
         assert (await by_model("poll_left"))["result"]["content"][0]["text"] == "poll_left of left"
 
 
-async def test_the_interfaces_of_two_servers_do_not_collide(tmp_path: Path) -> None:
-    async with hub_with(tmp_path, "left", "right") as hub, served(hub) as at:
+@pytest.mark.parametrize("names", [("left", "right"), ("left",)], ids=["two-servers", "one-server"])
+async def test_tools_name_the_interfaces_as_the_list_does(names: tuple[str, ...], tmp_path: Path) -> None:
+    async with hub_with(tmp_path, *names) as hub, served(hub) as at:
         shown = await tools(at.url, SHOWS_APPS)
-        for name in ("left", "right"):
+        for name in names:
             meta = shown[f"show_{name}"]["_meta"]
             uri = meta["ui"]["resourceUri"]
             assert uri == meta["ui/resourceUri"] == f"ui://toolhub/{name}/panel/main.html"
@@ -90,9 +91,7 @@ async def test_the_interfaces_of_two_servers_do_not_collide(tmp_path: Path) -> N
             assert content["text"] == f"<b>{name}</b>"
             assert content["uri"] == uri
         listed = (await ask(at.url, "resources/list")).result["resources"]
-        assert {one["uri"] for one in listed} == {
-            f"ui://toolhub/{name}/panel/main.html" for name in ("left", "right")
-        }
+        assert {one["uri"] for one in listed} == {f"ui://toolhub/{name}/panel/main.html" for name in names}
 
 
 async def test_servers_hear_that_clients_show_apps(tmp_path: Path) -> None:
