@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 
 from .. import _core
@@ -16,6 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Any
+
+# Without what is around it, a quotation is a part of a word, as in a shell.
+_WORD = re.compile(r"""((?:'[^']*'|"[^"]*"|\S)+)""")
 
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
@@ -148,8 +152,19 @@ def _shown(entry: "Any") -> str:
     command = members(entry.get("command")) or {"path": entry.get("command")}
     words = [command.get("path"), *items(command.get("args", entry.get("args")))]
     variables = {**members(entry.get("env")), **members(command.get("env"))}
-    scrubbed = items(_core.scrub([str(word) for word in words]))
+    scrubbed = [_script(str(word)) for word in items(_core.scrub([str(word) for word in words]))]
     return " ".join([*(f"{shlex.quote(name)}=…" for name in variables), shlex.join(scrubbed)])
+
+
+def _script(text: str) -> str:
+    """A word of a command that may be a script: its own words are those of a command, too.
+
+    >>> _script("run --token  'my s3cret' -v")
+    'run --token  [named-secret] -v'
+    """
+    parts = _WORD.split(text)
+    parts[1::2] = items(_core.scrub(parts[1::2]))
+    return "".join(parts)
 
 
 def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", told: list[str]) -> int:

@@ -207,6 +207,10 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
         "NODE_OPTIONS=… KEY=… npx -y notes",
     ),
     "a flag": ({"command": "x", "args": ["--api-key", "hunter2"]}, "x --api-key '[named-secret]'"),
+    "a script": (
+        {"command": "sh", "args": ["-c", "TOKEN=hunter2 run  --password 'a hunter2' -v | sh"]},
+        "sh -c 'TOKEN=[named-secret] run  --password [named-secret] -v | sh'",
+    ),
     "a pair": ({"command": "x", "args": ["--token=hunter2"]}, "x '--token=[named-secret]'"),
     "a header": (
         {"command": "x", "args": ["--header", "Authorization: Bearer hunter2"]},
