@@ -45,7 +45,7 @@ pub enum CallVerdict {
     Over,
     /// It waits for a decision.
     Paused,
-    /// It was not allowed or not approved, or may not have been meant.
+    /// It was not allowed, not approved or beyond a limit, or may not have been meant.
     Refused,
     /// It may have run.
     Unknown,
@@ -57,6 +57,8 @@ impl CallVerdict {
             (ErrorKind::Paused, _) => CallVerdict::Paused,
             (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallVerdict::Refused,
             (_, Outcome::Unknown) => CallVerdict::Unknown,
+            // A budget, or too many values: it was not made, and is still wanted.
+            (ErrorKind::Limit, _) => CallVerdict::Refused,
             (_, Outcome::NotSent | Outcome::Failed) => CallVerdict::Over,
         }
     }

@@ -49,6 +49,8 @@ pub struct ListRound {
     number: u64,
     /// When the request was made; `None` for a list of an earlier process.
     requested: Option<Instant>,
+    /// How often the way to the server had been interrupted by then.
+    breaks: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -99,6 +101,14 @@ impl ServerLists {
         self.latest.lock().round.generation == generation
     }
 
+    /// Whether the list is as old as its server allows, or older, or was made before the way to the server was interrupted.
+    pub fn is_outdated(&self, breaks: u64) -> bool {
+        let latest = *self.latest.lock();
+        let ttl = self.tools.load().as_ref().and_then(|listing| listing.ttl_ms).map(Duration::from_millis);
+        let age = |at: Instant| ttl.is_some_and(|ttl| at.elapsed() > ttl.max(SHORTEST_TTL));
+        latest.round.breaks != breaks || latest.at.is_some_and(age)
+    }
+
     /// Whether the list was requested at this moment or later.
     pub fn is_since(&self, moment: Instant) -> bool {
         self.latest.lock().round.requested.is_some_and(|requested| requested >= moment)
@@ -128,10 +138,10 @@ impl ServerLists {
     }
 
     /// Begins a request for the lists.
-    pub fn begin(&self, generation: u64) -> ListRound {
+    pub fn begin(&self, generation: u64, breaks: u64) -> ListRound {
         let mut begun = self.begun.lock();
         *begun += 1;
-        ListRound { generation, number: *begun, requested: Some(Instant::now()) }
+        ListRound { generation, number: *begun, requested: Some(Instant::now()), breaks }
     }
 
     /// The request of this round is sent now. `changes` were announced before.
@@ -206,7 +216,7 @@ mod tests {
     #[test]
     fn a_list_that_was_requested_earlier_and_comes_later_is_dropped() {
         let lists = ServerLists::default();
-        let (first, second, third) = (lists.begin(1), lists.begin(1), lists.begin(2));
+        let (first, second, third) = (lists.begin(1, 0), lists.begin(1, 0), lists.begin(2, 0));
         assert!(lists.is_newer(second));
         lists.put_tools(second, listing(2), SPOKEN, None);
         assert!(!lists.is_newer(first) && lists.is_newer(third));
@@ -220,7 +230,7 @@ mod tests {
     fn a_round_runs_until_it_is_dropped() {
         let lists = ServerLists::default();
         let mut ended = lists.ended();
-        let running = lists.run(lists.begin(3), 7);
+        let running = lists.run(lists.begin(3, 0), 7);
         assert!(lists.is_running(3, 7) && lists.is_running(3, 6));
         assert!(!lists.is_running(3, 8), "a change that was announced later is not in this list");
         assert!(!lists.is_running(4, 7), "another session has its own list");
@@ -236,11 +246,11 @@ mod tests {
         assert!(lists.may_have_more(), "nothing is listed yet");
         let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
         for (ttl, age, stale) in [(60_000, 30, false), (60_000, 90, true), (0, 0, false), (0, 2, true)] {
-            let round = lists.begin(1);
+            let round = lists.begin(1, 0);
             lists.put_tools(round, listing(ttl), SPOKEN, ago(age));
             assert_eq!(lists.may_have_more(), stale, "{ttl} ms, {age} s");
         }
-        let round = lists.begin(1);
+        let round = lists.begin(1, 0);
         lists.put_tools(round, Arc::default(), SPOKEN, ago(299));
         assert!(!lists.may_have_more(), "a server that does not say is believed for five minutes");
     }

@@ -259,7 +259,9 @@ fn failed(tool: &str, end: &str, task: &Value) -> HubError {
     );
     let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
     let kind = if code.is_some() { ErrorKind::Rpc } else { ErrorKind::ToolError };
-    let outcome = proof::of_report(error.and_then(|error| error.get("data")));
+    let reported = proof::of_report(error.and_then(|error| error.get("data")));
+    // What was cancelled had begun.
+    let outcome = if end == "failed" { reported } else { Outcome::Unknown };
     HubError { code, ..HubError::new(kind, text).with_outcome(outcome) }
 }
 

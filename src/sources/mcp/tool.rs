@@ -151,17 +151,7 @@ impl ServerCall<'_> {
         let connect = self.server.connection_within(Some(patience));
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
-        let pin = self.server.config().options.pin;
-        let freshness = if pin { ctx.freshness.max(Freshness::Connection) } else { ctx.freshness };
-        // A tool that its server has not listed is known by its name alone, which a run may keep.
-        if freshness == Freshness::Now || pin || (freshness == Freshness::Connection && self.tool.is_listed) {
-            // What was never listed was never accepted.
-            let called = (self.tool.is_listed || pin).then_some(&self.tool.as_listed);
-            self.server.confirm(&self.tool.listed.name, called, &connection, freshness).await?;
-        } else if self.tool.is_listed && self.tool.spec.is_repeatable() {
-            let McpTool { spec, as_listed, server, .. } = self.tool;
-            self.server.confirm_repeatable(spec, &as_listed.tool, server, &connection).await?;
-        }
+        self.confirm(&connection, ctx.freshness).await?;
         let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
         let mut input: Option<InputRequests> = None;
         if let Some(begun_elsewhere) = &ctx.extras.resumes {
@@ -172,6 +162,10 @@ impl ServerCall<'_> {
         }
         for round in 1..=ROUNDS {
             let is_first = input.is_none();
+            if !is_first {
+                // Somebody has taken the time to answer.
+                self.confirm(&connection, ctx.freshness).await.map_err(begun)?;
+            }
             let sent = self.send(&connection, args, input.take(), ctx).await;
             let raw = sent.map_err(|error| {
                 if error.kind == ErrorKind::Rpc {
@@ -206,6 +200,23 @@ impl ServerCall<'_> {
             clip(&self.tool.spec.name)
         );
         Err(begun(HubError::new(ErrorKind::Limit, text)))
+    }
+
+    /// Refuses the call if the tool is not any more what it was chosen as.
+    async fn confirm(&self, connection: &Arc<Connection>, freshness: Freshness) -> Result<(), HubError> {
+        let McpTool { spec, listed, as_listed, is_listed, server, .. } = self.tool;
+        let pin = self.server.config().options.pin;
+        let freshness = if pin { freshness.max(Freshness::Connection) } else { freshness };
+        // A tool that its server has not listed is known by its name alone, which a run may keep.
+        if freshness == Freshness::Now || pin || (freshness == Freshness::Connection && *is_listed) {
+            // What was never listed was never accepted.
+            let called = (*is_listed || pin).then_some(as_listed);
+            return self.server.confirm(&listed.name, called, connection, freshness).await;
+        }
+        match *is_listed && spec.is_repeatable() {
+            true => self.server.confirm_repeatable(spec, &as_listed.tool, server, connection).await,
+            false => Ok(()),
+        }
     }
 
     /// The answers to what the server asks, with its own state.
@@ -416,7 +427,7 @@ impl Tool for McpTool {
     fn is_current(&self, freshness: Freshness) -> bool {
         match freshness {
             Freshness::Any => true,
-            Freshness::Connection => !self.is_listed || self.server.has_listed(),
+            Freshness::Connection => !self.is_listed || self.server.has_current_list(),
             Freshness::Now => false,
         }
     }

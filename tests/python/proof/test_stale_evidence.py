@@ -4,14 +4,19 @@ The program here reads from a file whether its tool acts. It is upgraded while n
 hub, or when it dies in the middle of a call.
 """
 
+import contextlib
 import json
+import socket
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from support.changing import Changing
 from toolhub import ToolHub
 from toolhub.agents import ChatLoop
 
@@ -76,6 +81,14 @@ class World:
             assert hub.get("frob").safety == "harmless" or "idempotentHint" in hub.get("frob").annotations
         self.put("acts", ACTS)
         return self.hub(*servers)
+
+
+@pytest.fixture
+def server() -> Iterator[Changing]:
+    with Changing() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 @pytest.fixture
@@ -180,3 +193,117 @@ async def test_a_harmless_call_is_still_repeated(world: World) -> None:
         await hub.connect()
         await hub.execute("frob", {})
         assert len(world.calls()) > 1
+
+
+class Restarted(Changing):
+    """A server whose end closes all its connections, as that of a process does."""
+
+    allow_reuse_address = True
+
+    def __init__(self, port: int = 0, era: str = "modern") -> None:
+        self.clients: list[socket.socket] = []
+        super().__init__(port)
+        self.is_modern = era == "modern"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        client, address = super().get_request()
+        self.clients.append(client)
+        return client, address
+
+    def restart(self, **changes: Any) -> "Restarted":
+        """Another program at the same address."""
+        self.end()
+        other = Restarted(self.server_address[1], "modern" if self.is_modern else "legacy")
+        other.install(**changes)
+        return other
+
+    def end(self) -> None:
+        self.shutdown()
+        self.server_close()
+        for client in self.clients:
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize(
+    "options", [{}, {"run": "r"}, {"approve": lambda _: False}], ids=["plain", "run", "approve"]
+)
+async def test_another_program_at_the_address_of_a_server_without_sessions(
+    era: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    server = Restarted(era=era)
+    server.install(annotations=HARMLESS, name="frob")
+    async with ToolHub(store=str(tmp_path / "hub.db")) as hub:
+        hub.add_server("s", url=server.url)
+        assert (await hub.execute("frob", {}, **options)).success
+        assert (await hub.execute("frob", {"again": 1}, **options)).success
+        assert server.count("tools/list") == 1, "one list is enough as long as the server is there"
+        server = server.restart(annotations=ACTS, name="frob")
+        await hub.execute("frob", {"then": 2}, **options)
+        if "run" not in options:
+            assert server.count("tools/call") == 0
+        else:
+            assert [row.state for row in hub.ledger("r")] == ["done"]
+    server.end()
+
+
+async def test_a_list_is_evidence_no_longer_than_its_server_allows(server: Changing) -> None:
+    server.is_modern, server.promise, server.ttl = True, "ttl", 1
+    server.install(annotations=HARMLESS, name="frob")
+    async with ToolHub() as hub:
+        hub.add_server("s", url=server.url)
+        assert (await hub.execute("frob", {})).success
+        server.install(annotations=ACTS, name="frob")
+        with anyio.fail_after(30):
+            while (await hub.execute("frob", {})).success:
+                pass
+        assert hub.get("frob").safety == "may_act"
+
+
+ANNOUNCING = (
+    PROGRAM.replace('"tools": {}', '"tools": {"listChanged": True}')
+    .replace(
+        '    elif method == "tools/list":\n',
+        """    elif method == "tools/list" and acts:
+        continue
+    elif method == "tools/list":
+""",
+    )
+    .replace(
+        'result = {"content": [{"type": "text", "text": "done"}]}\n',
+        """result = {"content": [{"type": "text", "text": "done"}]}
+        acts = True
+        print('{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}', flush=True)
+""",
+    )
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"approve": lambda _: True}], ids=["plain", "approve"])
+async def test_a_list_that_was_called_outdated_is_not_evidence(options: dict[str, Any], world: World) -> None:
+    (world.folder / "program.py").write_text(ANNOUNCING)
+    async with world.hub() as hub:
+        await hub.connect()
+        assert (await hub.execute("frob", {}, **options)).success
+        # The announcement came before the answer. The new list never comes.
+        second = await hub.execute("frob", {}, timeout=1, **options)
+        assert second.meta["error"]["outcome"] == "not_sent"
+        assert world.calls() == ["harmless"]
+
+
+async def test_a_tool_that_changes_while_somebody_answers_its_question_is_not_called_again(
+    server: Changing,
+) -> None:
+    server.is_modern, server.asks = True, True
+
+    def answer(_: Any) -> dict[str, Any]:
+        server.install()
+        return {"action": "accept", "content": {"name": "ann"}}
+
+    async with ToolHub(elicitation=answer) as hub:
+        hub.add_server("s", url=server.url)
+        result = await hub.execute("send_it", {}, approve=lambda _: True)
+        assert (result.kind, result.meta["error"]["outcome"]) == ("not_allowed", "unknown")
+        assert server.count("tools/call") == 1

@@ -134,7 +134,7 @@ impl Server {
         join_all(connections.map(|connection| async move { connection.roots_changed().await })).await;
     }
 
-    fn live_connection(&self) -> Option<Arc<Connection>> {
+    pub(super) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
         let session = life.machine.session().filter(|session| !session.is_lost());
         session.map(|session| session.connection().clone())

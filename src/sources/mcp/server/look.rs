@@ -39,8 +39,9 @@ impl Server {
     /// Has the present session list its tools, unless it has done so and the list is as current as this. Callers that wait at the
     /// same time share one request: that which is running may be too old for them, the one after it is not.
     pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<(), HubError> {
-        let since = (freshness == Freshness::Now).then(Instant::now);
-        let is_listed = || self.has_listed() && since.is_none_or(|since| self.lists.is_since(since));
+        let begun = Instant::now();
+        let is_new = || self.has_listed() && self.lists.is_since(begun);
+        let is_listed = || is_new() || (freshness < Freshness::Now && self.has_current_list());
         for _ in 0..MOST_LOOKS {
             if is_listed() {
                 return Ok(());

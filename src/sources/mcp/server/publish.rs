@@ -32,7 +32,7 @@ impl Server {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             // Read before the request is sent: a change that is announced meanwhile needs another list.
             let changes = server.callbacks().changes();
-            let round = server.lists.begin(link.generation);
+            let round = server.lists.begin(link.generation, link.connection.transport().breaks());
             (round, changes, server.lists.run(round, changes))
         };
         // Side by side: a slow one does not delay the other.
@@ -127,7 +127,7 @@ impl Server {
             life.machine.set_hint(ProtocolHint::from(era));
             life.machine.generation()
         };
-        let round = self.lists.begin(generation);
+        let round = self.lists.begin(generation, 0);
         {
             let _publishing = self.lists.publishing();
             if self.is_current(round) && self.lists.is_newer(round) {
@@ -180,6 +180,15 @@ impl Server {
         session.is_some_and(|session| self.lists.is_of(session.generation()))
     }
 
+    /// Whether the list of the present session is still evidence: the server has not announced another one, allows it to be as
+    /// old as it is, and was there all the time.
+    pub fn has_current_list(&self) -> bool {
+        let breaks = || self.live_connection().map(|connection| connection.transport().breaks());
+        self.has_listed()
+            && !self.is_behind()
+            && breaks().is_some_and(|breaks| !self.lists.is_outdated(breaks))
+    }
+
     /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
     /// current as this.
     pub(in crate::sources::mcp) async fn listed_over(
@@ -193,7 +202,11 @@ impl Server {
             session.map(Session::generation)
         };
         let generation = generation.ok_or_else(lost)?;
-        if freshness == Freshness::Now || !self.lists.is_of(generation) {
+        let is_current = || {
+            let breaks = connection.transport().breaks();
+            self.lists.is_of(generation) && !self.is_behind() && !self.lists.is_outdated(breaks)
+        };
+        if freshness == Freshness::Now || !is_current() {
             self.list_as(freshness).await.map_err(|error| error.with_outcome(Outcome::NotSent))?;
             if let Some(error) = self.life.lock().machine.error().cloned() {
                 return Err(error.with_outcome(Outcome::NotSent));

@@ -115,6 +115,11 @@ pub trait Transport: Send + Sync {
     /// Why no further request can be sent, when that is so. Requests in flight may still be answered.
     fn retired(&self) -> Option<HubError>;
 
+    /// How often the way to the server was interrupted though the connection goes on: another program may answer since then.
+    fn breaks(&self) -> u64 {
+        0
+    }
+
     /// The server's process, when it is a child of ours.
     fn pid(&self) -> Option<u32> {
         None

@@ -11,6 +11,7 @@
 
 use super::failure::ExchangeError;
 use super::outgoing::OutgoingBody;
+use super::unbroken::{CountingConnector, IDLE, OpenConnections};
 use crate::net;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
@@ -26,9 +27,6 @@ use std::time::Duration;
 use tower_http::decompression::Decompression;
 use tower_service::Service;
 
-/// Shorter than the five seconds after which many servers close an idle connection, so that a request hardly ever meets
-/// one that is just being closed. (What was closed before is seen, and a request that was not begun on it is moved.)
-const IDLE: Duration = Duration::from_secs(4);
 /// A connection whose other end is gone without a word is noticed after a minute, and after half of that if something was
 /// sent. The same as in reqwest.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -37,8 +35,13 @@ const KEEPALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Each remote has its own: when the remote goes, its idle connections go with it.
-pub(super) enum HttpClient {
-    Plain(PooledClient<HttpConnector, OutgoingBody>),
+pub(super) struct HttpClient {
+    way: ClientWay,
+    open: OpenConnections,
+}
+
+enum ClientWay {
+    Plain(PooledClient<CountingConnector, OutgoingBody>),
     Full(reqwest::Client),
 }
 
@@ -55,8 +58,9 @@ pub(super) fn client(url: &Url) -> Result<(HttpClient, HeaderMap), String> {
     let full = builder.build().map_err(|error| ExchangeError::from(error).reason())?;
     let headers = full.get(url.clone()).build().map_err(|error| ExchangeError::from(error).reason())?;
     let headers = headers.headers().clone();
-    let client = if is_direct(url) { HttpClient::Plain(plain()) } else { HttpClient::Full(full) };
-    Ok((client, headers))
+    let open = OpenConnections::default();
+    let way = if is_direct(url) { ClientWay::Plain(plain(open.clone())) } else { ClientWay::Full(full) };
+    Ok((HttpClient { way, open }, headers))
 }
 
 /// Whether a request for this URL goes to its server in plain HTTP, without a proxy.
@@ -66,7 +70,7 @@ fn is_direct(url: &Url) -> bool {
         && (net::needs_no_proxy(url) || url.as_str().parse().is_ok_and(|uri| !is_proxied(uri)))
 }
 
-fn plain() -> PooledClient<HttpConnector, OutgoingBody> {
+fn plain(open: OpenConnections) -> PooledClient<CountingConnector, OutgoingBody> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     connector.set_keepalive(Some(KEEPALIVE));
@@ -78,10 +82,16 @@ fn plain() -> PooledClient<HttpConnector, OutgoingBody> {
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-        .build(connector)
+        .build(CountingConnector { connector, open })
 }
 
 impl HttpClient {
+    /// How often no connection to the server was left so far. reqwest does not show its connections: there, those of the last
+    /// request count as open until they would be closed for idleness, or until a request fails.
+    pub(super) fn breaks(&self) -> u64 {
+        self.open.breaks()
+    }
+
     /// Sends a request and waits for the head of the response.
     pub(super) async fn send(
         &self,
@@ -90,8 +100,8 @@ impl HttpClient {
         headers: HeaderMap,
         body: OutgoingBody,
     ) -> Result<HttpResponse, ExchangeError> {
-        match self {
-            HttpClient::Plain(client) => {
+        match &self.way {
+            ClientWay::Plain(client) => {
                 let mut request = Request::new(body);
                 *request.method_mut() = method;
                 *request.uri_mut() =
@@ -102,13 +112,16 @@ impl HttpClient {
                 let response = Decompression::new(client).call(request).await?;
                 Ok(HttpResponse::new(response))
             }
-            HttpClient::Full(client) => {
+            ClientWay::Full(client) => {
                 let mut request = reqwest::Request::new(method, url.clone());
                 *request.headers_mut() = headers;
                 if !body.is_end_stream() {
                     *request.body_mut() = Some(reqwest::Body::wrap(body));
                 }
-                let response = client.execute(request).await?;
+                let open = self.open.opened();
+                let response = client.execute(request).await;
+                open.keep();
+                let response = response.inspect_err(|_| self.open.broken())?;
                 Ok(HttpResponse::new(http::Response::<reqwest::Body>::from(response)))
             }
         }

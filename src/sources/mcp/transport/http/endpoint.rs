@@ -43,6 +43,10 @@ struct Moved {
 }
 
 impl HttpEndpoint {
+    pub(super) fn breaks(&self) -> u64 {
+        self.client.breaks()
+    }
+
     /// Checks the configuration; nothing is connected yet.
     pub(crate) fn new(options: HttpOptions) -> Result<Self, HubError> {
         let mut url = checked_url(&options.url)?;

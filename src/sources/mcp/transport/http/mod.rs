@@ -22,6 +22,7 @@ mod reconnect_delay;
 pub(crate) mod refusal;
 pub(crate) mod sending;
 mod shared;
+mod unbroken;
 
 pub use options::HttpOptions;
 
@@ -109,6 +110,14 @@ impl Transport for StreamableHttp {
 
     fn retired(&self) -> Option<HubError> {
         self.shared.forgotten.get().cloned().or_else(|| self.shared.remote().err())
+    }
+
+    fn breaks(&self) -> u64 {
+        // A session is that of one program.
+        match (self.shared.protocol_headers.load().has_session(), &*self.shared.remote.load()) {
+            (false, Some(remote)) => remote.breaks(),
+            _ => 0,
+        }
     }
 
     fn place(&self) -> TransportPlace {
