@@ -118,6 +118,9 @@ pub const OUTCOME_KEY: &str = "toolhub/outcome";
 pub struct HubError {
     pub kind: ErrorKind,
     pub message: Cow<'static, str>,
+    /// What a caller reads who shares the hub with others, if the sentence of the kind does not fit.
+    #[serde(skip)]
+    pub public: Option<&'static str>,
     pub outcome: Outcome,
     /// Something was sent, and it is proven that nothing happened all the same, so that the call may be made again or by
     /// another candidate. No kind of error and no tool proves it: only a transport does, see `sources::mcp::proof`.
@@ -185,6 +188,7 @@ impl HubError {
         HubError {
             kind,
             message: message.into(),
+            public: None,
             outcome,
             nothing_happened: false,
             code: None,
@@ -207,12 +211,11 @@ impl HubError {
         if self.kind.words() == ErrorWords::Own {
             return Cow::Borrowed(&self.message);
         }
+        let sentence = self.public.unwrap_or_else(|| self.kind.sentence());
         match (self.outcome, self.retry_after) {
-            (Outcome::Unknown, _) => format!("{} It may still have run.", self.kind.sentence()).into(),
-            (_, Some(seconds)) => {
-                format!("{} Try again in {} s.", self.kind.sentence(), shown_seconds(seconds)).into()
-            }
-            _ => self.kind.sentence().into(),
+            (Outcome::Unknown, _) => format!("{sentence} It may still have run.").into(),
+            (_, Some(seconds)) => format!("{sentence} Try again in {} s.", shown_seconds(seconds)).into(),
+            _ => sentence.into(),
         }
     }
 

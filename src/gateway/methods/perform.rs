@@ -19,6 +19,9 @@ const MOST_PLANS: usize = 3;
 /// How long a welcome, a search or a description waits for servers that have not listed their tools.
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 
+/// What callers who share the hub read of a name that no server has listed. Which servers are meant, the operator's log says.
+const NOT_ALL_ASKED: &str = "No known tool has this name, and some servers could not be asked.";
+
 /// Whether the server of the call was gone before anything was sent, as after a reload.
 fn is_unsent(called: &CallResult) -> bool {
     let error = called.outcome.as_ref().err();
@@ -154,7 +157,8 @@ fn not_found(name: &str, unreachable: Unreachable) -> HubError {
     match unreachable.into_iter().find(|(_, error)| error.kind == ErrorKind::Auth) {
         // It says how to log in.
         Some((_, login)) => login.with_outcome(Outcome::NotSent),
-        None => HubError::new(kind, text).with_outcome(Outcome::NotSent),
+        None => HubError { public: Some(NOT_ALL_ASKED), ..HubError::new(kind, text) }
+            .with_outcome(Outcome::NotSent),
     }
 }
 

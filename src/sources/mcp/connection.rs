@@ -390,6 +390,11 @@ impl Connection {
         self.transport.retired().map(|error| self.secrets.hide_error(error))
     }
 
+    /// Returns when the connection is closed, by whomever. A server over HTTP that goes away does not close it.
+    pub async fn over(&self) {
+        self.inbox.over().await;
+    }
+
     pub async fn close(&self) {
         self.transport.close().await;
     }

@@ -184,8 +184,13 @@ impl ServerCallbacks {
         text
     }
 
-    /// Reports an event of the connection to the hub's listeners.
+    /// Reports an event of the connection to the hub's listeners. While the hub is served, a failure is also a line in the
+    /// operator's log: callers may not read why, and the operator reads no answers.
     pub fn tell(&self, what: &str, details: Value) {
+        let error = details.get("error").and_then(Value::as_str);
+        if let Some(error) = error.filter(|_| self.callers_answer()) {
+            self.log("warning", error);
+        }
         if let Some(tell) = &self.host.tell {
             tell(&self.server, what, self.secrets.hide_json(details));
         }

@@ -17,6 +17,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
 
 /// How many requests of one server are being answered at once.
 const ANSWERS_AT_ONCE: usize = 64;
@@ -162,6 +163,7 @@ pub struct Inbox {
     pending: Mutex<Pending>,
     answers: Arc<Semaphore>,
     ready: Arc<Mutex<ReadyAnswers>>,
+    over: CancellationToken,
 }
 
 /// Answers that need no work, on their way to the server.
@@ -178,6 +180,7 @@ impl Inbox {
             pending: Mutex::default(),
             answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
             ready: Arc::default(),
+            over: CancellationToken::new(),
         })
     }
 
@@ -332,6 +335,12 @@ impl Inbox {
         for (_, sender) in waiting {
             let _ = sender.send(Err(error.clone()));
         }
+        self.over.cancel();
+    }
+
+    /// Returns when the inbox is closed.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
     }
 
     /// A stream of notifications was opened again.

@@ -28,16 +28,22 @@ impl Outage {
         *self.0.lock() = Reachability::Answers;
     }
 
+    /// A call was refused now. True if the server has answered until then: the outage begins.
+    pub fn begins(&self, now: Instant) -> bool {
+        let mut reachability = self.0.lock();
+        let begins = matches!(*reachability, Reachability::Answers);
+        if begins {
+            *reachability = Reachability::RefusesSince(now);
+        }
+        begins
+    }
+
     /// Whether a call that began then and was refused now waits for the server.
     pub fn awaits(&self, begun: Instant, now: Instant) -> bool {
-        let mut reachability = self.0.lock();
-        let since = match *reachability {
-            Reachability::Unknown => return false,
-            Reachability::Answers => now,
-            Reachability::RefusesSince(since) => since,
-        };
-        *reachability = Reachability::RefusesSince(since);
-        begun <= since + UNDER_WAY && now < since + LONGEST
+        match *self.0.lock() {
+            Reachability::RefusesSince(since) => begun <= since + UNDER_WAY && now < since + LONGEST,
+            Reachability::Unknown | Reachability::Answers => false,
+        }
     }
 }
 
@@ -50,13 +56,14 @@ mod tests {
         let now = Instant::now();
         let after = |millis| now + Duration::from_millis(millis);
         let outage = Outage::default();
-        assert!(!outage.awaits(now, now), "it was never there");
+        assert!(!outage.begins(now) && !outage.awaits(now, now), "it was never there");
         outage.end();
-        assert!(outage.awaits(now, after(5)));
+        assert!(outage.begins(after(5)) && outage.awaits(now, after(5)));
+        assert!(!outage.begins(after(6)), "it is the same outage");
         assert!(outage.awaits(after(900), after(9_000)));
         assert!(!outage.awaits(after(5_500), after(5_600)), "it began during the outage");
         assert!(!outage.awaits(now, after(30_006)), "it stays away");
         outage.end();
-        assert!(outage.awaits(after(31_000), after(31_001)));
+        assert!(outage.begins(after(31_001)) && outage.awaits(after(31_000), after(31_001)));
     }
 }

@@ -325,11 +325,11 @@ impl Server {
         if tape::is_replaying() {
             return Err(not_started(self.id()));
         }
+        self.end_lost();
         let now = Instant::now();
-        let (lost, started, begun) = {
+        let (started, begun) = {
             let mut life = self.life.lock();
             life.last_used = now;
-            let lost = life.machine.take_lost(now, Session::why_lost);
             let mut started = false;
             let wanted = life.machine.want(reason, now, |start| {
                 started = true;
@@ -339,14 +339,9 @@ impl Server {
                 Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
                 Availability::InProgress(attempt) => ConnectionRequest::InProgress(attempt.outcome.clone()),
             });
-            (lost, started, begun)
+            (started, begun)
         };
-        // Outside of the lock: the session's destructors and the hub's listeners may do anything.
-        if let Some((session, lived)) = lost {
-            drop(session);
-            self.lists.end_round();
-            self.callbacks().tell("disconnected", json!({"duration_ms": lived.as_secs_f64() * 1e3}));
-        }
+        // Outside of the lock: the hub's listeners may do anything.
         if started {
             self.callbacks().tell("connecting", json!({}));
         }
@@ -390,10 +385,15 @@ impl Server {
         let link = Link::of(&session);
         let entered = self.life.lock().machine.connected(generation, session, hint, now);
         match entered {
-            Ok(attempt) => (Ok(link), Some(attempt)),
+            Ok(attempt) => {
+                if link.connection.retired().is_some() {
+                    self.end_lost();
+                }
+                (Ok(link), Some(attempt))
+            }
             Err(too_late) => {
                 drop(too_late);
-                self.callbacks().tell("disconnected", json!({"duration_ms": 0.0}));
+                self.tell_lost(Some(Duration::ZERO), None);
                 (Err(closed_meanwhile()), None)
             }
         }
@@ -421,6 +421,13 @@ impl Server {
         if self.callers.lists_tools() || self.config().options.pin {
             session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
         }
+        let (server, ending) = (Arc::downgrade(self), connection.clone());
+        session.spawn(Box::pin(async move {
+            ending.over().await;
+            if let Some(server) = server.upgrade() {
+                server.end_lost();
+            }
+        }));
         let uris = self.callbacks().subscriptions.uris();
         session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), uris)));
         let announces =

@@ -308,10 +308,16 @@ impl ServerCall<'_> {
         let options = &self.server.config().options;
         let is_refused = error.kind == ErrorKind::Connect && error.outcome == Outcome::NotSent;
         let is_remote = matches!(self.server.config().endpoint, Endpoint::Http(_));
-        if !is_refused || !is_remote || options.retries == 0 {
+        if !is_refused || !is_remote {
             return None;
         }
         let now = Instant::now();
+        if self.server.outage.begins(now) {
+            self.server.tell_lost(None, Some(error));
+        }
+        if options.retries == 0 {
+            return None;
+        }
         let asked = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let pause = asked.unwrap_or_else(|| backoff::pause(tries + 1).min(LONGEST_RESTART_PAUSE));
         (self.server.outage.awaits(begun, now) && now + pause < deadline).then_some(pause)

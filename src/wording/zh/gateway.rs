@@ -28,6 +28,10 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("Too many calls within a minute; try again in {} s.", "一分钟内的调用过多；请在 {0} 秒后重试。"),
     ("{~} It may still have run.", "{0}它可能仍已运行。"),
     ("{~} Try again in {} s.", "{0}请在 {1} 秒后重试。"),
+    (
+        "No known tool has this name, and some servers could not be asked.",
+        "没有已知工具使用此名称，而且有些服务器无法询问。",
+    ),
     ("The tool did not answer in time.", "工具没有及时回答。"),
     ("The tool's server could not be started or reached.", "无法启动或连接工具的服务器。"),
     ("The connection to the tool's server was lost.", "与工具服务器的连接已断开。"),

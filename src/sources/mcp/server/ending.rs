@@ -1,12 +1,13 @@
-//! The end of a server: it was removed or replaced, or the hub is closed.
+//! The end of a session that is lost, and of a server: it was removed or replaced, or the hub is closed.
 
 use super::{ConnectAttempt, Server};
 use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::lifecycle::Released;
 use crate::sources::mcp::session::Session;
 use crate::tool::AskCaller;
+use serde_json::json;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call may take from the choice of its server to its beginning there.
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
@@ -34,6 +35,26 @@ impl Server {
             self.lists.end_round();
             tokio::spawn(session.close());
         }
+    }
+
+    /// Ends a session that is lost, and reports why.
+    pub(super) fn end_lost(&self) {
+        let lost = self.life.lock().machine.take_lost(Instant::now(), Session::why_lost);
+        let Some((session, lived)) = lost else { return };
+        let why = session.why_lost();
+        drop(session);
+        self.lists.end_round();
+        self.tell_lost(Some(lived), why.as_ref());
+    }
+
+    /// Tells the hub's listeners that the server is not there any more.
+    pub(in crate::sources::mcp) fn tell_lost(&self, lived: Option<Duration>, why: Option<&HubError>) {
+        let mut details = json!({"duration_ms": lived.map(|lived| lived.as_secs_f64() * 1e3)});
+        if let Some(error) = why {
+            details["kind"] = error.kind.name().into();
+            details["error"] = (&*error.message).into();
+        }
+        self.callbacks().tell("disconnected", details);
     }
 
     /// The server was removed or replaced: what runs may end, and calls that wait for a slot or a connection are refused, so
