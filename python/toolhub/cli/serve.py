@@ -84,12 +84,14 @@ def run(given: argparse.Namespace) -> int:
         # Tools may print while they are imported.
         with contextlib.nullcontext() if given.http and not given.json else _stdout_to_stderr():
             hub = ToolHub(tools=given.tools, skills=given.skills, store=store_file(given))
-            errors = [error for path in files for error in hub.load_mcp(path).errors]
+            reports = [hub.load_mcp(path) for path in files]
     except (OSError, TypeError, ValueError, ToolError) as error:
         raise Failure(error, USAGE) from None
     with hub:
-        if errors:
-            raise Failure(errors[0], USAGE, is_said=True)  # all are logged
+        errors = [error for report in reports for error in report.errors]
+        # All are logged, and what is left is served.
+        if errors and not (len(hub) or any(report.loaded for report in reports)):
+            raise Failure(errors[0], USAGE, is_said=True)
         if given.json and not given.http:
             sys.stderr.write(json.dumps({"transport": "stdio", "tools": len(hub)}) + "\n")
             sys.stderr.flush()

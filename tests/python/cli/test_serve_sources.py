@@ -88,3 +88,43 @@ def test_a_hub_does_not_start_itself(entry: dict[str, object], user: User) -> No
     taken = user.run("import", "cursor", "--to", "mine.json")
     assert "toolhub: 'hub' is left out, because it is toolhub itself\n" in taken.stderr
     assert set(json.loads((user.home / "mine.json").read_text("utf-8"))["mcpServers"]) == {"shop"}
+
+
+WRONG = {"command": 5}
+COMPLAINT = "server 'wrong': `command` must be a string, not a number."
+
+
+def test_a_wrong_entry_is_reported_and_the_others_are_served(user: User) -> None:
+    path = user.configure({"wrong": WRONG, "shop": shop()})
+    tools, said = served(user)
+    assert "price" in tools
+    assert said == f"toolhub: {path}: {COMPLAINT}\n"
+
+
+def test_a_wrong_entry_does_not_stop_the_tools_of_a_folder(user: User) -> None:
+    path = user.configure({"wrong": WRONG})
+    folder = user.home / "own"
+    folder.mkdir()
+    (folder / "it.py").write_text("from toolhub import tool\n@tool\ndef get_it():\n    return 1\n")
+    tools, said = served(user, "--tools", "own")
+    assert "get_it" in tools
+    assert said == f"toolhub: {path}: {COMPLAINT}\n"
+
+
+@pytest.mark.parametrize("file", ["only.json", "broken.json", "missing.json"])
+def test_a_file_without_a_good_entry_ends_the_command(user: User, file: str) -> None:
+    """One that cannot be read does so beside others, too: it may have tokens."""
+    user.configure({"wrong": WRONG}, "only.json")
+    (user.home / "broken.json").write_text("{")
+    good = ["--config", "mcp.json"] if file != "only.json" else []
+    done = user.run("serve", "--config", file, *good, input=INPUT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"toolhub: {file}: ")
+
+
+def test_a_server_that_cannot_start_is_said_on_stderr(user: User) -> None:
+    dead = {"command": sys.executable, "args": ["-c", "import sys; sys.exit('no database')"]}
+    user.configure({"dead": dead, "shop": shop()})
+    tools, said = served(user)
+    assert "price" in tools
+    assert said == "toolhub.mcp: dead: Server 'dead' exited with code 1: no database\n"
