@@ -3,6 +3,9 @@
 Each calling thread has a loop of its own, so an async tool that blocks its loop delays no other caller. A thread gets the
 same loop each time: what its tools keep from one call to the next (connections, locks) is bound to that loop. The loops
 of threads that have ended are used again.
+
+When no hub is open, a loop on which nothing is left gives up its thread. The loop itself stays, because tools may have kept
+it, and goes on in a new thread with the next call.
 """
 
 import contextlib
@@ -23,16 +26,22 @@ _MOST_LOOPS = 64
 _MOST_NESTED = 256
 # Loops without a caller that are kept for the next thread.
 _SPARE_LOOPS = 4
+# Looks of the core at its own idle threads, for one look at a loop.
+_LOOKS = 3
 
 
 class _Loop:
     """An event loop in a thread of ours."""
 
     bridge: _core.LoopBridge
+    thread: threading.Thread | None = None
+    _own_files = 0
 
     def __init__(self) -> None:
         self.owner = threading.current_thread()
         self.callers = 0
+        self.calls = 0
+        self.watched = False
         self.stopped = False
         self.grace = _GRACE
         self.loop = asyncio.new_event_loop()
@@ -40,12 +49,12 @@ class _Loop:
 
         async def open_bridge() -> None:
             self.bridge = _core.current_bridge()
+            self._own_files = self._files()
             ready.set()
 
         opening = self.loop.create_task(open_bridge())
-        self.thread = threading.Thread(target=self._serve, name="toolhub-loop", daemon=True)
         try:
-            self.thread.start()
+            self.start()
         except RuntimeError:  # the system has no thread for us
             opening.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -53,28 +62,85 @@ class _Loop:
             self.loop.close()
             raise
         ready.wait()
+        self.watch()
         del opening
+
+    def start(self) -> None:
+        thread = threading.Thread(target=self._serve, name="toolhub-loop", daemon=True)
+        thread.start()
+        self.thread = thread
 
     def stop(self, grace: float = _GRACE) -> None:
         self.grace = grace
         self.stopped = True
-        self.loop.call_soon_threadsafe(self.loop.stop)
+        if self.thread is None:
+            self.loop.close()
+        else:
+            self.loop.call_soon_threadsafe(self.loop.stop)
 
     def is_spare(self) -> bool:
         return self.callers == 0 and not self.owner.is_alive()
 
+    def watch(self) -> None:
+        """Look from time to time whether the thread is needed, until a hub is open."""
+        if not self.watched:
+            self.watched = True
+            self.loop.call_soon_threadsafe(self._look, -1)
+
+    def _look(self, calls: int) -> None:
+        with _lock:
+            if _core.open_hubs():
+                self.watched = False
+                return
+            # If a call comes meanwhile, the loop goes on, and so do the looks.
+            self.loop.call_later(_LOOKS * _core.idle_look(), self._look, self.calls)
+            if calls == self.calls and self._is_idle():
+                self.loop.stop()
+
+    def _is_idle(self) -> bool:
+        """No hub is open, nobody calls, and tools have left nothing on the loop: tasks, connections, timers."""
+        if self.callers or _core.open_hubs() or not self.watched or asyncio.all_tasks(self.loop):
+            return False
+        loop: Any = self.loop
+        try:
+            timers = [timer for timer in loop._scheduled if not timer.cancelled()]
+            owners = [getattr(timer._callback, "__self__", None) for timer in timers]
+            left = bool(loop._ready or loop._asyncgens) or self._files() != self._own_files
+        except AttributeError:  # a loop that does not show what is on it
+            return False
+        return not left and self._own_files > 0 and all(one is self or one is self.bridge for one in owners)
+
+    def _files(self) -> int:
+        """How many files the loop watches; 0 if it does not tell."""
+        selector: Any = getattr(self.loop, "_selector", None)
+        return len(selector.get_map()) if hasattr(selector, "get_map") else 0
+
     def _serve(self) -> None:
         _here.loop = self
         asyncio.set_event_loop(self.loop)
+        rests = False
         try:
-            while not self.stopped:
+            while not self.stopped and not rests:
                 # A task that a tool has left behind may raise SystemExit, which asyncio lets through. The others go on.
                 with contextlib.suppress(SystemExit, KeyboardInterrupt):
                     self.loop.run_forever()
+                rests = self._gives_up_thread()
         finally:
-            with contextlib.suppress(SystemExit, KeyboardInterrupt):
-                _cancel_all(self.loop, self.grace)
-            self.loop.close()
+            if not rests:
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    _cancel_all(self.loop, self.grace)
+                self.loop.close()
+
+    def _gives_up_thread(self) -> bool:
+        with _lock:
+            if self.stopped or not self._is_idle():
+                return False
+            if self.is_spare():
+                _loops.remove(self)
+                self.stopped = True
+                return False
+            self.thread = None
+            return True
 
 
 class _Here(threading.local):
@@ -160,8 +226,9 @@ def _acquire() -> _Loop:
         if _stopped:
             _refuse()
         last = _here.called
-        if last is not None and last.owner is me and last.callers == 0:
+        if last is not None and last.owner is me and last.callers == 0 and last.thread is not None:
             last.callers = 1
+            last.calls += 1
             return last
         loop = next((one for one in _loops if one.owner is me and one.callers == 0), None)
         loop = loop or next((one for one in _loops if one.is_spare()), None)
@@ -174,10 +241,13 @@ def _acquire() -> _Loop:
                 "use 'await hub.execute(...)' there"
             )
         loop = loop or min(_loops, key=lambda one: one.callers)
+        if loop.thread is None:
+            loop.start()
         if loop.callers == 0:
             loop.owner = me
             _here.called = loop
         loop.callers += 1
+        loop.calls += 1
         return loop
 
 
@@ -209,17 +279,26 @@ def _cancel_all(loop: "asyncio.AbstractEventLoop", grace: float) -> None:
     loop.run_until_complete(loop.shutdown_asyncgens())
 
 
+def rest() -> None:
+    """A hub was closed. If it was the last one, the threads of loops on which nothing runs end soon."""
+    if _loops and not _core.open_hubs():
+        with _lock:
+            for loop in _loops:
+                loop.watch()
+
+
 def stop(seconds: float) -> None:
     """At interpreter exit: end the loops and their threads; a loop that a tool blocks is left behind after `seconds`."""
     global _stopped
     with _lock:
         loops, _loops[:] = _loops[:], []
         _stopped = True
-    for loop in loops:
-        loop.stop(seconds * _GRACE)
+        for loop in loops:
+            loop.stop(seconds * _GRACE)
     end = time.monotonic() + seconds
     for loop in loops:
-        loop.thread.join(max(0.0, end - time.monotonic()))
+        if loop.thread is not None:
+            loop.thread.join(max(0.0, end - time.monotonic()))
 
 
 def forget() -> None:

@@ -1287,6 +1287,11 @@ def has_own_offer(hub: Hub, kind: str, key: str) -> bool:
     Whether the hub itself answers for a URI or a name.
     """
 
+def idle_look(seconds: float | None = None) -> float:
+    """
+    The seconds between two looks at whether threads are idle; tests shorten them.
+    """
+
 def in_digits(text: str) -> str:
     """
     A text with its numbers in digits.
@@ -1350,6 +1355,11 @@ def names_more(said: str, known: str) -> bool:
 def notice_in_language(notice: str, lang: str) -> str:
     """
     The same, for notices that Python writes.
+    """
+
+def open_hubs() -> int:
+    """
+    How many hubs are open in this process.
     """
 
 def original_name(hub: Hub, vendor_name: str) -> str | None:

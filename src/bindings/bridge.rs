@@ -15,7 +15,7 @@ use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use super::errors::tool_error;
 use super::job::{self, CoreJob};
 use super::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
-use super::runtime;
+use super::runtime::{self, Lease};
 use crate::error::{ErrorKind, HubError};
 use crate::tool::BoxFuture;
 use futures_util::Stream;
@@ -293,17 +293,23 @@ impl Drop for BridgeFuture {
 #[derive(Clone)]
 struct StreamSource(Arc<tokio::sync::Mutex<Option<Items>>>);
 
-type Items = BoxStream<'static, Result<FutureOutcome, HubError>>;
+/// The items, and from the first one on the runtime, which has to stay while the reader takes its time.
+struct Items(BoxStream<'static, Result<FutureOutcome, HubError>>, Option<Lease>);
 
 impl StreamSource {
-    fn new(stream: Items) -> Self {
-        StreamSource(Arc::new(tokio::sync::Mutex::new(Some(stream))))
+    fn new(stream: BoxStream<'static, Result<FutureOutcome, HubError>>) -> Self {
+        StreamSource(Arc::new(tokio::sync::Mutex::new(Some(Items(stream, None)))))
     }
 
     async fn next(self) -> FutureOutcome {
         let mut stream = self.0.lock().await;
         let item = match stream.as_mut() {
-            Some(stream) => stream.next().await,
+            Some(Items(items, lease)) => {
+                if lease.is_none() {
+                    *lease = runtime::handle().ok();
+                }
+                items.next().await
+            }
             None => None,
         };
         match item {

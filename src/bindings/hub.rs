@@ -9,7 +9,7 @@ use super::options::{
     strategy_patterns,
 };
 use super::python_tool::{PythonTool, python_tool, traverse_offer};
-use super::runtime;
+use super::runtime::{self, OpenHub};
 use super::served_loops::ServedLoops;
 use super::slices::Slices;
 use super::stats_rows::{self, CountedCalls};
@@ -27,6 +27,7 @@ use crate::registry::{Candidate, Filter, ReplaceRule};
 use crate::stack;
 use crate::stats::{BreakerPolicy, CandidateStats};
 use crate::tool::Tool;
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -48,6 +49,7 @@ pub struct PyHub {
     vendor_forms: VendorForms,
     call_ids: AtomicU64,
     closed_by: OnceLock<ThreadId>,
+    open: Mutex<Option<OpenHub>>,
     /// Where its Python tools run when it is served.
     served_on: Arc<ServedLoops>,
 }
@@ -211,6 +213,7 @@ impl PyHub {
             vendor_forms: VendorForms::default(),
             call_ids: AtomicU64::new(0),
             closed_by: OnceLock::new(),
+            open: Mutex::new(Some(OpenHub::new())),
             served_on: Arc::default(),
         })
     }
@@ -460,6 +463,7 @@ impl PyHub {
         self.closed_by.get_or_init(|| thread::current().id());
         self.core.close();
         self.shared.clear();
+        drop(self.open.lock().take());
         Ok(())
     }
 

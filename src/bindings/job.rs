@@ -1,16 +1,15 @@
 //! Futures of the core that a call waits for: begun on its own thread, continued on the runtime of the process.
 
 use super::inline_task::{InlineTask, MovableFuture, TaskRuntime};
-use super::runtime;
+use super::runtime::{self, Lease};
 use pyo3::PyResult;
 use std::future::Future;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-pub type CoreJob = InlineTask<Handle>;
+pub type CoreJob = InlineTask<Lease>;
 
-impl TaskRuntime for Handle {
+impl TaskRuntime for Lease {
     type Running = AbortHandle;
 
     fn run(&self, future: MovableFuture) -> AbortHandle {

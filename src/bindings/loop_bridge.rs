@@ -337,7 +337,7 @@ pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     });
     match known {
         Some(bridge) => Ok(bridge),
-        None => open(py, event_loop),
+        None => find_or_open(py, event_loop),
     }
 }
 
@@ -360,7 +360,19 @@ fn upgrade<'py>(bridge: &Bound<'py, PyWeakrefReference>) -> Option<Bound<'py, Lo
     bridge.upgrade_as_exact().ok().flatten()
 }
 
+/// The bridge of a loop that is new in this thread: a loop may have run in another one before.
 #[cold]
+fn find_or_open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
+    let known = all(py).into_iter().find(|bridge| bridge.get().event_loop.is(&event_loop));
+    let bridge = known.map_or_else(|| open(py, event_loop), Ok)?;
+    let reference = PyWeakrefReference::new(&bridge)?.unbind();
+    BRIDGES.with_borrow_mut(|bridges| {
+        bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
+        bridges.push(reference);
+    });
+    Ok(bridge)
+}
+
 fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'py, LoopBridge>> {
     let wakeup = Wakeup::new().map_err(|error| {
         PyOSError::new_err(format!("toolhub could not open a mailbox for the event loop: {error}"))
@@ -381,10 +393,6 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
     )?;
     bridge.get().mailbox.notifier().attach(&event_loop, bridge.as_any())?;
     let reference = PyWeakrefReference::new(&bridge)?.unbind();
-    BRIDGES.with_borrow_mut(|bridges| {
-        bridges.retain(|bridge| upgrade(bridge.bind(py)).is_some());
-        bridges.push(reference.clone_ref(py));
-    });
     let known = ALL.lock().iter().map(|bridge| bridge.clone_ref(py)).collect::<Vec<_>>();
     let gone: Vec<_> = known.iter().filter(|bridge| upgrade(bridge.bind(py)).is_none()).collect();
     let removed: Vec<_> = {
@@ -404,6 +412,8 @@ pub fn forget_loops() {
             ALL.force_unlock();
         }
     }
+    // A loop that is collected closes itself, and takes its own descriptors out of the parent's epoll.
+    Python::attach(|py| all(py).into_iter().for_each(std::mem::forget));
     let forgotten = (BRIDGES.take(), std::mem::take(&mut *ALL.lock()));
     drop(forgotten);
 }

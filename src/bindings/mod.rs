@@ -186,7 +186,7 @@ mod _core {
     #[pymodule_export]
     use super::routing::{add_alias, explain};
     #[pymodule_export]
-    use super::runtime::{after_fork_in_child, shutdown_runtime};
+    use super::runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime};
     #[pymodule_export]
     use super::search::{PyHit, embed, recommend, search, unembedded, use_dictionary, use_word_vectors};
     #[pymodule_export]

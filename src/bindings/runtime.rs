@@ -1,4 +1,8 @@
-//! One tokio runtime a process: made at first use, forgotten after a fork, shut down before the interpreter goes.
+//! One tokio runtime a process: made at first use, ended when no hub is open and nothing runs, forgotten after a fork, shut down
+//! before the interpreter goes.
+//!
+//! All who need it get a [`Lease`] from one lock. The runtime ends by itself, under the same lock, when no lease is out: so
+//! nobody holds a handle to a runtime that is about to end, and the next lease starts another one.
 //!
 //! And the door that is closed at exit. CPython up to 3.13 ends daemon threads by unwinding their stack as soon as they ask
 //! for the GIL of an interpreter that is going; through Rust frames that crashes. So at exit a daemon thread whose event
@@ -9,11 +13,13 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::future::Future;
-use std::sync::OnceLock;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 
 /// Few workers: they only move bytes and timers, and never wait for the interpreter. A worker that finds work wakes another
 /// to look for more, which costs a small call more than its work if both share two cores with Python and the servers.
@@ -24,7 +30,139 @@ fn workers() -> usize {
     (cores / 2).clamp(1, MAX_WORKERS)
 }
 
-static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
+/// The runtime of the process and what is known of its users.
+struct LentRuntime {
+    runtime: Runtime,
+    /// Cloned for every lease, and for nothing else.
+    lent: Arc<Handle>,
+    leases_so_far: u64,
+    last_hub_closed: Arc<Notify>,
+}
+
+impl LentRuntime {
+    fn lend(&mut self) -> Lease {
+        self.leases_so_far += 1;
+        Lease(self.lent.clone())
+    }
+}
+
+static RUNTIME: Mutex<Option<LentRuntime>> = Mutex::new(None);
+
+/// The runtime's handle. The runtime does not end before this is dropped, except at exit.
+pub struct Lease(Arc<Handle>);
+
+impl Deref for Lease {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.0
+    }
+}
+
+/// Hubs that are not closed. They may hold connections, so the runtime stays for them even if nothing runs.
+static OPEN_HUBS: AtomicUsize = AtomicUsize::new(0);
+
+/// A hub is open as long as this exists.
+pub struct OpenHub(u64);
+
+impl OpenHub {
+    pub fn new() -> Self {
+        OPEN_HUBS.fetch_add(1, Ordering::SeqCst);
+        OpenHub(generation())
+    }
+}
+
+impl Drop for OpenHub {
+    fn drop(&mut self) {
+        if self.0 == generation()
+            && OPEN_HUBS.fetch_sub(1, Ordering::SeqCst) == 1
+            && let Some(running) = &*RUNTIME.lock()
+        {
+            running.last_hub_closed.notify_one();
+        }
+    }
+}
+
+/// How many hubs are open in this process.
+#[pyfunction]
+pub fn open_hubs() -> usize {
+    OPEN_HUBS.load(Ordering::SeqCst)
+}
+
+/// The time between two looks at whether threads are idle, in microseconds.
+static LOOK: AtomicU64 = AtomicU64::new(1_000_000);
+/// Looks that must find the runtime unused until it ends.
+const UNUSED_LOOKS: u32 = 3;
+/// The same, if tasks are left for which nobody waits: idle connections of a chat client, the end of a process.
+const LEFTOVER_LOOKS: u32 = 7;
+
+/// The seconds between two looks at whether threads are idle; tests shorten them.
+#[pyfunction]
+#[pyo3(signature = (seconds=None))]
+pub fn idle_look(seconds: Option<f64>) -> f64 {
+    if let Some(seconds) = seconds {
+        LOOK.store(Duration::from_secs_f64(seconds).as_micros() as u64, Ordering::Relaxed);
+    }
+    look().as_secs_f64()
+}
+
+fn look() -> Duration {
+    Duration::from_micros(LOOK.load(Ordering::Relaxed))
+}
+
+/// Runtimes that are just ending.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs on the runtime and ends it when it is idle. While a hub is open it sleeps.
+async fn end_when_idle(last_hub_closed: Arc<Notify>) {
+    let (mut leases_seen, mut unused) = (0, 0);
+    loop {
+        if open_hubs() > 0 {
+            last_hub_closed.notified().await;
+            continue;
+        }
+        tokio::time::sleep(look()).await;
+        let idle = {
+            let mut running = RUNTIME.lock();
+            let Some(now) = &mut *running else { return };
+            let is_used = open_hubs() > 0 || Arc::get_mut(&mut now.lent).is_none();
+            unused = if is_used || now.leases_so_far != leases_seen { 0 } else { unused + 1 };
+            leases_seen = now.leases_so_far;
+            let has_tasks = now.runtime.metrics().num_alive_tasks() > 1; // this one is alive
+            let enough = if has_tasks { LEFTOVER_LOOKS } else { UNUSED_LOOKS };
+            if unused < enough {
+                continue;
+            }
+            ENDING.fetch_add(1, Ordering::AcqRel);
+            running.take()
+        };
+        if let Some(idle) = idle {
+            end_elsewhere(idle.runtime);
+        }
+        return;
+    }
+}
+
+/// A thread of the runtime cannot wait for the end of the runtime.
+fn end_elsewhere(runtime: Runtime) {
+    let shared = Arc::new(Mutex::new(Some(runtime)));
+    let taken = shared.clone();
+    let end = move || {
+        let runtime = taken.lock().take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(Duration::from_secs(1));
+        }
+        ENDING.fetch_sub(1, Ordering::AcqRel);
+    };
+    if thread::Builder::new().name("toolhub-end".into()).spawn(end).is_err() {
+        // The system has no thread for us. This way does not wait.
+        let runtime = shared.lock().take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_background();
+        }
+        ENDING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
 
 /// What other parts do at the ends of a process; they know the runtime, the runtime does not know them.
 pub struct Hooks {
@@ -59,21 +197,28 @@ pub fn check_generation(made: u64) -> PyResult<()> {
 }
 
 /// The runtime's handle; starts the runtime if there is none.
-pub fn handle() -> PyResult<Handle> {
-    let mut runtime = RUNTIME.lock();
-    if let Some(runtime) = &*runtime {
-        return Ok(runtime.handle().clone());
+pub fn handle() -> PyResult<Lease> {
+    let mut running = RUNTIME.lock();
+    if let Some(running) = &mut *running {
+        return Ok(running.lend());
     }
     let made =
         Builder::new_multi_thread().worker_threads(workers()).thread_name("toolhub-io").enable_all().build();
-    let made = made
+    let runtime = made
         .map_err(|error| PyRuntimeError::new_err(format!("toolhub could not start its runtime: {error}")))?;
-    Ok(runtime.insert(made).handle().clone())
+    let last_hub_closed = Arc::<Notify>::default();
+    runtime.spawn(end_when_idle(last_hub_closed.clone()));
+    let lent = Arc::new(runtime.handle().clone());
+    Ok(running.insert(LentRuntime { runtime, lent, leases_so_far: 0, last_hub_closed }).lend())
 }
 
 /// Runs a future on the runtime.
 pub fn spawn(future: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
-    handle()?.spawn(future);
+    let lease = handle()?;
+    Handle::clone(&lease).spawn(async move {
+        let _lease = lease;
+        future.await;
+    });
     Ok(())
 }
 
@@ -84,8 +229,8 @@ pub fn release<T>(made: u64, value: T) {
         std::mem::forget(value);
         return;
     }
-    let handle = RUNTIME.lock().as_ref().map(|runtime| runtime.handle().clone());
-    let _inside = handle.as_ref().map(Handle::enter);
+    let lease = RUNTIME.lock().as_mut().map(LentRuntime::lend);
+    let _inside = lease.as_deref().map(Handle::enter);
     drop(value);
 }
 
@@ -98,13 +243,14 @@ pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
         py.detach(|| hooks.at_exit.iter().for_each(|close| close(patience * 3)));
     }
     LEAVING.get_or_init(|| thread::current().id());
-    let runtime = RUNTIME.lock().take();
+    let running = RUNTIME.lock().take();
     py.detach(move || {
         let end = Instant::now() + patience;
-        while INSIDE.load(Ordering::Acquire) > 0 && Instant::now() < end {
+        let is_busy = || INSIDE.load(Ordering::Acquire) + ENDING.load(Ordering::Acquire) > 0;
+        while is_busy() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
-        runtime.map(|runtime| runtime.shutdown_timeout(patience))
+        running.map(|running| running.runtime.shutdown_timeout(patience))
     });
 }
 
@@ -178,6 +324,8 @@ pub fn after_fork_in_child() {
     }
     std::mem::forget(RUNTIME.lock().take());
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    OPEN_HUBS.store(0, Ordering::SeqCst);
+    ENDING.store(0, Ordering::Release);
     INSIDE.store(DEPTH.get(), Ordering::Release);
     if let Some(hooks) = HOOKS.get() {
         hooks.after_fork.iter().for_each(|forget| forget());

@@ -422,6 +422,7 @@ class ToolHub(
         for gateway in list(self._gateways):
             gateway.stop()
         self._core.close()
+        _background.rest()
 
     def __enter__(self) -> Self:
         self._state.require_open()
