@@ -1568,10 +1568,21 @@ def unembedded(hub: Hub, most: int) -> list[tuple[str, int, str]]:
     Up to `most` tools that have no vector yet: name, state, and the text to embed.
     """
 
+def units() -> list[tuple[str, str, float]]:
+    """
+    Units of measure: the name of each, its kind, and its worth in the base of the kind; 0 for a degree Fahrenheit.
+    """
+
 def unknown_options(owner: str, what: str, unknown: Sequence[str], known: Sequence[str], call: str | None = None) -> str:
     """
     Says what to write instead. `owner` has the options (`hub.execute()`), and `what` they are ("option"). `call` is the call
     to write if the names are parameters of the tool; otherwise the nearest option is suggested.
+    """
+
+def unreached(clause: str, answer: str, given: Sequence[str], known: str, elsewhere: str) -> str | None:
+    """
+    The first object that a clause about a deed names and that no call was for. `given` are short arguments of the calls that did
+    it, `known` their texts and `elsewhere` those of others, in lower case.
     """
 
 def use_dictionary(file: str | PathLike[str]) -> None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from . import _background, _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
-from ._core import ToolInfo, acting_verb, deeds_in, meanings, names_more, unknown_options, visible_text
+from ._core import (
+    ToolInfo,
+    acting_verb,
+    deeds_in,
+    meanings,
+    names_more,
+    units,
+    unknown_options,
+    unreached,
+    visible_text,
+)
 from ._plain import readable, whole
 from ._tape import on_tape
 from ._tasks import unmissed
@@ -51,8 +61,10 @@ __all__ = [
     "similarity",
     "stand_ins",
     "tools_for",
+    "units",
     "unknown_options",
     "unmissed",
+    "unreached",
     "visible_text",
     "whole",
     "words",

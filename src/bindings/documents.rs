@@ -104,6 +104,25 @@ pub fn meanings(text: &str) -> Vec<String> {
     search::meanings(text).into_iter().collect()
 }
 
+/// The first object that a clause about a deed names and that no call was for. `given` are short arguments of the calls that did
+/// it, `known` their texts and `elsewhere` those of others, in lower case.
+#[pyfunction]
+pub fn unreached(
+    clause: &str,
+    answer: &str,
+    given: Vec<String>,
+    known: &str,
+    elsewhere: &str,
+) -> Option<String> {
+    search::unreached(clause, answer, &search::DoneCalls { given: &given, known, elsewhere })
+}
+
+/// Units of measure: the name of each, its kind, and its worth in the base of the kind; 0 for a degree Fahrenheit.
+#[pyfunction]
+pub fn units() -> Vec<(&'static str, &'static str, f64)> {
+    text::units().collect()
+}
+
 /// A text with its numbers in digits.
 #[pyfunction]
 pub fn in_digits(text: &str) -> String {

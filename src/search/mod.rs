@@ -15,6 +15,7 @@ mod deeds;
 mod dictionary;
 mod index;
 mod lexicon;
+mod objects;
 mod opposites;
 mod part;
 mod query;
@@ -34,6 +35,7 @@ mod tests;
 
 pub use bilingual::use_dictionary;
 pub use deeds::{Deed, deeds_in, meanings, names_more};
+pub use objects::{DoneCalls, unreached};
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};

@@ -5,6 +5,7 @@ mod near;
 mod numerals;
 mod similar;
 mod stem;
+mod units;
 mod words;
 
 pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
@@ -12,4 +13,5 @@ pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use numerals::in_digits;
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};
+pub use units::units;
 pub use words::{NAME_BYTES, RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

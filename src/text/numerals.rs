@@ -40,6 +40,11 @@ pub fn in_digits(text: &str) -> String {
         let begins_word = at == 0 || !chars[at - 1].is_alphanumeric();
         if chars[at].is_ascii_alphabetic() && begins_word {
             let word = word_at(&chars, at);
+            if let Some((time, end)) = clock(&chars, at, &word) {
+                out.push_str(&time);
+                at = end;
+                continue;
+            }
             let (shown, end) = match english(&chars, at, &word).filter(|_| !goes_on(&last)) {
                 Some((value, end)) => (value.to_string(), end),
                 None => (chars[at..at + word.len()].iter().collect(), at + word.len()),
@@ -48,6 +53,9 @@ pub fn in_digits(text: &str) -> String {
             // "hundred and five" goes on from the hundred.
             last = if word == "and" { last } else { word };
             at = end;
+        } else if let Some(quarters) = quarters(&chars, at) {
+            out.push_str(quarters);
+            at += 2;
         } else if is_numeral(chars[at]) {
             let end = at + chars[at..].iter().take_while(|c| is_numeral(**c)).count();
             push_chinese(&mut out, &chars, at, end);
@@ -69,6 +77,34 @@ fn goes_on(last: &str) -> bool {
 fn word_at(chars: &[char], at: usize) -> String {
     let letters = chars[at.min(chars.len())..].iter().take_while(|c| c.is_ascii_alphabetic());
     letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The time that begins with "half" or "quarter", and where it ends: "half past three", "quarter to 5".
+fn clock(chars: &[char], at: usize, word: &str) -> Option<(String, usize)> {
+    let minutes = [("half", 30), ("quarter", 15)].iter().find(|(part, _)| *part == word)?.1;
+    let relation = word_at(chars, at + word.len() + 1);
+    let start = at + word.len() + relation.len() + 2;
+    let hour = word_at(chars, start);
+    let digits: String = chars.get(start..)?.iter().take(2).take_while(|c| c.is_ascii_digit()).collect();
+    let (hours, len) = match ONES.iter().position(|ones| *ones == hour) {
+        Some(hours) => (hours, hour.len()),
+        None => (digits.parse().ok()?, digits.len()),
+    };
+    let (hours, minutes) = match &*relation {
+        "past" => (hours, minutes),
+        "to" if word == "quarter" => (if hours == 1 { 12 } else { hours.checked_sub(1)? }, 45),
+        _ => return None,
+    };
+    (hours <= 23).then(|| (format!("{hours}:{minutes}"), start + len))
+}
+
+/// The minutes of the quarters after an hour: 一刻 in 两点一刻.
+fn quarters(chars: &[char], at: usize) -> Option<&'static str> {
+    match chars.get(at.checked_sub(1)?..at + 2)? {
+        ['点', '一', '刻'] => Some("15分"),
+        ['点', '三', '刻'] => Some("45分"),
+        _ => None,
+    }
 }
 
 /// The number that begins with a word, and where it ends. "one" may be anybody; "two-thirds" and "twenty-odd" are no numbers.
@@ -184,6 +220,8 @@ mod tests {
             ("百分之十，百分之二十五", "10%，25%"),
             ("二〇二六年五月十八日，一月三日", "2026年5月18日，1月3日"),
             ("下午三点半，两点开始，五天，三小时", "下午3点半，2点开始，5天，3小时"),
+            ("两点一刻，下午6点三刻", "2点15分，下午6点45分"),
+            ("half past three pm, a quarter to 5, quarter past twelve", "3:30 pm, a 4:45, 12:15"),
         ] {
             assert_eq!(in_digits(said), digits);
         }
@@ -192,7 +230,7 @@ mod tests {
     #[test]
     fn what_may_be_no_number_stays() {
         for said in [
-            "one of them, two-thirds, twenty-first, twenty-odd, two and a half, one hundred and five, tension",
+            "half of them, a quarter past, one of them, two-thirds, twenty-first, twenty-odd, two and a half, one hundred and five, tension",
             "王五，第三章，三四个，十几个，二十多度，三分之一，千万别，万一，十分好，一个，有两点，周五，一百二",
         ] {
             assert_eq!(in_digits(said), said);
@@ -201,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(said in "[a-z 零一二两三四五六七八九十百千万亿分之年月点个ftwoenhundred-]{0,40}") {
+        fn any_text_is_read(said in "([a-z 零一二两三四五六七八九十百千万亿分之年月点个刻ftwoenhundred-]|half|quarter| past | to ){0,40}") {
             in_digits(&said);
         }
     }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from .. import kit
-from ..kit import whole
+from ..kit import in_digits, whole
 from .facts import references_of
 from .figures import parts
 
@@ -37,19 +37,20 @@ _JOINED = re.compile(rf"(?:,|,? and|,? then) (?:(?:I|we) )?(?:have )?{_ADVERBS}$
 _PERFECT = re.compile(rf"\b(?:has|have) {_ADVERBS}been {_ADVERBS}$", re.I)
 _TOLD = re.compile(rf"\b(?:is|are|was|were|got|been) {_ADVERBS}$|^\W*(?:successfully )?$", re.I)
 _NOUN = re.compile(r"\W*(?:the |your )?(\w+) (?:is |was )?(?:made|done|complete|successful)[.!]*$", re.I)
-_TO = re.compile(r"\bto ([A-Z][a-z]+)\b(?! [A-Z@])")
 _NOT = re.compile(
     r"(?i)\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without|if|once|until|unless|when|before|after)\b|n['’]t\b"
 )
 _NOT_ZH = re.compile("没|未|无法|不|失败|尚|如果|是否|请|需要|可以|准备|正在")
 _OWN_ZH = re.compile(r"我|^\W*(?:已经?)?[为帮给][您你]")
 _DONE_ZH = re.compile("已|成功|刚")
-_DONE_AFTER_ZH = re.compile("成功|完成|完毕|[^，]{0,12}了$|了")
+_DONE_AFTER_ZH = re.compile("成功|完成|完毕")
 _CLAUSES_ZH = re.compile("[，,；;。！？!?\n]")
-_SENTENCES = re.compile(r"(?<=[.!?]) |[,;] (?i:but|while|although|though) | but |，但是?|(?<=[。！？；;\n])")
-_EVERY = re.compile(
-    r"(?i)\b(?:all|both|each|every)\b(?: of)?(?: the| them| your)*(?: (\w+))?|都|均|全部|所有|两[封个份条]"
+_SENTENCES = re.compile(
+    r"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.) |[,;] (?i:but|while|although|though) | but |，但是?|(?<=[。！？；;\n])"
 )
+_EVERY = re.compile(r"(?i)\b(?:all|both|each|every)\b(?: of| the| your| \d+)*(?: (\w+))?|[都均]|全部|所有")
+# Not "2 of 3", and not 3个中的2个.
+_COUNT = re.compile(r"(?<![\d.,])(?<!\bof )(?<!\bof the )\b\d{1,4}(?![\d.,:]*\d|[^\d，。]{0,3}[中里])", re.A)
 
 
 class Call(NamedTuple):
@@ -61,56 +62,67 @@ class Call(NamedTuple):
     """What the acting verb of its name means; None if it may act all the same."""
     is_done: bool
     may_act: bool
-    targets: set[str]
+    given: list[str]
+    """Its arguments that are short."""
     text: str
-    """Its arguments and its result."""
+    """Its name, its arguments and its result."""
+
+    @property
+    def targets(self) -> set[str]:
+        """What it may be for: the whole of its arguments, and the last part of paths."""
+        return {part for one in self.given for part in (one.lower(), one.lower().rpartition("/")[2]) if part}
 
     @classmethod
     def of(cls, record: Mapping[str, Any], text: str) -> "Call":
         """The call of a record; a record without a tool is a text that reads like a result."""
         tool = whole(str(record.get("tool") or "")[:200])
         values = [one for one in parts(record.get("arguments")) if isinstance(one, (str, int))][:_TARGETS]
-        texts = [str(one)[:200].lower() for one in values if not isinstance(one, int) or abs(one) < 1e15]
-        name = " ".join(
-            (tool, str(record.get("title") or "")[:200], *(one for one in texts if one.isalpha()))
-        )
+        texts = [str(one)[:200] for one in values if not isinstance(one, int) or abs(one) < 1e15]
+        title = str(record.get("title") or "")[:200]
+        name = " ".join((tool, title, *(one.lower() for one in texts if one.isalpha())))
         means, verb = set(kit.meanings(whole(name))), kit.acting_verb(tool) if tool else None
         given = record.get("arguments")
         names = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
-        free = verb == "" or bool(_ANYTHING & names)
-        does = None if free else set(kit.meanings(verb or ""))
-        targets = {part for one in texts for part in (one, one.rpartition("/")[2]) if 2 <= len(part) <= 60}
-        return cls(means, does, succeeded(record), verb is not None, targets, text.lower())
+        does = None if verb == "" or _ANYTHING & names else set(kit.meanings(verb or ""))
+        short = [one for one in texts if 0 < len(one) <= 60]
+        # By its state, as in the ledger, or by its result.
+        is_done = record.get("success", record.get("error") is None) is True
+        is_done = record["state"] == "done" if record.get("state") is not None else is_done
+        return cls(means, does, is_done, verb is not None, short, f"{tool}\n{text}".lower())
 
 
-def succeeded(record: Mapping[str, Any]) -> bool:
-    """Whether a call succeeded: by its state, as in the ledger, or by its result."""
-    if record.get("state") is not None:
-        return record["state"] == "done"
-    return record.get("success", record.get("error") is None) is True
+Calls = Sequence[Call]
 
 
 class _Claim(NamedTuple):
     said: str
     verb: str
     means: set[str]
-    clause: str
+    before: str
+    word: str
+    after: str
+    """What is said of what it was done to, before the verb and after it."""
     sides: set[str]
     kind: str
     """`own` (I sent it), `perfect` (it has been sent) or `told` (it was sent), which others may have done before."""
 
     def opposes(self, call: Call) -> bool:
         """Whether the call did the contrary: on and off."""
-        sides = [(bool(one & _ON), bool(one & _OFF)) for one in (self.sides, call.means)]
-        return sorted(sides) == [(False, True), (True, False)]
+        return sorted((_side(self.sides), _side(call.means))) == [(False, True), (True, False)]
 
     def is_of(self, call: Call) -> bool:
-        """Whether the call was to do this. A noun in its name counts only for what the agent says of itself."""
+        """Whether the call was to do this. A noun in its name counts only for what the agent says of itself, on or off."""
+        turns = _side(self.sides) == _side(call.means) in [(False, True), (True, False)]
         does = call.does if call.does is not None else set[str]() if self.kind == "told" else call.means
-        return not self.opposes(call) and bool(self.means & (call.means if self.kind == "own" else does))
+        does = call.means if turns or self.kind == "own" else does
+        return not self.opposes(call) and bool(self.means & does)
 
 
-def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
+def _side(means: set[str]) -> tuple[bool, bool]:
+    return bool(means & _ON), bool(means & _OFF)
+
+
+def undone(answer: str, calls: Calls, question: str) -> Iterator[str]:
     """Sentences about the deeds of an answer that no successful call did.
 
     >>> list(undone("I have sent the mail.", [Call.of({"tool": "send_mail", "success": False}, "")], ""))
@@ -120,7 +132,8 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
     claims = list(itertools.islice(said, _CLAIMS))
     if not claims:
         return
-    told = {verb for call in calls for _, _, verb, _ in kit.deeds_in(whole(call.text[:20_000]))}
+    texts = (whole(call.text.partition("\n")[2][:20_000]) for call in calls)
+    told = {verb for text in texts for _, _, verb, _ in kit.deeds_in(text)}
     asked = set(kit.meanings(whole(question[:2_000])))
     acted = [call for call in calls if call.is_done and call.may_act]
     # A call that no claim names may have done one of them under another name.
@@ -131,78 +144,90 @@ def undone(answer: str, calls: Sequence[Call], question: str) -> Iterator[str]:
         failed = [call for call in calls if not call.is_done]
         # If every call that may act failed, nothing was done under any name.
         tried = any(call in same or (call.may_act and not acted and claim.kind != "told") for call in failed)
+        problem = None
+        if not done and (claim.kind == "own" or claim.verb not in told):
+            if tried:
+                problem = "the call did not succeed"
+            elif claim.kind == "own" or (claim.kind == "perfect" and claim.means & asked):
+                kind = _DELETES & claim.means
+                done = [call for call in spare if call.does is None or _DELETES & call.does == kind][:1]
+                spare = [call for call in spare if call not in done]
+                if not done and not (claim.verb in _CALLING and any(call.is_done for call in calls)):
+                    problem = "no call did that"
         if done:
-            yield from _missing(claim, done, [call for call in failed if call in same], calls)
-        elif claim.kind != "own" and claim.verb in told:
-            continue
-        elif tried:
-            yield f"The answer says {claim.said!r}, but the call did not succeed ({claim.verb})."
-        elif claim.kind == "own" or (claim.kind == "perfect" and claim.means & asked):
-            kind = _DELETES & claim.means
-            under = next((call for call in spare if call.does is None or _DELETES & call.does == kind), None)
-            spare = [call for call in spare if call is not under]
-            if under is None and not (claim.verb in _CALLING and any(call.is_done for call in calls)):
-                yield f"The answer says {claim.said!r}, but no call did that ({claim.verb})."
+            problem = _missing(claim, done, [call for call in failed if call in same], calls, answer)
+        if problem:
+            yield f"The answer says {claim.said!r}, but {problem} ({claim.verb})."
 
 
-def _missing(claim: _Claim, done: list[Call], failed: list[Call], calls: Sequence[Call]) -> Iterator[str]:
-    """A sentence about the first object of a claim that was not part of a call that succeeded."""
+def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: str) -> str | None:
+    """What is wrong with the objects of a claim: one that was not part of a call that succeeded, or too many of them."""
     reached = {target for call in done for target in call.targets}
     left = [call for call in failed if not call.targets <= reached]
-    low = claim.clause.lower()
+    clause = claim.before + claim.word + claim.after
     for target in sorted({target for call in left for target in call.targets} - reached):
-        if re.search(rf"(?<![A-Za-z0-9_]){re.escape(target)}(?![A-Za-z0-9_])", low):
-            yield f"The answer says {claim.said!r}, but the call for {target!r} did not succeed ({claim.verb})."
-            return
-    words = [(found[1] or "").lower() for found in _EVERY.finditer(claim.clause)] if left else []
-    named = {*left[0].means, "was", "were", "have"} if left else set[str]()
-    if any(not word or {word, *kit.meanings(word)} & named for word in words):
-        counts = f"{len(done)} of {len(done) + len(left)}"
-        yield f"The answer says {claim.said!r}, but only {counts} calls succeeded ({claim.verb})."
-        return
-    # Where calls name their objects by file or address, each one that the answer names needs a call. A person may be known
-    # by another call, and an address may begin as a name does.
-    kinds = {_kind(one) for target in reached for one in references_of(target)}
-    people = [
-        one for one in _TO.findall(claim.clause) if one[0].lower() not in {target[0] for target in reached}
-    ]
-    for one, where in (
-        *((one, done) for one in references_of(claim.clause)),
-        *((one, calls) for one in people),
-    ):
-        if _kind(one) in kinds and not any(one.lower() in call.text for call in where):
-            yield f"The answer says {claim.said!r}, but no call did that ({claim.verb})."
-            return
+        pattern = rf"(?<![A-Za-z0-9_]){re.escape(target)}(?![A-Za-z0-9_])"
+        if len(target) > 1 and re.search(pattern, clause.lower()):
+            return f"the call for {target!r} did not succeed"
+    if left and _says_all(claim, len(done) + len(left), left[0]):
+        return f"only {len(done)} of {len(done) + len(left)} calls succeeded"
+    ours = set(map(id, done))
+    others = [call for call in calls if call.is_done and id(call) not in ours]
+    given = [value for call in done for value in call.given]
+    known = "\n".join((*(call.text for call in done), *(one for call in others for one in call.targets)))
+    # Where calls name their objects by file or address, each one that the answer names needs a call.
+    kinds = {_kind(one) for value in given for one in references_of(value)}
+    named = (one for one in references_of(clause) if _kind(one) in kinds and one.lower() not in known)
+    elsewhere = "\n".join(call.text for call in others)
+    name = next(named, None) or kit.unreached(whole(clause), whole(answer), given, known, elsewhere)
+    return None if name is None else f"no call was for {name!r}"
 
 
 def _kind(reference: str) -> str:
-    return "mail" if "@" in reference or reference.isalpha() else "url" if "://" in reference else "file"
+    return "mail" if "@" in reference else "url" if "://" in reference else "file"
+
+
+def _says_all(claim: _Claim, number: int, call: Call) -> bool:
+    """Whether a claim is about all of so many calls: "all files", "3 files"; not "2 of 3"."""
+    before, after = in_digits(claim.before), in_digits(claim.after)
+    words = [(found[1] or "").lower() for found in _EVERY.finditer(f"{before} {after}")]
+    named = {*call.means, "was", "were", "have", "been", "them"}
+    every = any(not word or {word, *kit.meanings(word)} & named for word in words)
+    near = (*list(_COUNT.finditer(before))[-1:], *itertools.islice(_COUNT.finditer(after), 1))
+    return every or any(int(one[0]) == number for one in near)
 
 
 def _claims(sentence: str) -> Iterator[_Claim]:
     last: tuple[int, str] | None = None
+    found: list[tuple[int, int, _Claim]] = []
     for start, end, verb, means in kit.deeds_in(whole(sentence)):
         if sentence[start].isascii():
             kind, said = _english(sentence, start, end, last)
-            clause = sentence[start if kind == "own" else max(0, start - _NEAR) : end + 5 * _NEAR]
+            begin = start if kind == "own" else max(0, start - _NEAR)
             last = (end, kind) if kind else None
         else:
-            kind, said, clause = _chinese(sentence, start, end)
-        if kind:
+            kind, said, begin = _chinese(sentence, start, end)
+        if kind and len(found) < _CLAIMS:
+            # What an earlier verb was done to is not what this one was done to.
+            begin = min(start, max(begin, found[-1][1] if found else 0))
             sides = set(kit.meanings(whole(sentence[start : end + 40])))
-            yield _Claim(said, verb, set(means), _until_denied(clause), sides, kind)
-    if found := _NOUN.match(sentence):
-        yield _Claim(found[0], found[1].lower(), set(kit.meanings(found[1])), sentence, set(), "told")
+            around = sentence[begin:start], sentence[start:end], ""
+            found.append((begin, end, _Claim(said, verb, set(means), *around, sides, kind)))
+    for at, (_, end, claim) in enumerate(found):
+        until = found[at + 1][0] if at + 1 < len(found) else end + 5 * _NEAR
+        yield claim._replace(after=_until_denied(sentence[end:until]))
+    if noun := _NOUN.match(sentence):
+        yield _Claim(noun[0], noun[1].lower(), set(kit.meanings(noun[1])), "", "", "", set(), "told")
 
 
 def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) -> tuple[str, str]:
     """The kind of an English claim (empty if it is none), and how it is said."""
     left = max(0, start - _NEAR)
     before, after = sentence[left:start], sentence[end : end + _NEAR]
-    if _NOT.search(re.split(r"[,;] ", before)[-1]) or re.match(r" (?:that|whether)\b", after):
+    # A second word for the deed before it: "created the file and saved it".
+    again = last is not None and re.match(r" (?:it|them)\b", after)
+    if again or _NOT.search(re.split(r"[,;] ", before)[-1]) or re.match(r" (?:that|whether)\b", after):
         return "", ""
-    if last is not None and re.match(r" (?:it|them)\b", after):
-        return "", ""  # a second word for the deed before it: "created the file and saved it"
     if last is not None and last[0] >= left and _JOINED.search(before, last[0] - left):
         return last[1], sentence[last[0] : end].lstrip(", ")
     for kind, pattern in (("own", _OWN), ("perfect", _PERFECT), ("told", _TOLD)):
@@ -212,16 +237,17 @@ def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) 
     return ("told", sentence[left:end].strip()) if ends else ("", "")
 
 
-def _chinese(sentence: str, start: int, end: int) -> tuple[str, str, str]:
-    """The kind of a Chinese claim (empty if it is none), how it is said, and its clause."""
+def _chinese(sentence: str, start: int, end: int) -> tuple[str, str, int]:
+    """The kind of a Chinese claim (empty if it is none), how it is said, and where its clause begins."""
     ends = (found.end() for found in _CLAUSES_ZH.finditer(sentence, max(0, start - _NEAR), start))
     begin = max(ends, default=max(0, start - _NEAR))
     before, after = sentence[begin:start], _CLAUSES_ZH.split(sentence[end : end + _NEAR])[0]
     denied = _NOT_ZH.search(before) or re.match("[的不未]", after) or "失败" in after or after.endswith("吗")
-    if denied or not (_DONE_ZH.search(before) or _DONE_AFTER_ZH.match(after)):
-        return "", "", ""
-    kind = "own" if _OWN_ZH.search(before) else "perfect"
-    return kind, sentence[max(begin, start - 20) : end].strip(), sentence[begin : end + 5 * _NEAR]
+    is_done = _DONE_ZH.search(before) or _DONE_AFTER_ZH.match(after) or sentence[end - 1] in "好完掉"
+    if denied or not (is_done or re.match("[^，]{0,12}了$|了", after)):
+        return "", "", 0
+    kind = "own" if _OWN_ZH.search(before) else "perfect" if is_done else "told"
+    return kind, sentence[max(begin, start - 20) : end].strip(), begin
 
 
 def _until_denied(clause: str) -> str:

@@ -29,9 +29,7 @@ _NODES = 20_000
 _PAIRS = 12
 """Dates and times between which an answer may tell how long something takes."""
 
-_ASKS = re.compile(
-    r"(?i)^(?:is|are|was|were|do|does|did|has|have|had|will)\b(?! you\b)|吗|是不是|是否|对不对"
-)
+_ASKS = re.compile(r"(?i)^(?:is|are|was|were|do|does|did|ha[sd]|have|will)\b(?! you\b)|吗|是不是|是否|对不对")
 _COMPARES = "no|not|than|below|under|above|over|least|most|within|almost|about"
 _DENIES = re.compile(rf"(?i)\b(?:{_COMPARES})\b|n['’]t\b|[不没非未超低高多少近约内]")
 """Where a sentence denies or compares, a number in it may be one of the question."""
@@ -137,9 +135,9 @@ class Evidence:
             return True
         if date.day is None and date.year is not None:
             return date._replace(year=None) in self._dates and self._figures.known.is_near(date.year)
-        day = date.as_day()
-        near = self._days[:_PAIRS] if day is not None and date.year is not None else ()
-        return day is not None and any(abs((day - one).days) in self._figures.days for one in near)
+        near = self._days[:_PAIRS] if date.day is not None else ()
+        ours = ((date._replace(year=date.year or one.year).as_day(), one) for one in near)
+        return any(day is not None and abs((day - one).days) in self._figures.days for day, one in ours)
 
     def _spans(self) -> Iterator[float]:
         """The days between dates, and the minutes and hours between times."""

@@ -43,20 +43,20 @@ _TIME = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\b)?|(?P<hour>\d{1,2}) ?(?P<short>[ap])\.?m\b|"
     r"(?P<dian>\d{1,2})点(?:(?P<fen>\d{1,2})分?|(?P<ban>半)|(?<=[午上晨]\d点)|(?<=[午上晨]\d\d点)|(?=[钟整开出到])))"
 )
-_HALF = re.compile(r"[ap]\.?m\b|[晨午]|[早晚]上|^0\d|T", re.I)
+_HALF = re.compile(r"[ap]\.?m\b|[晨午]|[早晚]上|^0\d", re.I)
 # A number may follow a Chinese character, and a sign of its own. A capital letter after it makes it a name: 3D, 5G.
 _NUMBER = re.compile(
     r"(?:(?<![A-Za-z0-9_.,/-])[-−+])?(?<![A-Za-z0-9_.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
-    r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b|(?:st|nd|rd|th)\b)"
+    r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b|(?:st|nd|rd|th)\b| ?世纪)"
     r"(?: ?(hundred|thousand|million|billion|trillion|bn|mn)\b|(k|K|m|M|b|B)\b| ?(万亿|百万|千万|[千万亿]))?",
 )
 _NOT_FINITE = re.compile(
-    r"(?:^|[=:\[,(] ?|\bis |为|是)([-+]?(?:nan|inf|infinity))(?= ?(?:$|[,.;\])}。]))", re.I
+    r"(?i)(?:^|[=:\[,(] ?|\bis |为|是)([-+]?(?:nan|inf|infinity))(?= ?(?:$|[,.;\])}。]))"
 )
 # "7 minus 4" is a difference.
 _MINUS = re.compile(r"(?:零下|(?<![\d)])(?<![\d)] )\b(?:minus|negative)) ?$", re.I)
 _BELOW = re.compile(r" ?(?:°|degrees?)? ?(?:Celsius|Fahrenheit|[CF])? ?below (?:zero|freezing)\b", re.I)
-_MARKER = re.compile(r"(?m)^ ?(?:[-*] )?\(?\d{1,2}[.)、] ?(?=\D)")
+_MARKER = re.compile(r"(?m)(?:(?P<line>^) ?(?:[-*] )?|[ :：,，;；。])\(?(?P<n>\d{1,2})[.)、] ?(?=\D)")
 _QUOTED = re.compile(
     r"\"([^\"\n]{3,})\"|“([^“”\n]{3,})”|「([^「」\n]{2,})」|『([^『』\n]{2,})』|《([^《》\n]{2,})》|«([^«»\n]{3,})»"
 )
@@ -181,8 +181,9 @@ def figures_of(text: str) -> Iterator[Figure]:
     """
     rest = _blank(text, (found.span() for found in _ADDRESSES.finditer(text)))
     rest = _blank(rest, (place for _, place in _dated(rest)))
-    for pattern in (_TIME, _FILES, _MARKER):
+    for pattern in (_TIME, _FILES):
         rest = _blank(rest, (found.span() for found in pattern.finditer(rest)))
+    rest = _blank(rest, _markers(rest))
     for found in _NUMBER.finditer(rest):
         scale = next((group for group in found.groups() if group), "")
         digits = found.group()[: len(found.group()) - len(scale)].strip()
@@ -191,6 +192,15 @@ def figures_of(text: str) -> Iterator[Figure]:
         if value > 0 and (_MINUS.search(rest, max(0, start - 12), start) or _BELOW.match(rest, end)):
             value = -value
         yield Figure(value, found.group().strip(), start, end)
+
+
+def _markers(text: str) -> Iterator[Place]:
+    """The numbers of lists: at the beginning of a line, or one after another in it."""
+    last = 0
+    for found in _MARKER.finditer(text):
+        if found["line"] is not None or int(found["n"]) == last + 1:
+            last = int(found["n"])
+            yield found.span("n")
 
 
 def numbers_of(text: str) -> Iterator[tuple[float, str]]:

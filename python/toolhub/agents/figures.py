@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from ..kit import words
+from ..kit import units, words
 from .facts import Figure, figures_of
 
 _MOST = 60
@@ -41,39 +41,18 @@ _SHARES = {"percent": "", "rise": "fall", "fall": "rise"}
 """The operations that give a percentage, each with its contrary."""
 
 _STATED = {name: re.compile(words, re.I) for name, words in _OPERATIONS.items()}
+_DEGREES = re.compile(r" ?(?:°|℃|℉|度|degrees?\b)", re.I)
+_BY = re.compile(r"(?:\bby(?: about)?|[了降跌低少]) ?$")
 _PERCENT = re.compile(r" ?(?:%|per ?cent|折)", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?]) |(?<=[。！？；\n])")
 
 
-_UNITS = {
-    "length": "mm .001 cm .01 m 1 meter 1 metre 1 km 1e3 kilometer 1e3 kilometre 1e3 mile 1609.344 ft .3048 feet .3048 "
-    "inch .0254 inches .0254 毫米 .001 厘米 .01 米 1 公里 1e3 千米 1e3 英里 1609.344 英尺 .3048 英寸 .0254",
-    "time": "ms .001 millisecond .001 s 1 sec 1 second 1 min 60 minute 60 h 3600 hr 3600 hour 3600 day 86400 week 604800 "
-    "month 2629800 year 31557600 毫秒 .001 秒 1 分 60 分钟 60 小时 3600 天 86400 周 604800 个月 2629800",
-    "size": "byte 1 kb 1e3 mb 1e6 gb 1e9 tb 1e12 kib 1024 mib 1048576 gib 1073741824 kilobyte 1e3 megabyte 1e6 gigabyte 1e9 "
-    "terabyte 1e12 字节 1",
-    "weight": "mg 1e-6 g .001 gram .001 kg 1 kilogram 1 tonne 1e3 lb .45359237 pound .45359237 oz .0283495 ounce .0283495 "
-    "毫克 1e-6 克 .001 千克 1 公斤 1 斤 .5 吨 1e3",
-    "volume": "ml .001 l 1 liter 1 litre 1 gallon 3.785411784 pint .473176473 毫升 .001 升 1",
-    "speed": "km/h 1 kmh 1 kph 1 m/s 3.6 mph 1.609344 knot 1.852",
-    # Prices are not converted: each currency is a kind of its own.
-    "usd": "$ 1 usd 1 dollar 1 美元 1",
-    "eur": "€ 1 eur 1 euro 1 欧元 1",
-    "gbp": "£ 1 gbp 1 英镑 1",
-    "cny": "¥ 1 cny 1 yuan 1 rmb 1 元 1 人民币 1",
-    "temperature": "c 1 celsius 1 ℃ 1 摄氏度 1 f 0 fahrenheit 0 ℉ 0 华氏度 0",
-}
-_KINDS = {
-    unit: (kind, float(worth))
-    for kind, table in _UNITS.items()
-    for unit, worth in zip(table.split()[::2], table.split()[1::2], strict=True)
-}
+_KINDS = {unit: (kind, worth) for unit, kind, worth in units()}
 _SIGNS = ("$", "€", "£", "¥")
 _WORDS = "|".join(re.escape(unit) for unit in sorted(_KINDS, key=len, reverse=True) if unit not in ("c", "f"))
 _AFTER = re.compile(
-    rf"[ -]?(?:(?:° ?|degrees? )?({_WORDS})(?:s(?![A-Za-z0-9])|(?![A-Za-z0-9²³/°])|(?<=[^\x00-\x7f]))|"
-    r"(?:° ?|degrees? |deg )(C|F)(?![A-Za-z]))",
-    re.I,
+    rf"(?i)[ -]?(?:(?:° ?|degrees? )?({_WORDS})(?:s(?![A-Za-z0-9])|(?![A-Za-z0-9²³/°])|(?<=[^\x00-\x7f]))|"
+    r"(?:° ?|degrees? |deg )(C|F)(?![A-Za-z]))"
 )
 _BETWEEN = re.compile(r"(?: ?,)?(?: and| 又|零)? ?")
 
@@ -124,13 +103,14 @@ def measures_of(text: str, figures: Iterable[Figure]) -> Iterator[Measure]:
 
 
 def unit_of_key(key: str) -> str | None:
-    """The unit that the name of a field ends with: `size_mb`.
+    """The unit that the name of a field ends with, or many of which it begins with: `size_mb`, `days_left`.
 
-    >>> unit_of_key("temp_c"), unit_of_key("duration_minutes"), unit_of_key("name")
-    ('c', 'minute', None)
+    >>> unit_of_key("temp_c"), unit_of_key("duration_minutes"), unit_of_key("days_left"), unit_of_key("name")
+    ('c', 'minute', 'day', None)
     """
     *before, last = words(key[-40:]) or [""]
     known = (last, last.removesuffix("s")) if before or len(last) > 3 else ()
+    known += tuple(one.removesuffix("s") for one in before[:1] if len(one) > 3 and one[-1] == "s")
     return next((one for one in known if one in _KINDS), None)
 
 
@@ -208,34 +188,31 @@ class Figures:
         usual = {one for one in self._base if abs(one) > 12 or one in stated} if self._few else set[float]()
         told, unlikely = self._all_of(stated), self._all_of(usual)
         starts = [0, *(found.end() for found in _SENTENCE.finditer(answer)), len(answer) + 1]
-
-        @functools.cache
-        def said_in(at: int) -> set[str]:
-            sentence = answer[starts[at - 1] : min(starts[at], starts[at - 1] + 1_000)]
-            return {name for name, pattern in _STATED.items() if pattern.search(sentence)}
-
+        sentences = [answer[start : min(end, start + 1_000)] for start, end in itertools.pairwise(starts)]
+        stating = [{name for name, how in _STATED.items() if how.search(one)} for one in sentences]
         for figure in figures:
             if figure in misread - right:
                 yield f"The unit of {figure.written} is not that of the results."
             if figure in right | misread or self.known.has(figure):
                 continue
-            said = said_in(bisect_right(starts, figure.start))
+            said = stating[bisect_right(starts, figure.start) - 1]
             is_percent = _PERCENT.match(answer, figure.end) is not None
             # A share or a change; a rise is no fall, whose share is of another number.
-            names = (
-                {one for one in _SHARES if one in said or _SHARES[one] not in said} if is_percent else _PLAIN
-            )
+            shares = {one for one in _SHARES if one in said or _SHARES[one] not in said}
+            names = shares if is_percent else _PLAIN
             said = names | (said & {"sign"}) if is_percent else said.difference(_SHARES)
+            # "It fell to 3°" is not −3°, "by 3°" may be.
+            if _DEGREES.match(answer, figure.end) and not _BY.search(
+                answer[max(0, figure.start - 12) : figure.start]
+            ):
+                said = said - {"sign"}
             makes = functools.partial(_makes, figure, is_percent)
             rare = 6 * len(usual) ** 2 < 10**figure.digits
             if makes(told, names) or makes(self._made, said) or (rare and makes(unlikely, names)):
                 continue
-            fraction = is_percent and self.known.is_near(figure.value / 100, figure.step / 200)
-            if (
-                fraction
-                or self._totals.makes(figure, is_percent)
-                or (is_percent and self._shares.makes(figure, True))
-            ):
+            share = figure.value / 100, figure.step / 200
+            is_share = is_percent and (self.known.is_near(*share) or self._shares.makes(figure, True))
+            if is_share or self._totals.makes(figure, is_percent):
                 continue
             # With too many numbers to calculate with, nothing is said where an operation is stated.
             if self._few or not said:
@@ -257,9 +234,8 @@ class Figures:
         value = measure.figures[0].value
         others = any(one.figures[0].value == value for one in self._measures if len(one.figures) == 1)
         keyed = (one for one in self._keyed if one.kind == measure.kind and one.unit != measure.unit)
-        return (others and self._bare[value] <= 0) or any(
-            measured(one.unit, value, 0.0).is_same(one) for one in keyed
-        )
+        is_keyed = any(measured(one.unit, value, 0.0).is_same(one) for one in keyed)
+        return is_keyed or (others and self._bare[value] <= 0)
 
 
 def _makes(figure: Figure, is_percent: bool, made: dict[str, Numbers], names: Iterable[str]) -> bool:
@@ -286,18 +262,18 @@ def made_of(known: set[float], asked: set[float], named: set[str]) -> dict[str, 
 
 
 def _totals(key: str, column: list[float]) -> Iterator[float]:
-    """Sum, mean and range of numbers that belong together; of those of one record only the sum."""
+    """Sum, mean and range of numbers that belong together; of those of one record, and of products, only the sum."""
     if len(column) > 1:
         total = math.fsum(column)
-        yield from (total,) if key == "{}" else (total, total / len(column), max(column) - min(column))
+        more = () if key == "{}" or "×" in key else (total / len(column), max(column) - min(column))
+        yield from (total, *more)
 
 
 def _members(part: Any) -> Iterator[tuple[str, float]]:
     """The numbers of a record by key, and what two of them make: a price times a quantity. The items of a list."""
     if isinstance(part, Mapping):
-        fields = [
-            (str(key), float(one)) for key, one in cast("Mapping[Any, Any]", part).items() if _is_number(one)
-        ]
+        items = cast("Mapping[Any, Any]", part).items()
+        fields = [(str(key), float(one)) for key, one in items if _is_number(one)]
         yield from (*fields, *(("{}", number) for _, number in fields))
         if len(fields) <= 6:
             yield from ((f"{a} × {b}", x * y) for (a, x), (b, y) in itertools.combinations(fields, 2))
@@ -324,13 +300,9 @@ def _counts(part: Any) -> Iterator[float]:
     elif isinstance(part, dict):
         fields = list(cast("dict[Any, Any]", part).values())
         # Members of one type are things of one kind, such as services and their states.
-        members = [("", one) for one in fields] if len(set(map(_type, fields))) == 1 else []
+        members = [("", one) for one in fields] if len({*map(repr, map(type, fields))}) == 1 else []
         yield from (float(len(members)),) if members else ()
     yield from map(float, Counter(pair for pair in members if isinstance(pair[1], (str, bool))).values())
-
-
-def _type(value: object) -> str:
-    return type(value).__name__
 
 
 def parts(value: Any) -> Iterator[Any]:
