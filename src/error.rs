@@ -113,6 +113,9 @@ impl Outcome {
 /// Where a served hub says [`Outcome::Unknown`] of a call: in the `_meta` of a result, in the `data` of an error.
 pub const OUTCOME_KEY: &str = "toolhub/outcome";
 
+/// The member of `_meta` with which a hub asks the hub in front of the servers for their tools of now, because somebody approves one.
+pub const NOW_KEY: &str = "toolhub/now";
+
 /// A failed call: kind, one clear sentence, and the details that code may want.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HubError {

@@ -78,6 +78,7 @@ async fn answered(
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
             gateway.upstreams.listed(&exchange.caller.view, None).await;
+            tools::list_now(gateway, exchange, &params).await;
             tools::list(gateway, &exchange.caller, &params)
         }
         // Boxed: a request that listens would keep as much memory as a call needs.

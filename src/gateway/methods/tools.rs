@@ -4,7 +4,7 @@ use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
 use super::pages::{next_cursor, position};
 use super::perform::{SHORT_PATIENCE, find};
-use crate::error::{ErrorKind, clip};
+use crate::error::{ErrorKind, NOW_KEY, clip};
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::{audience, takes_tasks};
 use crate::gateway::era::{ResultKind, own_result};
@@ -15,9 +15,14 @@ use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
 use crate::gateway::search_mode::{self, GatewayTool};
 use crate::gateway::shown_tool::{Audience, ShownTool};
 use crate::gateway::state::Gateway;
+use crate::model::CallOptions;
 use crate::model::protocol::Era;
+use crate::plan::LookUpRequest;
+use crate::tool::Freshness;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 const LIST: &str = "tools/list";
 
@@ -39,6 +44,31 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<St
     let next = last.map(|last| next_cursor(gateway, caller, LIST, last)).transpose()?;
     let tools = page.into_iter().map(|tool| ToolDefinition::new(caller, tool)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
+}
+
+/// Has the servers list their tools if a hub in front asks for those of now.
+pub async fn list_now(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) {
+    let is_asked = params.meta().and_then(|meta| meta.get(NOW_KEY)) == Some(&Value::Bool(true));
+    if !is_asked || params.contains_key("cursor") {
+        return;
+    }
+    let snapshot = gateway.hub.registry.snapshot();
+    let shown = exchange.caller.view.tools_for(&snapshot, None, audience(&exchange.caller));
+    let servers: BTreeSet<Arc<str>> = shown.filter_map(|tool| tool.server().cloned()).collect();
+    if servers.is_empty() {
+        return;
+    }
+    let request = LookUpRequest {
+        name: None,
+        options: CallOptions::default(),
+        servers: servers.into_iter().collect(),
+        freshness: Freshness::Now,
+        patience: SHORT_PATIENCE,
+    };
+    tokio::select! {
+        _ = gateway.upstreams.look_up(&request) => {}
+        () = exchange.cancel.cancelled() => {}
+    }
 }
 
 /// A tool of the gateway. What `call_tool` calls may run as a task.

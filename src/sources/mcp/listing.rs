@@ -8,7 +8,7 @@ use super::protocol::Era;
 use super::wire;
 use super::wire::clean;
 use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError, shown_seconds};
+use crate::error::{ErrorKind, HubError, NOW_KEY, shown_seconds};
 use crate::invisible::is_invisible;
 use crate::model::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
@@ -198,9 +198,9 @@ struct ToolEntry {
     other: Map<String, Value>,
 }
 
-/// Fetches all pages, within `limit` in all.
-pub async fn fetch(connection: &Connection, limit: Duration) -> Result<Listing, HubError> {
-    let pages = timeout(limit, fetch_pages(connection)).await;
+/// Fetches all pages, within `limit` in all. `of_now`: a hub in between has its servers list theirs.
+pub async fn fetch(connection: &Connection, limit: Duration, of_now: bool) -> Result<Listing, HubError> {
+    let pages = timeout(limit, fetch_pages(connection, of_now)).await;
     pages.unwrap_or_else(|_| Err(unanswered(limit)))
 }
 
@@ -210,7 +210,7 @@ pub fn unanswered(limit: Duration) -> HubError {
     HubError::new(ErrorKind::Timeout, text)
 }
 
-async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
+async fn fetch_pages(connection: &Connection, of_now: bool) -> Result<Listing, HubError> {
     let mut listing = Listing::default();
     let mut names = ListedNames::default();
     let mut cursors = HashSet::new();
@@ -221,7 +221,11 @@ async fn fetch_pages(connection: &Connection) -> Result<Listing, HubError> {
             Some(cursor) => Params::new().with("cursor", cursor),
             None => Params::new(),
         };
-        let raw = connection.request("tools/list", params, RequestExtras::default()).await?;
+        let mut extras = RequestExtras::default();
+        if of_now {
+            extras.meta.insert(NOW_KEY.to_owned(), Value::Bool(true));
+        }
+        let raw = connection.request("tools/list", params, extras).await?;
         let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
         listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
         match page.next_cursor {

@@ -32,6 +32,8 @@ pub struct ServerLists {
     covered: AtomicU64,
     /// The server cannot announce changes, whatever it promises.
     is_silent: AtomicBool,
+    /// Somebody waits for the tools of now.
+    is_now_wanted: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -135,6 +137,16 @@ impl ServerLists {
     /// Whether fewer changes are in the list than were announced.
     pub fn is_behind(&self, changes: u64) -> bool {
         self.covered.load(Ordering::Acquire) < changes
+    }
+
+    /// The next request is for the tools of now, also where a hub is in between.
+    pub fn want_now(&self) {
+        self.is_now_wanted.store(true, Ordering::Release);
+    }
+
+    /// Whether the request that begins is for the tools of now.
+    pub fn take_wanted_now(&self) -> bool {
+        self.is_now_wanted.swap(false, Ordering::AcqRel)
     }
 
     /// Begins a request for the lists.

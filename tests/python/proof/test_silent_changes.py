@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.changing import PROMISES, TOOL, Changing
+from support.gateway import served
 from toolhub import ToolHub
 
 pytestmark = pytest.mark.anyio
@@ -200,3 +201,28 @@ async def test_calls_without_an_approval_list_nothing_more(hub: ToolHub, server:
         assert (await hub.execute("send_it", {}, run="r")).success
         assert (await hub.execute("get_it", {}, approve=lambda _: False)).success
     assert server.count("tools/list") == 1
+
+
+@pytest.mark.parametrize("way", ["function", "ask"])
+async def test_a_hub_in_between_shows_the_tool_of_now(way: str, server: Changing, tmp_path: Path) -> None:
+    shown = list[str]()
+
+    def approve(call: Any) -> bool:
+        shown.append(call.description)
+        return "2" not in call.description
+
+    async with ToolHub() as between, ToolHub(store=str(tmp_path / "hub.db")) as front:
+        between.add_server("s", url=server.url)
+        await between.connect()
+        async with served(between) as running:
+            front.add_server("between", url=running.url)
+            await front.connect()
+            asked = await front.execute("send_it", {}, approve="ask")
+            front.approve(asked.paused or "")
+            server.install()
+            result = await front.execute("send_it", {}, approve="ask" if way == "ask" else approve)
+            assert (result.kind, server.count("tools/call")) == (
+                "paused" if way == "ask" else "not_allowed",
+                0,
+            )
+            assert shown == ([] if way == "ask" else ["Version 2."])

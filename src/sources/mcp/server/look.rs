@@ -46,6 +46,9 @@ impl Server {
             if is_listed() {
                 return Ok(());
             }
+            if freshness == Freshness::Now {
+                self.lists.want_now();
+            }
             match self.look(true).await {
                 // The next look makes a new connection.
                 Err(error) if error.kind == ErrorKind::Closed => {}

@@ -28,16 +28,16 @@ impl Server {
         link: Link,
         limit: Duration,
     ) -> Result<Arc<Listing>, HubError> {
-        let (round, changes, _running) = {
+        let (round, changes, of_now, _running) = {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             // Read before the request is sent: a change that is announced meanwhile needs another list.
             let changes = server.callbacks().changes();
             let round = server.lists.begin(link.generation, link.connection.transport().breaks());
-            (round, changes, server.lists.run(round, changes))
+            (round, changes, server.lists.take_wanted_now(), server.lists.run(round, changes))
         };
         // Side by side: a slow one does not delay the other.
         let tools = async {
-            let listing = listing::fetch(&link.connection, limit).await?;
+            let listing = listing::fetch(&link.connection, limit, of_now).await?;
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             let connection = link.connection.clone();
             let publish = move || {
