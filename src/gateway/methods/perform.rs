@@ -6,6 +6,7 @@ use crate::gateway::caller::Caller;
 use crate::gateway::operate::{AuditEvent, Operation};
 use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
+use crate::hub::Hub;
 use crate::model::{Arguments, CallOptions};
 use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use crate::tool::{AttemptWatch, CallContextExtras, Freshness};
@@ -94,11 +95,15 @@ async fn run(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> CallResult {
+    let snapshot = gateway.hub.registry.snapshot();
     let mut options = caller.view.call_options(&caller.principal);
+    if Hub::is_read_more(&snapshot, name) {
+        (options.allowed, options.safety) = (None, None);
+    }
     // A request that a server has begun is for no other.
     options.server = extras.resumes.as_ref().map(|begun| begun.server.clone());
     // Whether the caller may have a tool that is not for models was asked before; routes are for models.
-    let is_hidden = gateway.hub.registry.snapshot().find(name).is_some_and(|entry| entry.is_hidden());
+    let is_hidden = snapshot.find(name).is_some_and(|entry| entry.is_hidden());
     let target = match is_hidden {
         true => CallTarget::Name(Arc::from(name)),
         false => CallTarget::Routed { name: Arc::from(name), source: None },

@@ -153,6 +153,24 @@ async def test_max_result_is_for_every_transport() -> None:
         hub.asgi(max_result=0)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("limits", [{"tools": ["long"]}, {"tools": ["long"], "search_mode": "on"}], ids=str)
+async def test_a_view_of_some_tools_reads_its_long_results(limits: dict[str, Any]) -> None:
+    hub = ToolHub()
+    hub.register(lambda size: "x" * size, name="long")
+    async with served(hub, max_result=2_000, views={"some": limits}) as serving:
+        url = f"{serving.url}/some"
+        long = await ask(url, "tools/call", {"name": "long", "arguments": {"size": 2_100}})
+        _, _, rest = long.result["content"][0]["text"].partition("read_more('")
+        arguments = {"handle": rest.partition("'")[0], "offset": 2_000}
+        page = await ask(url, "tools/call", {"name": "read_more", "arguments": arguments})
+        assert page.result["content"][0]["text"].startswith("x" * 100)
+        through = {"name": "read_more", "arguments": arguments}
+        page = await ask(url, "tools/call", {"name": "call_tool", "arguments": through})
+        if "search_mode" in limits:
+            assert page.result["content"][0]["text"].startswith("x" * 100)
+
+
 def test_nothing_is_sent_before_the_answer_to_initialize() -> None:
     with Program() as program:
         program.send(INITIALIZE)
