@@ -117,16 +117,15 @@ class PlanningAgent:
         return next((hit.name for hit in self._view.hub.search(question, 5) if hit.name in fitting), NONE)
 
     def _find_tool(self, name: str, description: str) -> FoundTool:
-        """The tool that a plan means. One that only sounds like it is used if it is harmless."""
+        """The tool that a plan means. Only a harmless one takes the place of one that does not exist."""
         view, hub = self._view, self._view.hub
         given = hub.original_name(name)
         if view.holds(given):
             return FoundTool(given)
         if not description:
             return FoundTool(None)
-        words = _words(name)
-        hits = hub.search(name, 5) if words else []
-        named = [given, *(hit.name for hit in hits if _words(hit.name) == words)]
+        hits = hub.search(name, 5) if kit.words(name) else []
+        named = [given, *(hit.name for hit in hits if view.is_meant(name, hit.name))]
         if (held := next(filter(view.holds, named), None)) is not None:
             return FoundTool(held)
         forbidden = [one for one in named if view.forbids(one)]
@@ -135,8 +134,3 @@ class PlanningAgent:
             # Neither another tool nor the model may stand in for what may act: the call fails, and with it the step.
             return FoundTool(next(iter([*acting, given])), is_forbidden=bool(forbidden), fails=True)
         return FoundTool(next(iter(view.stand_ins(given)), None), is_forbidden=bool(forbidden))
-
-
-def _words(name: str) -> list[str]:
-    """The words of a name, in order of the alphabet: `web_search` and `searchWeb` are the same."""
-    return sorted(kit.words(name))

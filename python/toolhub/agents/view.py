@@ -13,6 +13,7 @@ from ..permissions import Approve, EachApproves, Permissions
 from ..result import ToolResult
 from .budget import Budget
 from .deadline import Deadline
+from .names import is_reordered, is_spelling, moves_its_verb
 from .plans import NONE, Step
 from .profile import AgentProfile, Effects
 
@@ -237,7 +238,14 @@ class AgentView:
 
     def stand_ins(self, tool: str) -> list[str]:
         """The names of the harmless tools in the view that do the same as one that failed."""
-        return [name for name in kit.stand_ins(self.hub, tool) if self.holds(name)]
+        held = filter(self.holds, kit.stand_ins(self.hub, tool))
+        return [name for name in held if not is_reordered(tool, name) or moves_its_verb(tool, name)]
+
+    def is_meant(self, given: str, tool: str) -> bool:
+        """Whether a name means this tool: written in another way or, if it is harmless, with its verb at the other end."""
+        if is_spelling(given, tool):
+            return True
+        return self.safety(tool) == "harmless" and moves_its_verb(given, tool)
 
     def safety(self, name: str, said: str = "") -> str:
         """How safe a tool is: `harmless`, `unknown` or `may_act`.

@@ -126,7 +126,7 @@ def test_a_plan_in_circles_with_unknown_tools_ends_and_tells_why() -> None:
 
 
 @pytest.mark.parametrize("profile", [{"available_tools": ["read_*"]}, {"effects": "not_acting"}])
-@pytest.mark.parametrize("named", ["send_mail", "mailSend"])
+@pytest.mark.parametrize("named", ["send_mail", "sendMail"])
 def test_a_tool_that_is_not_allowed_is_not_called(profile: dict[str, Any], named: str) -> None:
     hub, calls = office()
     plan = steps((1, "Send a mail to all", named))

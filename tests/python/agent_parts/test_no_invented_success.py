@@ -140,6 +140,63 @@ def test_names_that_say_the_same_stand_in(failing: str, other: str) -> None:
     assert (result.method, result.tool) == ("capability", other)
 
 
+REORDERED = [
+    ("transfer_checking_to_savings", "transfer_savings_to_checking", "Transfer 100 from checking to savings"),
+    ("move_inbox_to_archive", "move_archive_to_inbox", "Move the mails of the inbox to the archive"),
+    ("invoice_pay", "pay_invoice", "Pay invoice 1"),
+    ("mail_send", "send_mail", "给Bob发邮件"),
+]
+
+
+@pytest.mark.parametrize(("planned", "other", "said"), REORDERED)
+@pytest.mark.parametrize("given", [{}, {"arguments": {"text": "100"}}])
+def test_a_deed_is_not_done_by_a_tool_with_its_words_in_another_order(
+    planned: str, other: str, said: str, given: dict[str, Any]
+) -> None:
+    office = Office()
+    office.add(other)
+    model = Roles(plan((1, said, planned, given)), "Done.", '{"text": "100"}')
+    answer = CoordinationAgent(office.hub, model).answer_sync(said)
+    assert (answer.success, office.calls) == (False, [])
+    assert f"There is no tool named '{planned}'." in answer.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("planned", "other", "is_same"),
+    [
+        ("convert_usd_to_eur", "convert_eur_to_usd", False),
+        ("get_seller_for_buyer", "get_buyer_for_seller", False),
+        ("seller_for_buyer", "get_buyer_for_seller", False),
+        ("translate_en_de", "translate_de_en", False),
+        ("get_usd_eur", "get_eur_usd", False),
+        ("web_search", "search_web", True),
+        ("page_summary_read", "readPageSummary", True),
+    ],
+)
+@pytest.mark.parametrize("exists", [False, True])
+def test_only_the_verb_of_a_harmless_name_may_stand_elsewhere(
+    planned: str, other: str, is_same: bool, exists: bool
+) -> None:
+    """The same for a tool that does not exist and for one that fails."""
+    office = Office().reading(other)
+    if exists:
+        office.add(planned, fails=True, read_only=True)
+    steps = plan((1, "Get it for 100", planned, {"arguments": {"text": "100"}}))
+    model = Roles(steps, "I think so.", '{"text": "100"}')
+    answer = CoordinationAgent(office.hub, model).answer_sync("Get it")
+    assert (other in dict(office.calls)) is is_same
+    assert answer.verification["verified"] is is_same
+
+
+@pytest.mark.parametrize("planned", ["sendMail", "SEND_MAIL", "send-mail()"])
+def test_a_name_in_another_spelling_is_the_same_tool(planned: str) -> None:
+    office = Office()
+    office.add("send_mail")
+    steps = plan((1, "Mail it", planned, {"arguments": {"text": "a"}}))
+    assert CoordinationAgent(office.hub, Roles(steps)).answer_sync("Mail it").success
+    assert office.calls == [("send_mail", "a")]
+
+
 def test_a_failed_deed_is_not_verified_by_what_is_said_after_it() -> None:
     office = Office()
     office.add("send_mail", fails=True)
