@@ -260,7 +260,8 @@ class ChatLoop(AnsweringAgent):
             record = {"tool": call.name, "arguments": call.arguments, "success": result.success}
             text = result.text if result.success else None
             more = {"title": self.view.title(name), "result": text, "error": result.error, "run": run.id}
-            talk.evidence.append({**record, **more})
+            refused = ended_unsent(result, ErrorKind.INVALID_ARGUMENTS, ErrorKind.NOT_FOUND)
+            talk.evidence.append({**record, **more, "refused": refused})
             run.emit(CallFinished(id=call.id, **record, text=result.text, error=result.error))
 
     async def _conclude(self, run: AgentRun, talk: ChatState, text: str) -> AgentAnswer:

@@ -8,6 +8,7 @@ from .. import ParsedCall
 from ..exceptions import ErrorKind
 from ..kit import failed_result, readable
 from ..result import ToolResult
+from .names import is_spelling
 from .repeats import RepeatedCalls
 from .running import Waiting, waiting_call
 from .view import AgentView, RunStop, ended_unsent
@@ -96,23 +97,40 @@ class ChatState:
         return waiting
 
     def undone(self, run: str, view: AgentView) -> Iterator[dict[str, Any]]:
-        """The calls of a run that may act, did not succeed, and were not made good by another call of the same tool.
+        """The calls of a run that may act, did not succeed, and were not made good.
 
-        A tool that does not exist has no other call; there it is enough that the model went on with one that does.
+        A call with equal arguments makes one good, before it or after it: it is the same deed. So does a later call that
+        corrects one that was refused before anything was sent. Another call of the same tool is another deed.
         """
         calls = [one for one in self.evidence if one.get("run") == run and isinstance(one.get("tool"), str)]
         for at, one in enumerate(calls):
             name = view.hub.original_name(one["tool"])
             if one.get("success") is True or view.safety(name) == "harmless":
                 continue
-            good = [(place, other) for place, other in enumerate(calls) if other.get("success") is True]
-            same = [(place, other) for place, other in good if other["tool"] == one["tool"]]
-            later = any(place > at for place, _ in (good if view.hub.get(name) is None else same))
-            # A call that was refused because it was made before has happened.
-            if not later and all(other.get("arguments") != one.get("arguments") for _, other in same):
+            is_missing = view.hub.get(name) is None
+            good = [
+                (place > at, other.get("arguments"))
+                for place, other in enumerate(calls)
+                if other.get("success") is True
+                # A call that cannot be read has no name, and one that does not exist may have been misspelt.
+                if not name
+                or other["tool"] == one["tool"]
+                or (is_missing and is_spelling(name, other["tool"]))
+            ]
+            given = one.get("arguments")
+            if not any(
+                given == made or (later and one.get("refused") is True and _corrects(made, given))
+                for later, made in good
+            ):
                 yield one
 
     def state(self) -> dict[str, Any]:
         """The counts as plain data."""
         counts = {name: value for name, value in vars(self).items() if name != "stop"}
         return {"talk": {**counts, "made": self.made.entries}}
+
+
+def _corrects(made: Any, refused: Any) -> bool:
+    """Whether arguments may be others that were refused, corrected: of several, one has kept its value."""
+    values = list(cast("Mapping[str, Any]", refused or {}).values())
+    return len(values) < 2 or any(one in cast("Mapping[str, Any]", made or {}).values() for one in values)

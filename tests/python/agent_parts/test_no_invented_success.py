@@ -229,8 +229,68 @@ def test_a_deed_that_was_made_good_is_a_success() -> None:
     loop = ChatLoop(office.hub, Script(wrong, "Sorry.", "Paris."))
     assert not loop.answer_sync("Mail it").success
     assert loop.answer_sync("The capital of France?").success
-    missing = ChatLoop(office.hub, Script(call("mailer", text="a"), right, "All done!"))
-    assert missing.answer_sync("Mail it").success
+    # A name in another spelling is corrected; another tool may do something else.
+    for name, is_same in (("sendMail", True), ("mailer", False)):
+        missing = ChatLoop(office.hub, Script(call(name, text="a"), right, "All done!"))
+        assert missing.answer_sync("Mail it").success is is_same
+
+
+PAID = {"type": "object", "properties": {"to": {"type": "string"}, "amount": {"type": "number"}}}
+PAID["required"] = ["to", "amount"]
+RENT, GYM = call("transfer_money", to="landlord", amount=900), call("transfer_money", to="gym", amount=20)
+ODD_RENT = call("transfer_money", to="landlord", amount="900 euros")
+
+
+@pytest.mark.parametrize(
+    ("script", "failures", "is_success"),
+    [
+        ([RENT, GYM], 9, False),
+        ([GYM, RENT], 9, False),
+        ([RENT + GYM], 9, False),
+        ([RENT, GYM, RENT], 9, False),
+        ([RENT, RENT, GYM], 1, True),
+        ([RENT, GYM, RENT], 1, True),
+        ([ODD_RENT, RENT], 0, True),
+        ([ODD_RENT, GYM], 0, False),
+        ([ODD_RENT + GYM], 0, False),
+        ([GYM, ODD_RENT], 0, False),
+        ([RENT, ODD_RENT], 0, False),
+    ],
+)
+@pytest.mark.parametrize("said", ["Your payments are through.", "都办好了。"])
+def test_another_call_of_the_tool_does_not_make_a_failed_deed_good(
+    script: list[str], failures: int, is_success: bool, said: str
+) -> None:
+    hub, rents = ToolHub(), [0]
+
+    def transfer_money(to: str, amount: float) -> str:
+        rents[0] += to == "landlord"
+        if to == "landlord" and rents[0] <= failures:
+            raise OSError("rejected")
+        return "ok"
+
+    hub.register(transfer_money, parameters=PAID)
+    answer = ChatLoop(hub, Script(*script, said)).answer_sync("Pay the rent, 900, and the gym, 20")
+    assert answer.success is is_success
+    if not is_success:
+        assert not answer.verification["verified"]
+        assert answer.verification["confidence"] <= 0.3
+        assert "The call of 'transfer_money' did not succeed" in answer.errors[0]
+
+
+@pytest.mark.parametrize("order", [("landlord", "gym"), ("gym", "landlord")])
+def test_a_plan_with_a_failed_deed_is_no_success_in_any_order(order: tuple[str, str]) -> None:
+    hub = ToolHub()
+
+    @hub.tool
+    def transfer_money(to: str) -> str:
+        if to == "landlord":
+            raise OSError("rejected")
+        return "ok"
+
+    steps = plan(*((n, "Pay", "transfer_money", {"arguments": {"to": to}}) for n, to in enumerate(order, 1)))
+    answer = CoordinationAgent(hub, Roles(steps)).answer_sync("Pay the rent and the gym")
+    assert (answer.success, answer.reason) == (False, "failed")
 
 
 @pytest.mark.parametrize("approve", [lambda approval: "send_mail" not in str(approval), None])
