@@ -27,8 +27,8 @@ pub enum CallAnswer {
 /// Members that a final answer has.
 const RESULTS: [&str; 3] = ["content", "structuredContent", "task"];
 
-/// Reads one answer. A final one keeps the raw text if `keep_raw`. Only the modern era has types of answers: in the other one the
-/// call is over if there is a result, whatever that field says.
+/// Reads one answer. A final one keeps the raw text if `keep_raw`. Only the modern era has answers that are not final; a type that
+/// nobody knows may be one, in either era.
 pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Result<CallAnswer, HubError> {
     let value: Value = serde_json::from_str(raw.get())
         .map_err(|error| unreadable(format!("the answer of '{}': {error}", clip(tool))))?;
@@ -54,8 +54,9 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
             return Ok(CallAnswer::NeedsInput { requests, state });
         }
         (Era::Modern, Some("task")) => return Ok(CallAnswer::Task(Value::Object(map))),
-        // What has no types of answers may have any field beside its content.
-        (Era::Legacy, Some(_)) if RESULTS.iter().any(|member| map.contains_key(*member)) => {}
+        // The older protocol has neither of these, and a result that is there is one.
+        (Era::Legacy, Some("input_required" | "task"))
+            if RESULTS.iter().any(|member| map.contains_key(*member)) => {}
         (_, Some(unknown)) => {
             let text = format!("the answer of '{}' is of the unknown type '{}'", clip(tool), clip(unknown));
             return Err(unreadable(text));

@@ -267,6 +267,15 @@ async def test_a_field_of_a_later_protocol_does_not_send_a_call_again(hub: ToolH
     assert (result.success, result.text, server.calls) == (True, "paid", 1)
 
 
+async def test_an_answer_of_a_type_that_nobody_knows_is_not_a_result(hub: ToolHub, server: Refusing) -> None:
+    answer = {"resultType": "deferred", "content": [{"type": "text", "text": "not yet"}]}
+    server.status = 200
+    server.body = json.dumps({"jsonrpc": "2.0", "id": 0, "result": answer}).replace(" 0,", " ID,")
+    hub.add_server("s", url=server.url)
+    result = await hub.execute("send_mail", {})
+    assert (result.kind, result.meta["error"]["outcome"], server.calls) == ("protocol", "unknown", 1)
+
+
 @pytest.mark.parametrize("answer", [{}, {"requestState": "s"}, {"inputRequests": {}, "requestState": ""}])
 async def test_an_older_server_that_only_asks_for_input_has_not_answered(
     hub: ToolHub, server: Refusing, answer: dict[str, Any]
