@@ -193,11 +193,15 @@ class _Attempt:
         """The arguments that the words of the step tell for sure."""
         if known.safety != "harmless":
             return None
-        said = with_results(self._step.description, self._texts)
+        kind, said = kit.kind_of(known), with_results(self._step.description, self._texts)
         if not known.parameters.get("properties"):
             # A place or a day that the tool cannot be told is not left out in silence.
             return None if kit.names_more(kit.whole(said), f"{known.name} {known.description}") else {}
-        return arguments_for(kit.kind_of(known), said, known.parameters, takes_described=not self._model)
+        is_alone = not (self._step.dependencies or self._texts)
+        # "Translate the result" does not tell the result; an expression with the results in their place does.
+        if not is_alone and (kind != "calculation" or said == self._step.description):
+            return None
+        return arguments_for(kind, said, known.parameters, takes_described=not self._model)
 
     async def _call(self, tool: str, method: str, arguments: dict[str, Any]) -> StepResult:
         full = await self._view.call(tool, arguments)

@@ -56,12 +56,15 @@ def arguments_for(
     required: list[str] = list(schema.get("required") or ())
     names = required or list(properties)
     only = names[0] if len(names) == 1 and _is_text(properties.get(names[0], {})) else None
+    has_number = any(sign.isnumeric() for sign in kit.in_digits(said))
     if kind == "calculation":
-        if not any(sign.isnumeric() for sign in kit.in_digits(said)):
+        if not has_number:
             raise NoExpressionError("The step holds no number to calculate with.")
         expression = expression_of(said)
         return None if only is None or expression is None else {only: expression}
-    if kind == "search" and only is not None and _covers(keywords := keywords_of(said), said):
+    # A number may be meant for another parameter: a price, a count, a day.
+    is_query = kind == "search" and (len(properties) == 1 or not has_number)
+    if is_query and only is not None and _covers(keywords := keywords_of(said), said):
         return {only: keywords}
     if kind == "history" and (part := _history(said, properties, required)) is not None:
         return part

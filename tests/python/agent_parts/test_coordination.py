@@ -25,13 +25,13 @@ from toolhub.agents import (
 
 
 def steps(*rows: tuple[Any, ...]) -> str:
-    keys = ("id", "description", "tool_type", "dependencies")
+    keys = ("id", "description", "tool_type", "dependencies", "arguments")
     return json.dumps({"steps": [dict(zip(keys, row, strict=False)) for row in rows]})
 
 
 PARIS = steps(
     (1, "Search the web for the population of Paris", "search_web"),
-    (2, "Calculate 2102650 / 2", "calculate", [1]),
+    (2, "Calculate 2102650 / 2", "calculate", [1], {"expression": "2102650 / 2"}),
     (3, "Give the answer", "none", [1, 2]),
 )
 
@@ -322,7 +322,8 @@ def test_a_sub_agent_never_has_more_than_its_parent() -> None:
 def test_a_sub_agent_that_goes_on_elsewhere_has_the_budget_of_its_parent(is_elsewhere: bool) -> None:
     hub, calls = office()
     plan = Roles(
-        steps(*((id, f"Search for item {id}", "search_web", [id - 1][: id - 1]) for id in range(1, 6)))
+        steps(*((id, f"Search for item {id}", "search_web", [id - 1][: id - 1]) for id in range(1, 6))),
+        arguments='{"query": "item"}',
     )
 
     def sub_agent() -> CoordinationAgent:

@@ -9,7 +9,14 @@ import pytest
 
 from support.agents import Roles
 from toolhub import ToolHub
-from toolhub.agents import CoordinationAgent, ExecutionAgent, PlanningAgent, Step, VerificationAgent
+from toolhub.agents import (
+    CoordinationAgent,
+    ExecutionAgent,
+    PlanningAgent,
+    Step,
+    StepResult,
+    VerificationAgent,
+)
 
 
 class Tool:
@@ -104,6 +111,88 @@ def test_without_a_model_a_deed_without_arguments_fails(
     silent = ExecutionAgent(hub, Roles("", "I have done it.", "I have done it."))
     result = silent.execute_step_sync(Step(1, said, tool))
     assert (result.success, calls, result.error) == (False, [], f"The model wrote no arguments for '{tool}'.")
+
+
+def reading_hub() -> tuple[ToolHub, list[Any]]:
+    """Harmless tools that say what they were given."""
+    hub, calls = ToolHub(), []
+
+    def add(name: str, *required: str, **types: str) -> None:
+        properties = {key: {"type": kind} for key, kind in types.items()}
+        schema = {"type": "object", "properties": properties, "required": list(required)}
+
+        def tool(**given: Any) -> str:
+            calls.append(given)
+            return f"{name}: {given}"
+
+        hub.register(tool, name=name, parameters=schema, read_only=True)
+
+    add("search_web", "query", query="string")
+    add("translate", "text", text="string")
+    add("get_weather", "city", city="string")
+    add("calculate", "expression", expression="string")
+    add("get_conversation_history", limit="integer")
+    add("search_flights", "query", query="string", max_price="integer", day="string")
+    add("lookup_stock", "symbol", symbol="string", days="integer")
+    return hub, calls
+
+
+DEPENDENT = [
+    ("translate", "Translate the result", {"text": "Paris"}),
+    ("translate", "翻译上一步的结果", {"text": "巴黎"}),
+    ("search_web", "Search the mayor of that city", {"query": "mayor of Paris"}),
+    ("search_web", "搜索该城市的市长", {"query": "巴黎市长"}),
+    ("get_weather", "Get the weather there", {"city": "Paris"}),
+    # A number that was planned before the result was there is a guess.
+    ("get_conversation_history", "Get the last 3 messages", {"limit": 2}),
+    ("calculate", "Calculate 2000000 / 2", {"expression": "2102650 / 2"}),
+]
+FURTHER = [
+    (
+        "search_flights",
+        "Search flights to Rome under 200 euros on Friday",
+        {"query": "Rome", "max_price": 200},
+    ),
+    ("search_flights", "搜索周五去罗马200元以下的机票", {"query": "罗马", "max_price": 200}),
+    ("search_flights", "搜索去罗马两百元以下的机票", {"query": "罗马", "max_price": 200}),
+    ("lookup_stock", "Look up the stock AAPL for 5 days", {"symbol": "AAPL", "days": 5}),
+    ("lookup_stock", "Look up the stock AAPL for five days", {"symbol": "AAPL", "days": 5}),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "written", "needs"),
+    [*((*case, [1]) for case in DEPENDENT), *((*case, []) for case in FURTHER)],
+)
+def test_the_model_writes_what_the_words_of_a_step_do_not_tell(
+    tool: str, said: str, written: dict[str, Any], needs: list[int | str]
+) -> None:
+    """Words that build on an earlier result, and words with a number for a tool with further parameters."""
+    hub, calls = reading_hub()
+    step = Step(2, said, tool, needs)
+    earlier = StepResult(id=1, description="", success=True, result="Paris", error=None, stopped=None)
+    results = [earlier] if needs else []
+    model = Roles("", arguments=json.dumps(written))
+    result = ExecutionAgent(hub, model).execute_step_sync(step, results)
+    assert (calls, result.method, model.roles()) == ([written], "tool", ["arguments"])
+    alone = ExecutionAgent(hub).execute_step_sync(step, results)
+    assert (alone.success, len(calls)) == (False, 1)
+    assert f"do not tell the arguments of '{tool}', and there is no model" in str(alone.error)
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "told"),
+    [
+        ("search_flights", "Search flights to Rome", {"query": "flights to Rome"}),
+        ("search_web", "Search the population of Paris in 2024", {"query": "population of Paris in 2024"}),
+        ("translate", "Good morning", {"text": "Good morning"}),
+    ],
+)
+def test_words_that_tell_everything_are_the_arguments(tool: str, said: str, told: dict[str, Any]) -> None:
+    hub, calls = reading_hub()
+    model = Roles("", arguments='{"never": "asked"}')
+    assert ExecutionAgent(hub, model).execute_step_sync(Step(1, said, tool)).success
+    assert (calls, model.roles()) == ([told], [])
 
 
 def test_arguments_of_the_model_are_checked_and_repaired_once() -> None:

@@ -128,9 +128,10 @@ async def test_the_excel_assistant_of_the_small_model_without_a_form(
 
 async def test_research(records: bool, installed: Callable[..., dict[str, Any]]) -> None:
     """Recorded from mcp-server-fetch and a scripted model."""
+    told = {"dependencies": [1], "arguments": {"expression": "6650 / 1.60934"}}
     steps = [
         {"id": 1, "description": f"Read {URL}", "tool_type": "fetch"},
-        {"id": 2, "description": "Calculate 6650 / 1.60934", "tool_type": "calculate", "dependencies": [1]},
+        {"id": 2, "description": "Convert 6650 km to miles", "tool_type": "calculate", **told},
         {"id": 3, "description": "Answer the question", "tool_type": "none", "dependencies": [1, 2]},
     ]
     model: Any = no_model
