@@ -107,17 +107,19 @@ class ChatState:
             name = view.hub.original_name(one["tool"])
             if one.get("success") is True or view.safety(name) == "harmless":
                 continue
-            is_missing = view.hub.get(name) is None
+            given = one.get("arguments")
+            is_missing, acts = view.hub.get(name) is None, view.safety(name) == "may_act"
             good = [
                 (place > at, other.get("arguments"))
                 for place, other in enumerate(calls)
                 if other.get("success") is True
-                # A call that cannot be read has no name, and one that does not exist may have been misspelt.
+                # A call that cannot be read has no name. One that does not exist may have been misspelt or, if its name
+                # does not say that it acts, be called something else.
                 if not name
                 or other["tool"] == one["tool"]
                 or (is_missing and is_spelling(name, other["tool"]))
+                or (is_missing and not acts and other.get("arguments") == given)
             ]
-            given = one.get("arguments")
             if not any(
                 given == made or (later and one.get("refused") is True and _corrects(made, given))
                 for later, made in good

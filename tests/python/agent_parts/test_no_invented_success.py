@@ -229,8 +229,8 @@ def test_a_deed_that_was_made_good_is_a_success() -> None:
     loop = ChatLoop(office.hub, Script(wrong, "Sorry.", "Paris."))
     assert not loop.answer_sync("Mail it").success
     assert loop.answer_sync("The capital of France?").success
-    # A name in another spelling is corrected; another tool may do something else.
-    for name, is_same in (("sendMail", True), ("mailer", False)):
+    # A name in another spelling is corrected, as is one that says nothing; one that says a deed may mean another deed.
+    for name, is_same in (("sendMail", True), ("mailer", True), ("mail_send", False)):
         missing = ChatLoop(office.hub, Script(call(name, text="a"), right, "All done!"))
         assert missing.answer_sync("Mail it").success is is_same
 
