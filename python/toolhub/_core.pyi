@@ -1518,6 +1518,11 @@ def shutdown_runtime(seconds: float) -> None:
     Closes the door to other threads and ends the worker threads, while the interpreter is still whole.
     """
 
+def sides_of(verb: str, rest: str) -> list[tuple[int, bool]]:
+    """
+    On which sides of pairs of opposites a verb stands, with its "on" or "off" in the rest of a clause or of a name.
+    """
+
 def similarity(one: str, other: str) -> float:
     """
     The Jaccard similarity of two texts by their words, Chinese by its characters: from 0 to 1.

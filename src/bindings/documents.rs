@@ -104,6 +104,12 @@ pub fn meanings(text: &str) -> Vec<String> {
     search::meanings(text).into_iter().collect()
 }
 
+/// On which sides of pairs of opposites a verb stands, with its "on" or "off" in the rest of a clause or of a name.
+#[pyfunction]
+pub fn sides_of(verb: &str, rest: &str) -> Vec<(usize, bool)> {
+    search::sides(verb, rest).into_iter().collect()
+}
+
 /// The first object that a clause about a deed names and that no call was for. `given` are short arguments of the calls that did
 /// it, `known` their texts and `elsewhere` those of others, in lower case.
 #[pyfunction]

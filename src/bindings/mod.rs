@@ -135,7 +135,7 @@ mod _core {
     #[pymodule_export]
     use super::documents::{
         acting_verb, config_entries, config_problem, deeds_in, in_digits, meanings, message_text, names_more,
-        read_documents, read_json, read_yaml, similarity, tool_kind, units, unreached, words_of,
+        read_documents, read_json, read_yaml, sides_of, similarity, tool_kind, units, unreached, words_of,
     };
     #[pymodule_export]
     use super::event_text::{event_error, event_name};

@@ -36,6 +36,7 @@ mod tests;
 pub use bilingual::use_dictionary;
 pub use deeds::{Deed, deeds_in, meanings, names_more};
 pub use objects::{DoneCalls, unreached};
+pub use opposites::sides;
 pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from .. import kit
-from ..kit import in_digits, whole
+from ..kit import in_digits, whole, words
 from .facts import references_of
 from .figures import parts
 
@@ -24,7 +24,6 @@ _CALLING = {"call", "run", "execute", "invoke", "open", "request", "report"}
 _ANYTHING = {"sql", "statement", "method", "command", "code"}
 """Parameters of tools that do whatever they are told."""
 
-_ON, _OFF = {"on", "open"}, {"off", "close", "shut"}
 _DELETES = {"=delete"}
 """Whoever deletes does nothing else, and nothing else deletes."""
 
@@ -36,14 +35,13 @@ _OWN = re.compile(
 _JOINED = re.compile(rf"(?:,|,? and|,? then) (?:(?:I|we) )?(?:have )?{_ADVERBS}$", re.I)
 _PERFECT = re.compile(rf"\b(?:has|have) {_ADVERBS}been {_ADVERBS}$", re.I)
 _TOLD = re.compile(rf"\b(?:is|are|was|were|got|been) {_ADVERBS}$|^\W*(?:successfully )?$", re.I)
+_ENDS = re.compile(r"(?: on| off)?(?:,? (?:successfully|as requested)\b|[.!]*$)")
 _NOUN = re.compile(r"\W*(?:the |your )?(\w+) (?:is |was )?(?:made|done|complete|successful)[.!]*$", re.I)
 _NOT = re.compile(
     r"(?i)\b(?:not|never|no|none|nothing|nobody|unable|cannot|failed|without|if|once|until|unless|when|before|after)\b|n['’]t\b"
 )
 _NOT_ZH = re.compile("没|未|无法|不|失败|尚|如果|是否|请|需要|可以|准备|正在")
 _OWN_ZH = re.compile(r"我|^\W*(?:已经?)?[为帮给][您你]")
-_DONE_ZH = re.compile("已|成功|刚")
-_DONE_AFTER_ZH = re.compile("成功|完成|完毕")
 _CLAUSES_ZH = re.compile("[，,；;。！？!?\n]")
 _SENTENCES = re.compile(
     r"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.) |[,;] (?i:but|while|although|though) | but |，但是?|(?<=[。！？；;\n])"
@@ -60,6 +58,10 @@ class Call(NamedTuple):
     """What the words of its name mean, and of an argument such as `action="send"`."""
     does: set[str] | None
     """What the acting verb of its name means; None if it may act all the same."""
+    sides: set[tuple[int, bool]]
+    """Of which pairs of opposites it did which: on or off, by its name or by an argument."""
+    about: set[str]
+    """What the other words of its name mean."""
     is_done: bool
     may_act: bool
     given: list[str]
@@ -84,11 +86,13 @@ class Call(NamedTuple):
         given = record.get("arguments")
         names = set(cast("dict[str, Any]", given)) if isinstance(given, dict) else set[str]()
         does = None if verb == "" or _ANYTHING & names else set(kit.meanings(verb or ""))
+        sides = set(kit.sides_of(verb or "", "_".join((*words(tool), *filter(str.isalpha, texts)))))
+        about = set(kit.meanings(" ".join(one for one in words(tool) if one not in (verb, "on", "off"))))
         short = [one for one in texts if 0 < len(one) <= 60]
         # By its state, as in the ledger, or by its result.
         is_done = record.get("success", record.get("error") is None) is True
         is_done = record["state"] == "done" if record.get("state") is not None else is_done
-        return cls(means, does, is_done, verb is not None, short, f"{tool}\n{text}".lower())
+        return cls(means, does, sides, about, is_done, verb is not None, short, f"{tool}\n{text}".lower())
 
 
 Calls = Sequence[Call]
@@ -102,24 +106,26 @@ class _Claim(NamedTuple):
     word: str
     after: str
     """What is said of what it was done to, before the verb and after it."""
-    sides: set[str]
     kind: str
     """`own` (I sent it), `perfect` (it has been sent) or `told` (it was sent), which others may have done before."""
+    sides: set[tuple[int, bool]]
+    """Of which pairs of opposites it is which."""
 
     def opposes(self, call: Call) -> bool:
-        """Whether the call did the contrary: on and off."""
-        return sorted((_side(self.sides), _side(call.means))) == [(False, True), (True, False)]
+        """Whether the call did the contrary: on and off, lock and unlock."""
+        contrary = {(pair, not side) for pair, side in self.sides}
+        return bool(contrary & call.sides) and not self.sides & call.sides
+
+    def is_about(self, call: Call) -> bool:
+        """Whether the call may be for what this is about."""
+        clause = set(kit.meanings(whole(self.before + self.after[:_NEAR])))
+        return self.kind != "told" or not call.about or bool(call.about & clause)
 
     def is_of(self, call: Call) -> bool:
         """Whether the call was to do this. A noun in its name counts only for what the agent says of itself, on or off."""
-        turns = _side(self.sides) == _side(call.means) in [(False, True), (True, False)]
         does = call.does if call.does is not None else set[str]() if self.kind == "told" else call.means
-        does = call.means if turns or self.kind == "own" else does
+        does = call.means if self.kind == "own" or self.sides & call.sides else does
         return not self.opposes(call) and bool(self.means & does)
-
-
-def _side(means: set[str]) -> tuple[bool, bool]:
-    return bool(means & _ON), bool(means & _OFF)
 
 
 def undone(answer: str, calls: Calls, question: str) -> Iterator[str]:
@@ -138,6 +144,9 @@ def undone(answer: str, calls: Calls, question: str) -> Iterator[str]:
     acted = [call for call in calls if call.is_done and call.may_act]
     # A call that no claim names may have done one of them under another name.
     spare = [call for call in acted if not any(one.is_of(call) or one.opposes(call) for one in claims)]
+    # "It was off, so I turned it on": the answer tells of that call.
+    deeds = ((verb, whole(answer[end : end + _NEAR])) for _, end, verb, _ in kit.deeds_in(whole(answer)))
+    sides = {side for deed in deeds for side in kit.sides_of(*deed)}
     for claim in claims:
         same = [call for call in calls if claim.is_of(call)]
         done = [call for call in same if call.is_done and (call.may_act or claim.kind != "own")]
@@ -147,17 +156,19 @@ def undone(answer: str, calls: Calls, question: str) -> Iterator[str]:
         problem = None
         if not done and (claim.kind == "own" or claim.verb not in told):
             if tried:
-                problem = "the call did not succeed"
+                problem = "but the call did not succeed"
+            elif any(claim.opposes(one) and not one.sides & sides and claim.is_about(one) for one in acted):
+                problem = "but a call did the contrary"
             elif claim.kind == "own" or (claim.kind == "perfect" and claim.means & asked):
                 kind = _DELETES & claim.means
                 done = [call for call in spare if call.does is None or _DELETES & call.does == kind][:1]
                 spare = [call for call in spare if call not in done]
                 if not done and not (claim.verb in _CALLING and any(call.is_done for call in calls)):
-                    problem = "no call did that"
+                    problem = "but no call did that"
         if done:
             problem = _missing(claim, done, [call for call in failed if call in same], calls, answer)
         if problem:
-            yield f"The answer says {claim.said!r}, but {problem} ({claim.verb})."
+            yield f"The answer says {claim.said!r}, {problem} ({claim.verb})."
 
 
 def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: str) -> str | None:
@@ -168,9 +179,9 @@ def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: st
     for target in sorted({target for call in left for target in call.targets} - reached):
         pattern = rf"(?<![A-Za-z0-9_]){re.escape(target)}(?![A-Za-z0-9_])"
         if len(target) > 1 and re.search(pattern, clause.lower()):
-            return f"the call for {target!r} did not succeed"
+            return f"but the call for {target!r} did not succeed"
     if left and _says_all(claim, len(done) + len(left), left[0]):
-        return f"only {len(done)} of {len(done) + len(left)} calls succeeded"
+        return f"but only {len(done)} of {len(done) + len(left)} calls succeeded"
     ours = set(map(id, done))
     others = [call for call in calls if call.is_done and id(call) not in ours]
     given = [value for call in done for value in call.given]
@@ -180,7 +191,7 @@ def _missing(claim: _Claim, done: Calls, failed: Calls, calls: Calls, answer: st
     named = (one for one in references_of(clause) if _kind(one) in kinds and one.lower() not in known)
     elsewhere = "\n".join(call.text for call in others)
     name = next(named, None) or kit.unreached(whole(clause), whole(answer), given, known, elsewhere)
-    return None if name is None else f"no call was for {name!r}"
+    return None if name is None else f"but no call was for {name!r}"
 
 
 def _kind(reference: str) -> str:
@@ -210,14 +221,14 @@ def _claims(sentence: str) -> Iterator[_Claim]:
         if kind and len(found) < _CLAIMS:
             # What an earlier verb was done to is not what this one was done to.
             begin = min(start, max(begin, found[-1][1] if found else 0))
-            sides = set(kit.meanings(whole(sentence[start : end + 40])))
             around = sentence[begin:start], sentence[start:end], ""
-            found.append((begin, end, _Claim(said, verb, set(means), *around, sides, kind)))
+            found.append((begin, end, _Claim(said, verb, set(means), *around, kind, set())))
     for at, (_, end, claim) in enumerate(found):
         until = found[at + 1][0] if at + 1 < len(found) else end + 5 * _NEAR
-        yield claim._replace(after=_until_denied(sentence[end:until]))
+        after = _until_denied(sentence[end:until])
+        yield claim._replace(after=after, sides=set(kit.sides_of(claim.verb, whole(after[:_NEAR]))))
     if noun := _NOUN.match(sentence):
-        yield _Claim(noun[0], noun[1].lower(), set(kit.meanings(noun[1])), "", "", "", set(), "told")
+        yield _Claim(noun[0], noun[1].lower(), set(kit.meanings(noun[1])), "", "", "", "told", set())
 
 
 def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) -> tuple[str, str]:
@@ -233,7 +244,7 @@ def _english(sentence: str, start: int, end: int, last: tuple[int, str] | None) 
     for kind, pattern in (("own", _OWN), ("perfect", _PERFECT), ("told", _TOLD)):
         if found := pattern.search(before):
             return kind, sentence[left + found.start() : end].strip()
-    ends = re.match(r",? (?:successfully|as requested)\b|[.!]*$", after) and len(before.split()) < 4
+    ends = _ENDS.match(after) and len(before.split()) < 4
     return ("told", sentence[left:end].strip()) if ends else ("", "")
 
 
@@ -243,7 +254,9 @@ def _chinese(sentence: str, start: int, end: int) -> tuple[str, str, int]:
     begin = max(ends, default=max(0, start - _NEAR))
     before, after = sentence[begin:start], _CLAUSES_ZH.split(sentence[end : end + _NEAR])[0]
     denied = _NOT_ZH.search(before) or re.match("[的不未]", after) or "失败" in after or after.endswith("吗")
-    is_done = _DONE_ZH.search(before) or _DONE_AFTER_ZH.match(after) or sentence[end - 1] in "好完掉"
+    is_done = (
+        re.search("已|成功|刚", before) or re.match("成功|完成|完毕", after) or sentence[end - 1] in "好完掉"
+    )
     if denied or not (is_done or re.match("[^，]{0,12}了$|了", after)):
         return "", "", 0
     kind = "own" if _OWN_ZH.search(before) else "perfect" if is_done else "told"

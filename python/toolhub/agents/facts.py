@@ -18,6 +18,7 @@ LARGEST = 1e15
 _NAMES = (*calendar.month_name, *calendar.month_abbr)
 _MONTHS = {"sept": 9} | {name.lower(): n % 13 for n, name in enumerate(_NAMES) if name}
 _MONTH = "|".join(name.capitalize() for name in sorted(_MONTHS, key=len, reverse=True))
+_TH = "(?:st|nd|rd|th)?"
 _WORTH = (
     "hundred 1e2 thousand 1e3 k 1e3 千 1e3 万 1e4 million 1e6 m 1e6 mn 1e6 百万 1e6 千万 1e7 亿 1e8 billion 1e9 bn 1e9 b 1e9 "
     "trillion 1e12 万亿 1e12"
@@ -28,13 +29,11 @@ _DATES = [
     re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)"),
     re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})(?![\d.]\d)"),
     re.compile(r"(?P<y>\d{4}) ?年 ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?"),
-    re.compile(rf"\b(?P<n>{_MONTH})\.? (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})\b"),
-    re.compile(rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<n>{_MONTH})\.?(?:,? (?P<y>\d{{4}}))?\b"),
+    re.compile(rf"\b(?P<n>{_MONTH})\.? (?P<d>\d{{1,2}}){_TH},? (?P<y>\d{{4}})\b"),
+    re.compile(rf"\b(?P<d>\d{{1,2}}){_TH} (?:of )?(?P<n>{_MONTH})\.?(?:,? (?P<y>\d{{4}}))?\b"),
     re.compile(rf"\b(?P<n>{_MONTH})\.? (?P<y>\d{{4}})\b"),
     # "In January 38 of them": a number beyond a month's days, or after "in", is not a day.
-    re.compile(
-        rf"(?<!\b[Ii]n )\b(?P<n>{_MONTH})\.? (?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?![.,]?\d)"
-    ),
+    re.compile(rf"(?<!\b[Ii]n )\b(?P<n>{_MONTH})\.? (?P<d>3[01]|[12]\d|0?[1-9]){_TH}\b(?![.,]?\d)"),
     re.compile(r"(?<![\d年])(?P<m>\d{1,2}) ?月 ?(?P<d>\d{1,2}) ?[日号]"),
 ]
 # "2点" may be two points, unless something says that it is a time.

@@ -1,6 +1,5 @@
 """Numbers of an answer: in the results, rounded, in another unit, or made of them by an operation that the answer states."""
 
-import functools
 import itertools
 import math
 import re
@@ -36,7 +35,6 @@ _OPERATIONS = {
 }
 """How a text states an operation."""
 
-_PLAIN = {"sum", "difference", "ratio"}
 _SHARES = {"percent": "", "rise": "fall", "fall": "rise"}
 """The operations that give a percentage, each with its contrary."""
 
@@ -199,16 +197,15 @@ class Figures:
             is_percent = _PERCENT.match(answer, figure.end) is not None
             # A share or a change; a rise is no fall, whose share is of another number.
             shares = {one for one in _SHARES if one in said or _SHARES[one] not in said}
-            names = shares if is_percent else _PLAIN
+            names = shares if is_percent else {"sum", "difference", "ratio"}
             said = names | (said & {"sign"}) if is_percent else said.difference(_SHARES)
             # "It fell to 3°" is not −3°, "by 3°" may be.
-            if _DEGREES.match(answer, figure.end) and not _BY.search(
-                answer[max(0, figure.start - 12) : figure.start]
-            ):
+            near = answer[max(0, figure.start - 12) : figure.start]
+            if _DEGREES.match(answer, figure.end) and not _BY.search(near):
                 said = said - {"sign"}
-            makes = functools.partial(_makes, figure, is_percent)
             rare = 6 * len(usual) ** 2 < 10**figure.digits
-            if makes(told, names) or makes(self._made, said) or (rare and makes(unlikely, names)):
+            tried = ((told, names), (self._made, said), (unlikely, names if rare else ()))
+            if any(made[name].makes(figure, is_percent) for made, by in tried for name in by):
                 continue
             share = figure.value / 100, figure.step / 200
             is_share = is_percent and (self.known.is_near(*share) or self._shares.makes(figure, True))
@@ -236,10 +233,6 @@ class Figures:
         keyed = (one for one in self._keyed if one.kind == measure.kind and one.unit != measure.unit)
         is_keyed = any(measured(one.unit, value, 0.0).is_same(one) for one in keyed)
         return is_keyed or (others and self._bare[value] <= 0)
-
-
-def _makes(figure: Figure, is_percent: bool, made: dict[str, Numbers], names: Iterable[str]) -> bool:
-    return any(made[name].makes(figure, is_percent) for name in names)
 
 
 def made_of(known: set[float], asked: set[float], named: set[str]) -> dict[str, set[float]]:

@@ -219,9 +219,9 @@ def _contradictions(text: str, about: str, earlier: list[tuple[str, str]]) -> It
             continue
         known_task = bool(about and subject)
         same_task = not known_task or similarity(about, subject) >= _SAME_TOPIC
-        if not known_task and not kit.words(_wordy(text)):
-            continue  # a bare number may be about anything
-        if same_task and similarity(_wordy(text), _wordy(other)) >= _SAME_TOPIC:
+        # A bare number may be about anything.
+        is_bare = not known_task and not kit.words(_wordy(text))
+        if same_task and not is_bare and similarity(_wordy(text), _wordy(other)) >= _SAME_TOPIC:
             yield f"The result contradicts an earlier one: {truncate(other, 120).text!r}"
 
 

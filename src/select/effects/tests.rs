@@ -31,7 +31,7 @@ const ACTING: &str = "
     get_mail_and_fax list_and_clone change_password take_photo halt_engine raise_ticket discard_draft enforce_policy
     respond_to_review dequeue_job acknowledge_alert ack_message replicate_volume reduce_stock play_song request_refund
     return_item backup_database clone_repo repair_table get_and_acquire fetch_and_discard reimburse_employee
-    paste_text unplug_device rebase_branch prune_images mail_senden envoyer_message inviare_email 发给客户 消息发到群里 发邮件 发送邮件 清空 清空回收站 删除
+    paste_text unplug_device rebase_branch prune_images mail_senden envoyer_message inviare_email 发给客户 消息发到群里 发邮件 发送邮件 开启防火墙 接受邀请 清空 清空回收站 删除
     删除用户 用户删除 创建订单 下单 转账 支付 付款 修改密码 取消订单 群发短信 查询并删除 查找后提交 重启服务器 刪除 執行 削除 送信 格式化磁盘 卖出股票 退款 提现 order下单 ｄｅｌｅｔｅ_user
     take_screenshot takeScreenshot query_run compute_vm_reset query_reset view_toggle retrieve_dump query_rollback
     archive_list trello_archive_list mark_thread_read run_search start_search 查询并付款 更新列表 get_and_lock issue_and_get

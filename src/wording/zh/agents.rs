@@ -113,6 +113,7 @@ pub(super) const AGENTS: &[(&str, &str)] = &[
     ),
     ("The address or file {} is not in the results.", "地址或文件 {0} 不在结果中。"),
     ("The answer says {}, but no call was for {} ({}).", "回答声称 {0}，但没有针对 {1} 的调用（{2}）。"),
+    ("The answer says {}, but a call did the contrary ({}).", "回答声称 {0}，但有调用做了相反的事（{1}）。"),
     ("The answer says {}, but no call did that ({}).", "回答声称 {0}，但没有任何调用这样做（{1}）。"),
     ("A model found a mistake: {}", "模型发现一处错误：{0}"),
     ("The answer was not checked, because no time was left.", "没有剩余时间，因此未核对该回答。"),
