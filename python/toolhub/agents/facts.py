@@ -43,10 +43,10 @@ _TIME = re.compile(
     r"(?P<dian>\d{1,2})点(?:(?P<fen>\d{1,2})分?|(?P<ban>半)|(?<=[午上晨]\d点)|(?<=[午上晨]\d\d点)|(?=[钟整开出到])))"
 )
 _HALF = re.compile(r"[ap]\.?m\b|[晨午]|[早晚]上|^0\d", re.I)
-# A number may follow a Chinese character, and a sign of its own. A capital letter after it makes it a name: 3D, 5G.
+# A number may follow a Chinese character, and a sign of its own. Before a capital letter it is a name (3D), before 月 a month.
 _NUMBER = re.compile(
     r"(?:(?<![A-Za-z0-9_.,/-])[-−+])?(?<![A-Za-z0-9_.])(?<!\d,)(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?"
-    r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b|(?:st|nd|rd|th)\b| ?世纪)"
+    r"(?!\d|\.\d|[ACDEFGHIJLNOPQRSTUVWXYZ]\b|(?:st|nd|rd|th)\b| ?世纪| ?月)"
     r"(?: ?(hundred|thousand|million|billion|trillion|bn|mn)\b|(k|K|m|M|b|B)\b| ?(万亿|百万|千万|[千万亿]))?",
 )
 _NOT_FINITE = re.compile(

@@ -79,6 +79,8 @@ def test_a_value_is_read_as_people_mean_it(
 @pytest.mark.parametrize(
     ("answer", "result"),
     [
+        ("余额从五月的1000元降到了900元。", {"may": 1000, "now": 900}),
+        ("12月的余额是900元。", {"december": 900}),
         ("a.txt is at /home/a/a.txt.", {"directory": "/home/a", "files": ["a.txt"]}),
         ("It fell by 5%.", {"change_percent": -5}),
         ("下降了5%。", {"change_percent": -5}),
