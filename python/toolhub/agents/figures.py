@@ -14,6 +14,9 @@ from .facts import Figure, figures_of
 _MOST = 60
 """Numbers of the results that are calculated with; of more of them almost any number can be made."""
 
+_FACTORS = 8
+"""Numbers of which three are multiplied."""
+
 _MEASURES = 400
 """Measures that are compared with one another."""
 
@@ -237,8 +240,10 @@ class Figures:
 
 def made_of(known: set[float], asked: set[float], named: set[str]) -> dict[str, set[float]]:
     """What two numbers make by each operation; two that were `asked` for only by those that were `named`."""
-    made: dict[str, set[float]] = {name: set() for name in _OPERATIONS}
-    made["sign"] = {-one for one in known if one < 0}
+    made = {name: {-one for one in known if one < 0 and name == "sign"} for name in _OPERATIONS}
+    # Rooms, nights and the price of one.
+    few = itertools.combinations(known - asked if len(known) <= _FACTORS else (), 3)
+    made["sum"] |= {math.prod(three) for three in few}
     for one, two in itertools.permutations([one for one in known if abs(one) < 1e15], 2):
         is_asked = {one, two} <= asked
         by = [("sum", one + two), ("difference", one - two), ("ratio", one * two), ("ratio", one * two / 100)]

@@ -80,9 +80,7 @@ class VerificationAgent:
         if model is not None:
             check_llm(model)
         self._lang: Lang = lang
-        self._hub = hub
-        self._run = run
-        self._model = model
+        self._hub, self._run, self._model = hub, run, model
         self._prompts = AgentPrompts(lang=lang) if prompts is None else prompts
 
     async def verify_result(

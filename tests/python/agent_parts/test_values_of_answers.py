@@ -81,6 +81,11 @@ def test_a_value_is_read_as_people_mean_it(
     [
         ("余额从五月的1000元降到了900元。", {"may": 1000, "now": 900}),
         ("12月的余额是900元。", {"december": 900}),
+        (
+            "2 rooms for 3 nights at $300 each, $1,800 in total.",
+            {"rooms": 2, "nights": 3, "price_per_night": 300},
+        ),
+        ("两间房，共三晚，总价1800元。", {"rooms": 2, "nights": 3, "price_per_night": 300}),
         ("a.txt is at /home/a/a.txt.", {"directory": "/home/a", "files": ["a.txt"]}),
         ("It fell by 5%.", {"change_percent": -5}),
         ("下降了5%。", {"change_percent": -5}),
@@ -200,3 +205,8 @@ def test_a_deed_has_its_object_and_its_direction(
     answer: str, calls: list[dict[str, Any]], is_true: bool
 ) -> None:
     assert VerificationAgent().verify_result_sync(answer, evidence=calls).verified is is_true
+
+
+@pytest.mark.parametrize("answer", ["2 rooms for 3 nights at $300 each, $1,500 in total.", "总价1500元。"])
+def test_a_wrong_total_of_three_factors_is_doubted(answer: str) -> None:
+    assert verify(answer, {"rooms": 2, "nights": 3, "price_per_night": 300}).issues != []
