@@ -151,7 +151,8 @@ impl ServerCall<'_> {
         let connect = self.server.connection_within(Some(patience));
         let connection = self.tool.server.unless_dismissed(connect).await??;
         *is_connected = true;
-        self.confirm(&connection, ctx.freshness).await?;
+        let confirmed = self.confirm(&connection, ctx.freshness).await;
+        confirmed.map_err(|error| self.unreachable(error))?;
         let (keep_raw, era) = (ctx.extras.keep_raw, connection.server().era);
         let mut input: Option<InputRequests> = None;
         if let Some(begun_elsewhere) = &ctx.extras.resumes {

@@ -45,7 +45,13 @@ async def test_research_reads_pages_calculates_and_checks(
 ) -> None:
     steps = [
         {"id": 1, "description": f"Read {page}", "tool_type": "fetch"},
-        {"id": 2, "description": "Calculate 6650 / 1.60934", "tool_type": "calculate", "dependencies": [1]},
+        {
+            "id": 2,
+            "description": "Calculate the miles",
+            "tool_type": "calculate",
+            "dependencies": [1],
+            "arguments": {"expression": "6650 / 1.60934"},
+        },
         {"id": 3, "description": "Answer the question", "tool_type": "none", "dependencies": [1, 2]},
     ]
     model = Roles(json.dumps(steps), f"The Nile is about {said} long.", json.dumps({"url": page}))
