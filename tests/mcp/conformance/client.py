@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+import urllib.parse
 import urllib.request
 from typing import Any
 
@@ -49,11 +50,21 @@ def visit(server: str, url: str) -> None:
         page.read()
 
 
-def auth() -> dict[str, Any] | None:
+def issuer(url: str) -> str:
+    """Where a user of the server has registered the client: a secret is sent nowhere else."""
+    place = urllib.parse.urlsplit(url)
+    metadata = f"{place.scheme}://{place.netloc}/.well-known/oauth-protected-resource{place.path}"
+    with urllib.request.urlopen(metadata, timeout=30) as answer:
+        return json.load(answer)["authorization_servers"][0]
+
+
+def auth(url: str) -> dict[str, Any] | None:
     """Who we are, for the scenarios that ask."""
     if not SCENARIO.startswith("auth/"):
         return None
     known = {key: CONTEXT[key] for key in ("client_id", "client_secret") if key in CONTEXT}
+    if "client_secret" in known:
+        known["issuer"] = issuer(url)
     if "client-credentials" in SCENARIO:
         return {"type": "client_credentials", **known}
     return {"type": "oauth", **(known or {"client_metadata_url": CLIENT_METADATA})}
@@ -88,7 +99,7 @@ async def load_skills(hub: ToolHub) -> None:
 
 async def main(url: str) -> None:
     async with ToolHub(elicitation=accept, open_url=visit, token_file=None, timeout=60) as hub:
-        hub.add_server(SERVER, url=url, auth=auth(), startup_timeout=60)
+        hub.add_server(SERVER, url=url, auth=auth(url), startup_timeout=60)
         report = await hub.connect([SERVER])
         if report.failed:
             raise report.failed[SERVER]
