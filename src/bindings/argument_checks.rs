@@ -12,11 +12,10 @@ use super::builder_errors;
 use super::copying::{self, CopyError};
 use super::errors::{class_of, exception_text};
 use super::json::{self, MAX_ARGUMENTS, NotJson};
+use super::large_json::LargeJson;
 use super::mappings::as_mapping;
 use super::patching::{patched, with_whole_numbers};
 use super::plain_values::{self, PlainParameter};
-use super::releasing::{LargeCopy, LargeJson};
-use super::slices::Slices;
 use super::user_code;
 use crate::error::{ErrorKind, HubError, clip};
 use crate::model::{Arguments, CheckOptions, Fitting, Unchecked};
@@ -58,13 +57,11 @@ pub struct CheckPass {
     pub passed_on: Option<Py<PyDict>>,
     /// Rules of the schema that were not checked.
     pub unchecked: Vec<Unchecked>,
-    /// The copy of large arguments, which must be released after the tool has ended.
-    pub large_copy: Option<LargeCopy>,
 }
 
 impl CheckPass {
     pub fn new(checks: Checks) -> Self {
-        CheckPass { checks, passed_on: None, unchecked: Vec::new(), large_copy: None }
+        CheckPass { checks, passed_on: None, unchecked: Vec::new() }
     }
 
     /// Runs a check of the core. One that takes more than about a millisecond runs without the GIL.
@@ -120,7 +117,7 @@ impl ArgumentChecks {
         given: &Bound<'_, PyAny>,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
-        let args = self.copied(given, pass)?;
+        let args = self.copied(given)?;
         match &self.style {
             ArgumentStyle::Value { is_optional: true, .. } if args.is_none() => {
                 Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
@@ -135,24 +132,15 @@ impl ArgumentChecks {
         }
     }
 
-    fn copied<'py>(
-        &self,
-        given: &Bound<'py, PyAny>,
-        pass: &mut CheckPass,
-    ) -> Result<Bound<'py, PyAny>, HubError> {
-        let copied = copying::copy_of_size(given).map_err(|refusal| match refusal {
+    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
+        copying::copy(given).map_err(|refusal| match refusal {
             CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
             CopyError::TooMany => {
                 let sentence = format!("more than {MAX_ARGUMENTS} values");
                 NotJson { sentence, too_many: true }.refusal(&self.tool)
             }
             CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
-        });
-        let (copy, is_large) = copied?;
-        if is_large {
-            pass.large_copy = Some(LargeCopy::new(&copy));
-        }
-        Ok(copy)
+        })
     }
 
     /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
@@ -162,7 +150,7 @@ impl ArgumentChecks {
         given: &Bound<'py, PyAny>,
         pass: &mut CheckPass,
     ) -> Result<Bound<'py, PyAny>, HubError> {
-        let args = self.copied(given, pass)?;
+        let args = self.copied(given)?;
         if !pass.checks.validate {
             return Ok(args);
         }
@@ -475,6 +463,6 @@ fn built_from_whole_numbers<'py>(
     build: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
 ) -> Option<Bound<'py, PyAny>> {
-    let whole = with_whole_numbers(value, &mut Slices::new())?;
+    let whole = with_whole_numbers(value)?;
     user_code::call(build, [&whole]).ok()
 }

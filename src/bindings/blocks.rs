@@ -1,7 +1,7 @@
 //! The content of an MCP server's answer, converted to Python when it is read.
 
 use super::json;
-use super::releasing::LargeJson;
+use super::large_json::LargeJson;
 use crate::error::ErrorContent;
 use crate::model::ToolOutput;
 use pyo3::exceptions::PyValueError;

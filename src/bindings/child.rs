@@ -10,7 +10,6 @@ use super::execution::Execution;
 use super::loop_bridge::{self, DeadlineKey, LoopBridge};
 use super::once::intern;
 use super::pool::Leftover;
-use super::releasing::LargeCopy;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -87,15 +86,15 @@ impl Child {
         Ok(())
     }
 
-    /// The coroutine has ended. The traceback of its exception may still hold its arguments: drop them after that.
-    fn release(&self, py: Python<'_>) -> Option<LargeCopy> {
+    /// The coroutine has ended.
+    fn release(&self, py: Python<'_>) {
         let (leftover, last_grace) = (self.leftover.lock().take(), self.last_grace.lock().take());
+        drop(leftover);
         if let Some((_, key)) = last_grace
             && let Ok(port) = loop_bridge::current(py)
         {
             port.get().remove_deadline(key);
         }
-        leftover.and_then(|mut leftover| leftover.large_args.take())
     }
 
     fn made(
@@ -152,8 +151,9 @@ impl Child {
 
     fn report(&self, py: Python<'_>, stepped: PyResult<Step>) -> PyResult<Step> {
         let execution = self.execution.bind(py);
-        let is_over = self.is_detached.load(Ordering::Relaxed) && !matches!(stepped, Ok(Step::Yield(_)));
-        let _large_args = is_over.then(|| self.release(py)).flatten();
+        if self.is_detached.load(Ordering::Relaxed) && !matches!(stepped, Ok(Step::Yield(_))) {
+            self.release(py);
+        }
         match stepped {
             Ok(Step::Yield(value)) => self.suspended(py).map(|()| Step::Yield(value)),
             Ok(Step::Return(value)) => {
@@ -238,10 +238,6 @@ impl Child {
         visit.call(&self.awaitable)?;
         if let Some(last_grace) = self.last_grace.try_lock() {
             visit.call(last_grace.as_ref().map(|(task, _)| task))?;
-        }
-        if let Some(leftover) = self.leftover.try_lock() {
-            let large_args = leftover.as_ref().and_then(|leftover| leftover.large_args.as_ref());
-            visit.call(large_args.and_then(LargeCopy::object))?;
         }
         // A locked one is in use right now, so it is not garbage.
         match self.pending.as_ref().and_then(Mutex::try_lock) {

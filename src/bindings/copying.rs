@@ -5,7 +5,7 @@
 
 use super::json::MAX_ARGUMENTS;
 use super::mappings::as_mapping;
-use super::slices::{Entries, Slices};
+use super::slices::Entries;
 use crate::stack;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -31,39 +31,26 @@ impl From<PyErr> for CopyError {
     }
 }
 
-/// A flat dict with more entries is copied in slices.
-const FLAT: usize = 1_000;
 /// Stack that a level may take, with what is called inside.
 const LEVEL: usize = 64 * 1024;
-
-/// A copy with more values is large.
-const LARGE: usize = 4_000;
 
 /// A copy that is being made.
 struct Copying<'py> {
     /// What has been copied and may occur again: by address, `None` while it is being copied.
     seen: HashMap<usize, Option<Bound<'py, PyAny>>>,
     values: usize,
-    slices: Slices,
 }
 
 /// A copy in which no container is shared with the original.
 pub fn copy<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, CopyError> {
-    copy_of_size(object).map(|(copy, _)| copy)
-}
-
-/// A copy, and whether it is so large that it should be released in slices.
-pub fn copy_of_size<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyAny>, bool), CopyError> {
     // The usual arguments are a flat dict: one shallow copy and a look at each value.
     if let Ok(dict) = object.cast_exact::<PyDict>()
-        && dict.len() <= FLAT
+        && dict.len() <= MAX_ARGUMENTS
         && Entries::of(dict).all(|entry| entry.is_ok_and(|(_, value)| !must_be_copied(&value)))
     {
-        return Ok((dict.copy()?.into_any(), false));
+        return Ok(dict.copy()?.into_any());
     }
-    let mut copying = Copying { seen: HashMap::new(), values: 0, slices: Slices::new() };
-    let copy = copy_deep(object, 0, &mut copying)?;
-    Ok((copy, copying.values > LARGE))
+    copy_deep(object, 0, &mut Copying { seen: HashMap::new(), values: 0 })
 }
 
 /// Plain values never change. They are recognised first, because a test for `Mapping` is slow.
@@ -89,7 +76,6 @@ fn copy_deep<'py>(
     depth: usize,
     copying: &mut Copying<'py>,
 ) -> Result<Bound<'py, PyAny>, CopyError> {
-    copying.slices.step(object.py());
     copying.values += 1;
     if copying.values > MAX_ARGUMENTS {
         return Err(CopyError::TooMany);

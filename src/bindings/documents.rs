@@ -2,7 +2,7 @@
 //! and likeness.
 
 use super::json;
-use super::releasing::LargeJson;
+use super::large_json::LargeJson;
 use super::servers::environment;
 use crate::kind::ToolKind;
 use crate::model::{Evidence, Safety};

@@ -2,8 +2,7 @@
 
 use super::json;
 use super::once::intern;
-use super::releasing::is_large;
-use super::slices::{Entries, Slices};
+use super::slices::Entries;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 use serde_json::Value;
@@ -57,24 +56,15 @@ impl<'a> ValuePatch<'a> {
 /// The Python value for `after`, given that of `before`. Containers with a change inside are new, because two arguments may
 /// share one.
 pub fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyResult<Bound<'py, PyAny>> {
-    let py = value.py();
-    if !is_large(before) {
-        return apply(value, &ValuePatch::between(before, after), after, &mut Slices::new());
-    }
-    let change = py.detach(|| ValuePatch::between(before, after));
-    let patched = apply(value, &change, after, &mut Slices::new());
-    py.detach(|| drop(change));
-    patched
+    apply(value, &ValuePatch::between(before, after), after)
 }
 
 fn apply<'py>(
     value: &Bound<'py, PyAny>,
     change: &ValuePatch<'_>,
     after: &Value,
-    slices: &mut Slices,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    slices.step(py);
     match change {
         ValuePatch::Nothing => Ok(value.clone()),
         ValuePatch::Members(gone, changes) if value.is_instance_of::<PyDict>() => {
@@ -84,8 +74,8 @@ fn apply<'py>(
             }
             for (name, change) in changes {
                 let new = match dict.get_item(name)? {
-                    Some(item) => apply(&item, change, &after[*name], slices)?,
-                    None => json::to_python_in(py, &after[*name], slices)?,
+                    Some(item) => apply(&item, change, &after[*name])?,
+                    None => json::to_python(py, &after[*name])?,
                 };
                 dict.set_item(name, new)?;
             }
@@ -96,20 +86,17 @@ fn apply<'py>(
             for ((item, change), after) in
                 value.try_iter()?.zip(changes).zip(after.as_array().into_iter().flatten())
             {
-                list.append(apply(&item?, change, after, slices)?)?;
+                list.append(apply(&item?, change, after)?)?;
             }
             Ok(list.into_any())
         }
-        ValuePatch::Whole | ValuePatch::Members(..) | ValuePatch::Items(_) => {
-            json::to_python_in(py, after, slices)
-        }
+        ValuePatch::Whole | ValuePatch::Members(..) | ValuePatch::Items(_) => json::to_python(py, after),
     }
 }
 
 /// A copy in which floats of a size that has no fractions are integers; `None` when there are none.
-pub fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>, slices: &mut Slices) -> Option<Bound<'py, PyAny>> {
+pub fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = value.py();
-    slices.step(py);
     if let Ok(number) = value.cast_exact::<PyFloat>() {
         let is_large = number.value().abs() >= LARGE_FLOAT && number.value().is_finite();
         return is_large.then(|| number.call_method0(intern!(py, "__int__")).ok()).flatten();
@@ -119,7 +106,7 @@ pub fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>, slices: &mut Slices) -
         let mut changed = false;
         for entry in Entries::of(dict) {
             let (key, item) = entry.ok()?;
-            if let Some(whole) = with_whole_numbers(&item, slices) {
+            if let Some(whole) = with_whole_numbers(&item) {
                 copy.set_item(key, whole).ok()?;
                 changed = true;
             }
@@ -132,7 +119,7 @@ pub fn with_whole_numbers<'py>(value: &Bound<'py, PyAny>, slices: &mut Slices) -
     let (list, mut changed) = (PyList::empty(py), false);
     for item in value.try_iter().ok()? {
         let item = item.ok()?;
-        let whole = with_whole_numbers(&item, slices);
+        let whole = with_whole_numbers(&item);
         changed |= whole.is_some();
         list.append(whole.unwrap_or(item)).ok()?;
     }

@@ -9,7 +9,6 @@ use super::giving_up::GivenUp;
 use super::imported::Imported;
 use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
-use super::releasing::LargeCopy;
 use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
 use crate::limit::Permits;
@@ -62,8 +61,6 @@ pub struct Leftover {
     pub counted: Option<AbandonedCall>,
     /// The slots of a call that came from a driver on tokio.
     pub held: Option<Arc<dyn Any + Send + Sync>>,
-    /// The large arguments of a task. A thread has those of its call.
-    pub large_args: Option<LargeCopy>,
 }
 
 /// A function call in a pool.
@@ -75,8 +72,6 @@ pub struct PoolCall {
     latest_start: Option<Instant>,
     tool: Option<Arc<CandidateStats>>,
     sent: Option<Arc<SentFlag>>,
-    /// Dropped after `call` and `kwargs`, so that large arguments of a call that never begins are released in slices.
-    large_args: Option<LargeCopy>,
 }
 
 impl QueuedCall for PoolCall {
@@ -157,8 +152,6 @@ pub struct FunctionCall<'py> {
     pub tool: Option<Arc<CandidateStats>>,
     /// Marked when the function begins.
     pub sent: Option<Arc<SentFlag>>,
-    /// Its arguments, if they are large. The thread keeps them until the function has ended: its caller may be gone then.
-    pub large_args: Option<LargeCopy>,
 }
 
 /// Why a call was not queued.
@@ -178,7 +171,7 @@ pub fn nested_too_deeply(around: usize) -> PyErr {
 pub fn submit(
     py: Python<'_>,
     kind: PoolKind,
-    FunctionCall { function, value, kwargs, around, latest_start, tool, sent, large_args }: FunctionCall<'_>,
+    FunctionCall { function, value, kwargs, around, latest_start, tool, sent }: FunctionCall<'_>,
     (mailbox, key): (Arc<LoopMailbox>, u64),
 ) -> Result<Reply, NotQueued> {
     let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
@@ -193,7 +186,7 @@ pub fn submit(
         }
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
-    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent, large_args };
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent };
     reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
@@ -220,7 +213,6 @@ impl CallPool {
         let thread = Arc::new(WorkerThread {
             pool: self.clone(),
             current: Mutex::default(),
-            unwanted: Mutex::default(),
             is_counted: AtomicBool::new(true),
         });
         let worker = Worker(thread.clone());
@@ -237,18 +229,13 @@ impl CallPool {
 }
 
 impl Reply {
-    /// The function has ended. Gives its arguments back if the caller has given up.
-    fn post(&self, message: Message, large_args: Option<LargeCopy>) -> CallEnd<Option<LargeCopy>> {
-        match self.pool.workers.end(&self.function.stage) {
-            CallEnd::Wanted => {
-                // The caller has a reference, too, and releases them before it returns.
-                drop(large_args);
-                self.mailbox.push(Mail::Deliver(self.key, message));
-                CallEnd::Wanted
-            }
-            CallEnd::Unwanted(_) => CallEnd::Unwanted(large_args),
-            CallEnd::Over => CallEnd::Over,
+    /// The function has ended. False if its caller has given up.
+    fn post(&self, message: Message) -> bool {
+        let is_wanted = matches!(self.pool.workers.end(&self.function.stage), CallEnd::Wanted);
+        if is_wanted {
+            self.mailbox.push(Mail::Deliver(self.key, message));
         }
+        is_wanted
     }
 
     /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
@@ -316,14 +303,10 @@ pub struct Worker(Arc<WorkerThread>);
 /// ends with an error as soon as the thread takes the next call or ends.
 struct WorkerThread {
     pool: Arc<CallPool>,
-    current: Mutex<Option<RunningCall>>,
-    /// What a call that was given up has left. Released when nothing else on this thread refers to it.
-    unwanted: Mutex<Vec<LargeCopy>>,
+    /// Where the result of the running call goes.
+    current: Mutex<Option<Reply>>,
     is_counted: AtomicBool,
 }
-
-/// Where the result of a call goes, and its arguments if they are large.
-type RunningCall = (Reply, Option<LargeCopy>);
 
 thread_local! {
     static END_GUARD: RefCell<Option<ThreadEndGuard>> = const { RefCell::new(None) };
@@ -350,14 +333,13 @@ impl Worker {
     /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
     fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
         let thread = &self.0;
-        thread.release_unwanted(py);
         // An exception from outside may hit the loop after `take` has ended it.
         if !thread.pool.is_ours() || !thread.is_counted.load(Ordering::Relaxed) {
             return None;
         }
         END_GUARD
             .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
-        let PoolCall { call, kwargs, reply, large_args, .. } = loop {
+        let PoolCall { call, kwargs, reply, .. } = loop {
             let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
                 thread.is_counted.store(false, Ordering::Relaxed);
                 return None;
@@ -368,40 +350,29 @@ impl Worker {
             }
         };
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
-        *thread.current.lock() = Some((reply, large_args));
+        *thread.current.lock() = Some(reply);
         Some((call, kwargs))
     }
 
     fn returned(&self, value: Bound<'_, PyAny>) {
-        if self.0.end_call(value.py(), Message::Returned(Ok(value.clone().unbind()))) {
+        if self.0.end_call(Message::Returned(Ok(value.clone().unbind()))) {
             value::discard(&value);
-            self.0.unwanted.lock().push(LargeCopy::new(&value));
         }
     }
 
     fn raised(&self, error: Bound<'_, PyBaseException>) {
         drop_first_frame(&error);
-        let py = error.py();
-        self.0.end_call(py, Message::Returned(Err(PyErr::from_value(error.into_any()))));
+        self.0.end_call(Message::Returned(Err(PyErr::from_value(error.into_any()))));
     }
 }
 
 impl WorkerThread {
     /// True if a call ran whose caller has given up.
-    fn end_call(&self, py: Python<'_>, message: Message) -> bool {
-        let Some((reply, large_args)) = self.take_call() else { return false };
-        let _inside = large_args.as_ref().map(|_| runtime::enter(py));
-        match reply.post(message, large_args) {
-            CallEnd::Wanted => false,
-            CallEnd::Unwanted(large_args) => {
-                self.unwanted.lock().extend(large_args);
-                true
-            }
-            CallEnd::Over => true,
-        }
+    fn end_call(&self, message: Message) -> bool {
+        self.take_call().is_some_and(|reply| !reply.post(message))
     }
 
-    fn take_call(&self) -> Option<RunningCall> {
+    fn take_call(&self) -> Option<Reply> {
         let call = self.current.lock().take().filter(|_| self.pool.is_ours());
         if call.is_some() {
             // When the thread ends, its variables may be gone already.
@@ -410,22 +381,10 @@ impl WorkerThread {
         call
     }
 
-    /// Called when no Python frame of the call is left, so these references are the last ones unless the tool has kept more.
-    fn release_unwanted(&self, py: Python<'_>) {
-        let unwanted = std::mem::take(&mut *self.unwanted.lock());
-        if !unwanted.is_empty() {
-            let _inside = runtime::enter(py);
-            drop(unwanted);
-        }
-    }
-
     /// The thread may have left the interpreter.
     fn lose_call(&self) {
-        if let Some((reply, large_args)) = self.take_call() {
-            if let Some(large_args) = large_args {
-                large_args.forgo();
-            }
-            reply.post(Message::WorkerLost, None);
+        if let Some(reply) = self.take_call() {
+            reply.post(Message::WorkerLost);
         }
     }
 

@@ -3,8 +3,8 @@
 use super::choice::ToolChoice;
 use super::hub::{PyHub, VALUES_OF_A_TOOL};
 use super::json;
+use super::large_json::{LargeJson, is_large, without_gil_if};
 use super::options::parse_lang;
-use super::releasing::{LargeJson, is_large, without_gil_if};
 use super::slices::Slices;
 use super::text::PyTokenizer;
 use super::unicode::string;

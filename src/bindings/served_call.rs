@@ -14,11 +14,11 @@ use super::call_scope::CallScope;
 use super::callable::{Callable, CallableKind};
 use super::giving_up::GivenUp;
 use super::json;
+use super::large_json::LargeJson;
 use super::loop_bridge::{self, LoopBridge, Mail};
 use super::offered_value;
 use super::once::intern;
 use super::pool::{self, FunctionCall, Leftover, NotQueued, PoolKind, Reply};
-use super::releasing::{LargeCopy, LargeJson, release};
 use super::served_loops::ServedLoop;
 use super::slots::{self, CallsAround};
 use super::span_context;
@@ -176,7 +176,6 @@ fn start(bridge: &Bound<'_, LoopBridge>, place: &ServedLoop, order: CallOrder) {
             link: link.clone(),
             state: Mutex::new(ServedState::New),
             abandoned: Mutex::default(),
-            large_args: Mutex::default(),
             given_up,
         };
         let call = new_awaitable(py, call)?;
@@ -223,8 +222,6 @@ pub struct ServedCall {
     link: Arc<CallLink>,
     state: Mutex<ServedState>,
     abandoned: Mutex<Option<AbandonedCall>>,
-    /// The large arguments of a coroutine, until it has ended.
-    large_args: Mutex<Option<LargeCopy>>,
     /// Ends what still waits for an answer of the client, on threads of the tool.
     given_up: Arc<GivenUp>,
 }
@@ -259,8 +256,7 @@ impl ServedCall {
             let _ = sender.send(answer);
         }
         let (abandoned, permits) = (self.abandoned.lock().take(), self.permits.lock().take());
-        let large_args = self.large_args.lock().take();
-        drop((running, abandoned, permits, large_args));
+        drop((running, abandoned, permits));
         self.given_up.end();
     }
 
@@ -278,14 +274,13 @@ impl ServedCall {
         let Some(args) = this.args.lock().take() else { return this.over(py, Err(cancelled(&this.tool))) };
         let prepared = this.prepare(py, &args);
         drop(LargeJson::from(args.into_value()));
-        let (prepared, large_args) = match prepared {
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => return this.over(py, Err(refusal)),
         };
         if !this.tool.is_async {
-            return Self::submit(slf, prepared, large_args);
+            return Self::submit(slf, prepared);
         }
-        *this.large_args.lock() = large_args;
         if !this.ctx.sent.may_begin() {
             return this.over(py, Err(not_started(&this.tool)));
         }
@@ -295,29 +290,16 @@ impl ServedCall {
         }
     }
 
-    fn prepare(
-        &self,
-        py: Python<'_>,
-        args: &Arguments,
-    ) -> Result<(PreparedArguments, Option<LargeCopy>), HubError> {
+    fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
         let given = json::to_python(py, args.as_value()).map_err(|error| {
             let text = format!("Invalid arguments for '{}': {error}", clip(&self.tool.spec.name));
             HubError::new(ErrorKind::InvalidArguments, text)
         })?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
-        let mut pass = CheckPass::new(checks);
-        let prepared = self.tool.arguments.prepare(&given, &mut pass);
-        if pass.large_copy.is_some() {
-            release(given);
-        }
-        Ok((prepared?, pass.large_copy))
+        self.tool.arguments.prepare(&given, &mut CheckPass::new(checks))
     }
 
-    fn submit(
-        slf: &Bound<'_, Self>,
-        prepared: PreparedArguments,
-        large_args: Option<LargeCopy>,
-    ) -> PyResult<Step> {
+    fn submit(slf: &Bound<'_, Self>, prepared: PreparedArguments) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
         let (value, kwargs) = match prepared {
             PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
@@ -338,7 +320,6 @@ impl ServedCall {
             latest_start: Some(this.ctx.deadline - this.ctx.deadline.saturating_duration_since(now) / 10),
             tool: this.tool.stats.get().cloned(),
             sent: Some(this.ctx.sent.clone()),
-            large_args,
         };
         let bridge = loop_bridge::current(py)?;
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
@@ -430,7 +411,7 @@ impl ServedCall {
                 let counted = self.tool.stats.get().map(|stats| stats.count_abandoned());
                 let held = self.permits.lock().take();
                 let permits = Permits::default();
-                reply.abandon(py, Leftover { permits, counted, held, large_args: None })
+                reply.abandon(py, Leftover { permits, counted, held })
             }
             ServedState::New => true,
             _ => false,
@@ -519,9 +500,6 @@ impl ServedCall {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Some(large_args) = self.large_args.try_lock() {
-            visit.call(large_args.as_ref().and_then(LargeCopy::object))?;
-        }
         // A locked state is in use right now, so it is not garbage.
         let Some(state) = self.state.try_lock() else { return Ok(()) };
         match &*state {

@@ -3,8 +3,8 @@
 use super::argument_checks::ArgumentStyle;
 use super::imported::Imported;
 use super::json;
+use super::large_json::LargeJson;
 use super::python_tool::python_tool;
-use super::releasing::LargeJson;
 use super::slices::released;
 use super::unicode::all_of;
 use crate::model::repeats_key;

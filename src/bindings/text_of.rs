@@ -2,8 +2,8 @@
 
 use super::blocks::Blocks;
 use super::json;
+use super::large_json::LargeJson;
 use super::once::intern;
-use super::releasing::LargeJson;
 use super::slices::released;
 use super::unicode;
 use super::value;

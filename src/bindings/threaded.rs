@@ -47,7 +47,6 @@ impl ThreadCall {
             latest_start: None,
             tool: None,
             sent: None,
-            large_args: None,
         };
         let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
         let submitted = pool::submit(py, PoolKind::Callbacks, call, (bridge.get().mailbox().clone(), key));

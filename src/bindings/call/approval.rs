@@ -9,7 +9,6 @@ use crate::bindings::copying;
 use crate::bindings::imported::Imported;
 use crate::bindings::json;
 use crate::bindings::once::intern;
-use crate::bindings::releasing::LargeCopy;
 use crate::plan::{ApprovalRequest, NOT_APPROVED, NextApprover, Verdict};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -88,17 +87,14 @@ impl CallDriver {
         let (args, servers, request, meta) = {
             let state = self.state.lock();
             let Some(asked) = &state.approvals else { return Ok(Next::Plan) };
-            let args = asked.forms[asked.at].args.bound(py);
+            let args = asked.forms[asked.at].args.bind(py).clone();
             let meta = state.extras.as_ref().map(|extras| extras.meta.clone()).unwrap_or_default();
             (args, asked.servers(), asked.request.clone(), Value::Object(meta))
         };
         let programs = self.hub.get().core().definition(&request.candidates).programs();
-        let Ok((shown, is_large)) = copying::copy_of_size(&args) else {
+        let Ok(shown) = copying::copy(&args) else {
             return Err(PyRuntimeError::new_err("arguments that were copied cannot be copied again"));
         };
-        if is_large && let Some(asked) = &mut self.state.lock().approvals {
-            asked.shown = Some(LargeCopy::new(&shown));
-        }
         let servers = PyTuple::new(py, servers.iter().map(|id| &**id))?;
         let call_id = self.callbacks.call_id.as_deref();
         let (meta, programs) = (json::to_python(py, &meta)?, PyTuple::new(py, programs)?);
@@ -127,8 +123,6 @@ impl CallDriver {
         py: Python<'py>,
         ended: PyResult<Py<PyAny>>,
     ) -> PyResult<Next<'py>> {
-        // Released at the end, when no frame of the user's function is left.
-        let _shown = self.state.lock().approvals.as_mut().and_then(|asked| asked.shown.take());
         let answer = match ended {
             Ok(answer) => function_answer(answer.bind(py)),
             // The plan says so.

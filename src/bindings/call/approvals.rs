@@ -3,7 +3,7 @@
 use crate::bindings::argument_checks::{CheckPass, Checks};
 use crate::bindings::execution::arguments::{self, SlotArguments};
 use crate::bindings::json;
-use crate::bindings::releasing::{LargeCopy, LargeJson, is_large, release, without_gil_if};
+use crate::bindings::large_json::{LargeJson, is_large, without_gil_if};
 use crate::error::HubError;
 use crate::hub::PlannedRun;
 use crate::identity::is_same_tool;
@@ -20,15 +20,13 @@ pub struct Approvals {
     pub(super) forms: Vec<ArgumentForm>,
     /// The form that is asked about.
     pub(super) at: usize,
-    /// The copy that the user's function has, if it is large.
-    pub(super) shown: Option<LargeCopy>,
     /// Candidates that do not accept the arguments.
     refusals: Vec<(Arc<Candidate>, HubError)>,
 }
 
 /// Checked and coerced arguments, and the candidates that take them in this form. Python code has only a copy.
 pub(super) struct ArgumentForm {
-    pub(super) args: LargeCopy,
+    pub(super) args: Py<PyAny>,
     pub(super) candidates: Vec<Arc<Candidate>>,
     pub(super) refusal: Option<String>,
     /// How far the question has come, and whether the store is to be asked.
@@ -38,7 +36,7 @@ pub(super) struct ArgumentForm {
 
 impl ArgumentForm {
     fn new(args: &Bound<'_, PyAny>, candidates: Vec<Arc<Candidate>>) -> Self {
-        let (args, round) = (LargeCopy::new(args), ApprovalRound::default());
+        let (args, round) = (args.clone().unbind(), ApprovalRound::default());
         ArgumentForm { args, candidates, refusal: None, round, is_kept: false }
     }
 }
@@ -55,11 +53,8 @@ impl Approvals {
         for candidate in &request.candidates {
             match arguments::fit(candidate, given, &mut CheckPass::new(checks)) {
                 Err(error) => refusals.push((candidate.clone(), error)),
-                Ok(args) => match forms.iter_mut().find(|form| is_same(&form.args.bound(py), &args)) {
-                    Some(form) => {
-                        form.candidates.push(candidate.clone());
-                        release(args);
-                    }
+                Ok(args) => match forms.iter_mut().find(|form| is_same(form.args.bind(py), &args)) {
+                    Some(form) => form.candidates.push(candidate.clone()),
                     None => forms.push(ArgumentForm::new(&args, vec![candidate.clone()])),
                 },
             }
@@ -71,7 +66,7 @@ impl Approvals {
             // A tool that no server has listed yet: nothing is known about its arguments.
             forms.push(ArgumentForm::new(given, Vec::new()));
         }
-        Ok(Approvals { request: request.clone(), forms, at: 0, shown: None, refusals })
+        Ok(Approvals { request: request.clone(), forms, at: 0, refusals })
     }
 
     /// The servers that would get the arguments in the form that is asked about.
@@ -101,8 +96,7 @@ impl Approvals {
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(self.shown.as_ref().and_then(LargeCopy::object))?;
-        self.forms.iter().try_for_each(|form| visit.call(form.args.object()))
+        self.forms.iter().try_for_each(|form| visit.call(&form.args))
     }
 }
 

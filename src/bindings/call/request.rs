@@ -3,11 +3,11 @@
 use crate::bindings::errors::class_of;
 use crate::bindings::hub::PyHub;
 use crate::bindings::json;
+use crate::bindings::large_json::{LargeJson, is_large, without_gil_if};
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::once::intern;
 use crate::bindings::parse::PyParsedCall;
 use crate::bindings::prompt;
-use crate::bindings::releasing::{LargeJson, is_large, without_gil_if};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::parse::{self, Certainty, ParseOptions};
 use pyo3::exceptions::PyTypeError;

@@ -61,7 +61,7 @@ impl CallDriver {
                 return Ok(Err(HubError::new(ErrorKind::NotAllowed, "There is nothing to approve.")));
             };
             let open = asked.forms.iter().filter(|form| form.refusal.is_none());
-            let forms: Vec<_> = open.map(|form| form.args.bound(py)).collect();
+            let forms: Vec<_> = open.map(|form| form.args.bind(py).clone()).collect();
             (forms, asked.request.clone())
         };
         let forms = forms.iter().map(json::from_arguments).collect();

@@ -3,9 +3,9 @@
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::errors::exception_text;
 use crate::bindings::json;
+use crate::bindings::large_json::LargeJson;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::python_tool::python_tool;
-use crate::bindings::releasing::{LargeCopy, LargeJson};
 use crate::bindings::slices::{Entries, Slices, released};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::error::{ErrorKind, HubError};
@@ -37,7 +37,7 @@ pub fn prepare(
 }
 
 /// For each candidate of a run: its arguments, checked and approved, or why it must not start.
-pub type SlotArguments = Vec<Result<LargeCopy, HubError>>;
+pub type SlotArguments = Vec<Result<Py<PyAny>, HubError>>;
 
 /// The arguments as this candidate takes them, in a copy that nothing else refers to.
 pub fn fit<'py>(

@@ -20,8 +20,7 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
             job.abort();
         }
         AttemptState::Task(task) => {
-            let mut leftover = leftover(attempt.permits.take(), candidate);
-            leftover.large_args = attempt.large_copy.take();
+            let leftover = leftover(attempt.permits.take(), candidate);
             let kept = Child::outlives_call(task.bind(py), leftover);
             if let Err(error) = kept.and_then(|()| port.keep_until_done(task.bind(py))) {
                 error.write_unraisable(py, None);

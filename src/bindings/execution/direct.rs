@@ -300,8 +300,7 @@ impl Execution {
         direct.unguard(py)?;
         let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
-        let mut leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
-        leftover.large_args = slf.get().state.lock().attempts[direct.slot].large_copy.take();
+        let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
         let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending, leftover);
         let port: Bound<'_, LoopBridge> = Self::port(slf)?;
         let name = slf.get().tool_name(direct.slot);

@@ -195,7 +195,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
             let py = self.0.py();
             approved.map_or_else(
                 || Ok(state.args.clone_ref(py)),
-                |one| one.map(|args| args.bound(py).unbind()).map_err(HubError::clone),
+                |one| one.map(|args| args.clone_ref(py)).map_err(HubError::clone),
             )
         };
         match args {

@@ -53,10 +53,6 @@ impl Execution {
                 return Ok(None);
             }
         };
-        // Of an attempt that is repeated the earlier copy is dropped here, without the lock.
-        let earlier =
-            std::mem::replace(&mut this.state.lock().attempts[slot].large_copy, pass.large_copy.take());
-        drop(earlier);
         let warnings = warnings(py, candidate, &prepared);
         if !warnings.is_empty() {
             this.state.lock().attempts[slot].warnings = warnings;
@@ -261,10 +257,6 @@ impl Execution {
         };
         let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
-        let large_args = {
-            let state = this.state.lock();
-            state.attempts[slot].large_copy.as_ref().map(|copy| copy.clone_ref(py))
-        };
         let call = FunctionCall {
             function: tool.call.bind(py).clone(),
             value,
@@ -273,7 +265,6 @@ impl Execution {
             latest_start,
             tool: Some(start.candidate.stats.clone()),
             sent: Some(this.share_flag(slot)),
-            large_args,
         };
         let Address { mailbox, key } = Self::address(slf, slot)?;
         match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {

@@ -7,7 +7,6 @@ use crate::bindings::blocks::Blocks;
 use crate::bindings::job::CoreJob;
 use crate::bindings::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
 use crate::bindings::pool::{Leftover, Reply};
-use crate::bindings::releasing::LargeCopy;
 use crate::error::HubError;
 use crate::execute::Fate;
 use crate::hub::PlannedRun;
@@ -96,8 +95,6 @@ pub enum AttemptState {
 pub struct Attempt {
     pub state: AttemptState,
     pub prepared: Option<PreparedArguments>,
-    /// The copy of large arguments, until the attempt is dropped.
-    pub large_copy: Option<LargeCopy>,
     pub permits: Option<Permits>,
     /// What it returned: a success, or a failure that it reported itself.
     pub value: Option<Py<PyAny>>,
@@ -120,7 +117,7 @@ pub struct Attempt {
 pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
     let mut permits = permits.unwrap_or_default();
     permits.keep_only(candidate.gate.as_ref());
-    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None, large_args: None }
+    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
 }
 
 /// What is left when an execution is over.
@@ -304,7 +301,7 @@ impl State {
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.args)?;
         for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
-            visit.call(args.object())?;
+            visit.call(args)?;
         }
         visit.call(&self.waiter)?;
         visit.call(&self.port)?;
@@ -313,7 +310,6 @@ impl State {
         }
         for attempt in &self.attempts {
             visit.call(&attempt.value)?;
-            visit.call(attempt.large_copy.as_ref().and_then(LargeCopy::object))?;
             match &attempt.prepared {
                 Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,
                 Some(PreparedArguments::Value(value)) => visit.call(value)?,

@@ -193,7 +193,7 @@ def test_deep_recursion_on_a_small_stack_ends_in_an_exception() -> None:
     assert ended.returncode == 0
 
 
-def test_large_values_are_worked_on_in_slices(hub: ToolHub) -> None:
+def test_large_values_are_checked_in_slices(hub: ToolHub) -> None:
     async def take(rows: list[int], table: dict[str, list[int]]) -> int:
         return len(rows) + len(table)
 
@@ -206,8 +206,7 @@ def test_large_values_are_worked_on_in_slices(hub: ToolHub) -> None:
     for tool in ("take", "declared"):
         before = _core.gil_pauses()
         assert hub.call(tool, {"rows": rows, "table": table}).success
-        # One pass copies, one checks, one releases the copy; each counts every value.
-        assert _core.gil_pauses() - before >= 3 * 80_000 // 4_000 - 3, tool
+        assert _core.gil_pauses() - before >= 80_000 // 4_000 - 1, tool
     assert (len(rows), len(table)) == (40_000, 20_000), "the caller's values are not touched"
 
 
