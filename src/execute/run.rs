@@ -9,15 +9,12 @@
 //!   └──────success / deadline / cancelled──────────────┘
 //! ```
 
-use crate::model::Strategy;
+use crate::model::{FOREVER, Strategy};
 use crate::tool::SentFlag;
 use smallvec::SmallVec;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Effectively never, and safe to add to any instant.
-const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 /// The rules of one execution, fixed before it starts.
 #[derive(Clone, Debug)]

@@ -1,12 +1,10 @@
 //! The total time of one request, in one place, so that nothing waits outside it.
 
+use crate::model::FOREVER;
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::Instant;
-
-/// Effectively unlimited, and safe to add to any clock.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The time was used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,3 +28,8 @@ pub use repeated_key::{check_keys, repeats_key};
 pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;
 pub use spec::{ToolSpec, tags};
+
+use std::time::Duration;
+
+/// Effectively never, and safe to add to any instant.
+pub const FOREVER: Duration = Duration::from_secs(1_000_000_000);

@@ -10,7 +10,7 @@ use super::result_cache::ResultCache;
 use super::state::CallPlan;
 use super::view::PlanView;
 use crate::identity::CallTarget;
-use crate::model::CallOptions;
+use crate::model::{CallOptions, FOREVER};
 use crate::registry::Candidate;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -151,9 +151,6 @@ struct SharedFlight<V> {
 
 /// A result that came within a short time may be less than what a longer time would give, so the cache keeps them apart.
 type CacheKey = (ShareKey, TimeAllowed);
-
-/// Effectively never, and safe to add to any instant.
-const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 struct Tables<V> {
     cache: ResultCache<CacheKey, V>,

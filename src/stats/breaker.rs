@@ -1,13 +1,11 @@
 //! The circuit breaker: a candidate that keeps failing is suspended, then probed.
 
 use super::record::SavedCooldown;
+use crate::model::FOREVER;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The longest cooldown taken over from another process: the clock may have been set back since.
 const LONGEST_SAVED: Duration = Duration::from_secs(3_600);
-
-/// Practically never, and safe to add to any clock.
-const FOREVER: Duration = Duration::from_secs(1_000_000_000);
 
 #[derive(Clone, Copy, Debug)]
 pub struct BreakerPolicy {

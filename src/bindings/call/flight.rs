@@ -4,6 +4,7 @@ use crate::bindings::addressee::{Addressee, Message};
 use crate::bindings::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use crate::bindings::hub::PyHub;
 use crate::bindings::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
+use crate::model::FOREVER;
 use crate::plan::{FollowedFlight, Leader, TimeAllowed};
 use parking_lot::Mutex;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -14,9 +15,6 @@ use std::time::{Duration, Instant};
 
 /// How often a follower looks whether the loop of its leader still runs.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// Effectively never, and safe to add to any instant.
-const FOREVER: Duration = Duration::from_secs(1_000_000_000);
-
 /// A result that several callers copy.
 pub type SharedResult = Py<PyDict>;
 
