@@ -2,10 +2,10 @@
 
 use super::call_scope;
 use super::callable::raised;
+use super::gil::released;
 use super::hub::PyHub;
 use super::json;
 use super::once::intern;
-use super::slices::released;
 use super::text_of::{images_of, lang_of, success_text};
 use super::unicode::{as_text, start_of, string};
 use crate::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};

@@ -2,7 +2,6 @@
 
 use super::hub::PyHub;
 use super::search::PyHit;
-use super::slices::Slices;
 use super::unicode::as_text;
 use crate::hub::ShownTools;
 use pyo3::prelude::*;
@@ -52,13 +51,12 @@ impl ToolChoice {
         all_of_them: bool,
         fill: bool,
     ) -> PyResult<Option<ToolChoice>> {
-        let (mut places, mut at, mut slices) = (Vec::new(), 0, Slices::new());
+        let (mut places, mut at) = (Vec::new(), 0);
         while places.len() < most
             && let Ok(hit) = hits.get_item(at)
         {
             places.extend(self.0.place(hit.cast::<PyHit>()?.get().name()));
             at += 1;
-            slices.step(hits.py());
         }
         let is_enough = places.len() == most || all_of_them;
         let places = if fill { self.0.filled_up(places, most) } else { places };
@@ -72,10 +70,9 @@ fn names(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<String>>> {
         return Ok(None);
     }
     let list = given.cast::<PyList>()?;
-    let (mut names, mut slices) = (Vec::with_capacity(list.len()), Slices::new());
+    let mut names = Vec::with_capacity(list.len());
     while let Ok(name) = list.get_item(names.len()) {
         names.push(as_text("each name in tools", &name)?.to_string_lossy().into_owned());
-        slices.step(given.py());
     }
     Ok(Some(names))
 }

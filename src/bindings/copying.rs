@@ -3,9 +3,9 @@
 //! A tool may change its arguments; neither the caller nor another candidate may see that. Containers are copied (dicts,
 //! lists, sets, tuples that contain some), other objects are passed as they are. A container that occurs twice is copied once.
 
+use super::gil::Entries;
 use super::json::MAX_ARGUMENTS;
 use super::mappings::as_mapping;
-use super::slices::Entries;
 use crate::stack;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! Texts for logs, events and spans: one clean line, without the values of arguments.
 
+use super::gil::{Entries, released};
 use super::servers;
-use super::slices::{Entries, Slices};
 use super::unicode::start_of;
 use crate::error::{ErrorKind, clip};
 use crate::invisible::line;
@@ -47,7 +47,7 @@ pub fn event_error(
     };
     let mut values = ArgumentValues::new(if debug { Hidden::Secrets } else { Hidden::All });
     let all = values.hides_all();
-    collect(arguments, all, 0, &mut values, &mut Slices::new());
+    collect(arguments, all, 0, &mut values);
     values.hide(&text)
 }
 
@@ -62,14 +62,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// Reads exact types only, so that no code of the user runs.
-fn collect(
-    value: &Bound<'_, PyAny>,
-    is_hidden: bool,
-    depth: usize,
-    values: &mut ArgumentValues,
-    slices: &mut Slices,
-) {
-    slices.step(value.py());
+fn collect(value: &Bound<'_, PyAny>, is_hidden: bool, depth: usize, values: &mut ArgumentValues) {
     if depth > MAX_DEPTH || values.is_full() {
         return;
     }
@@ -82,21 +75,22 @@ fn collect(
             let Ok((name, item)) = entry else { return };
             let name = text_of(&name).unwrap_or_default();
             let is_value = labelled && !LABELS.contains(&name.as_str());
-            collect(&item, is_hidden || is_value || values.hides(&name), depth + 1, values, slices);
+            collect(&item, is_hidden || is_value || values.hides(&name), depth + 1, values);
         }
     } else if let Ok(list) = value.cast::<PyList>() {
         let mut after_flag = false;
         for at in 0..MAX_MEMBERS {
             let Ok(item) = list.get_item(at) else { return };
-            collect(&item, is_hidden || after_flag, depth + 1, values, slices);
+            collect(&item, is_hidden || after_flag, depth + 1, values);
             after_flag = text_of(&item).is_some_and(|word| is_secret_flag(&word));
         }
     } else if let Ok(tuple) = value.cast::<PyTuple>() {
         for item in tuple.iter_borrowed().take(MAX_MEMBERS) {
-            collect(&item, is_hidden, depth + 1, values, slices);
+            collect(&item, is_hidden, depth + 1, values);
         }
     } else if let Ok(bytes) = value.cast::<PyBytes>() {
-        values.add(&String::from_utf8_lossy(bytes.as_bytes()), is_hidden);
+        let bytes = bytes.as_bytes();
+        values.add(&released(value.py(), bytes.len(), || String::from_utf8_lossy(bytes)), is_hidden);
     } else if is_number(value)
         && let Ok(text) = value.str()
     {

@@ -11,7 +11,6 @@ use super::options::{
 use super::python_tool::{PythonTool, python_tool, traverse_offer};
 use super::runtime::{self, OpenHub};
 use super::served_loops::ServedLoops;
-use super::slices::Slices;
 use super::stats_rows::{self, CountedCalls};
 use super::tool_from_python::callable;
 use super::unicode::as_text;
@@ -35,9 +34,6 @@ use pyo3::types::{PyDict, PyList};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
-
-/// What a tool in a list costs in comparison with a value.
-pub(super) const VALUES_OF_A_TOOL: u32 = 20;
 
 #[pyclass(frozen, module = "toolhub._core", name = "Hub")]
 pub struct PyHub {
@@ -291,10 +287,9 @@ impl PyHub {
         let shown: Vec<_> = py.detach(|| {
             snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
         });
-        let (tools, mut slices) = (PyList::empty(py), Slices::new());
+        let tools = PyList::empty(py);
         for (name, candidates) in shown {
             tools.append(ToolInfo::of(slf.as_any(), name, candidates))?;
-            slices.step_by(py, VALUES_OF_A_TOOL);
         }
         Ok(tools)
     }
@@ -303,7 +298,7 @@ impl PyHub {
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn list_tools<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
-        let (tools, mut slices) = (PyList::empty(py), Slices::new());
+        let tools = PyList::empty(py);
         for (name, entry) in snapshot.entries() {
             let Some(shown) = kept(entry, |_| true) else { continue };
             let candidates = PyList::empty(py);
@@ -314,7 +309,6 @@ impl PyHub {
                 let candidate = PyCandidate::new(slf.clone().into_any().unbind(), candidate);
                 row.set_item(intern!(py, "meta"), candidate.meta(py)?)?;
                 candidates.append(row)?;
-                slices.step_by(py, VALUES_OF_A_TOOL);
             }
             let tool = PyDict::new(py);
             tool.set_item(intern!(py, "name"), &**name)?;
@@ -357,10 +351,9 @@ impl PyHub {
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
         let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
         let found = py.detach(|| snapshot.answering(&tag));
-        let (candidates, mut slices) = (PyList::empty(py), Slices::new());
+        let candidates = PyList::empty(py);
         for candidate in found.into_iter().flatten() {
             candidates.append(PyCandidate::new(slf.clone().into_any().unbind(), candidate))?;
-            slices.step_by(py, VALUES_OF_A_TOOL);
         }
         Ok(candidates)
     }

@@ -1,9 +1,10 @@
-//! JSON across the boundary, by hand in both directions: an error must say where in the arguments it is, and other threads
-//! must get the GIL while a large value is converted.
+//! Python values as JSON, by hand: an error must say where in the arguments it is. `json_to_python.rs` has the other way.
 
 use super::errors::{class_of, exception_text};
+use super::gil::{Entries, released};
 use super::imported::Imported;
-use super::slices::{Entries, Slices};
+pub use super::json_to_python::{JsonValue, number, to_python};
+use super::json_to_python::{LEVEL, MAX_DIGITS};
 use super::{unicode, value};
 use crate::canonical::canonical;
 use crate::error::HubError;
@@ -25,81 +26,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// Deeper arguments are refused: they are cyclic, or an attack.
 const MAX_DEPTH: usize = 100;
-/// Stack that a level of a value may take, with what is called inside.
-pub const LEVEL: usize = 64 * 1024;
-/// An integer has at most this many digits: the time to read and write one grows with the square of its length.
-const MAX_DIGITS: usize = 100_000;
 /// No integer of `MAX_DIGITS` has more bits.
 const MAX_BITS: usize = MAX_DIGITS * 3322 / 1000;
-
-pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    converted(py, value, &mut Slices::new())
-}
-
-/// One of many values, which share their slices.
-pub fn to_python_in<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
-    converted(py, value, slices)
-}
-
-fn converted<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
-    slices.step(py);
-    Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
-        Value::Number(given) => number(py, given.as_str())?,
-        Value::String(text) => unicode::string(py, text)?.into_any(),
-        Value::Array(items) => {
-            let list = PyList::empty(py);
-            for item in items {
-                list.append(nested(py, item, slices)?)?;
-            }
-            list.into_any()
-        }
-        Value::Object(map) => {
-            let dict = PyDict::new(py);
-            for (name, item) in map {
-                dict.set_item(name, nested(py, item, slices)?)?;
-            }
-            dict.into_any()
-        }
-    })
-}
-
-/// An int for digits alone, a float for all else. What neither can hold is infinite, as in Python's own `json`.
-pub fn number<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    if let Ok(small) = text.parse::<i64>() {
-        return Ok(small.into_pyobject(py)?.into_any());
-    }
-    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if is_whole
-        && text.len() <= MAX_DIGITS
-        && let Ok(large) = text.parse::<BigInt>()
-    {
-        return Ok(large.into_pyobject(py)?.into_any());
-    }
-    Ok(PyFloat::new(py, text.parse().unwrap_or(f64::NAN)).into_any())
-}
-
-/// A member of a container. Values of ours nest less deeply than the parser allows, but a small stack may be full already.
-fn nested<'py>(py: Python<'py>, value: &Value, slices: &mut Slices) -> PyResult<Bound<'py, PyAny>> {
-    if (value.is_array() || value.is_object()) && stack::remaining() < LEVEL {
-        return Err(pyo3::exceptions::PyRecursionError::new_err("the value is nested too deeply"));
-    }
-    converted(py, value, slices)
-}
-
-/// JSON that becomes Python objects where a return value is wanted.
-pub struct JsonValue(pub Value);
-
-impl<'py> IntoPyObject<'py> for JsonValue {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.0)
-    }
-}
 
 /// More values than this are refused: shared parts are written out each time they occur and may multiply without end.
 const MAX_VALUES: usize = 2_000_000;
@@ -129,8 +57,9 @@ pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
 fn text_form(object: &Bound<'_, PyAny>) -> Value {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        let text = std::str::from_utf8(bytes).map(str::to_owned);
-        return Value::String(text.unwrap_or_else(|_| format!("base64:{}", BASE64_STANDARD.encode(bytes))));
+        let encoded = || format!("base64:{}", BASE64_STANDARD.encode(bytes));
+        let text = || std::str::from_utf8(bytes).map_or_else(|_| encoded(), str::to_owned);
+        return Value::String(released(object.py(), bytes.len(), text));
     }
     let text = match object.cast::<PyString>() {
         // With a lone surrogate, which is no Unicode.
@@ -294,7 +223,6 @@ struct Conversion {
     values: usize,
     /// How many there may be.
     most: usize,
-    slices: Slices,
     /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
     /// are an error.
     sets_aside: bool,
@@ -312,7 +240,6 @@ impl Conversion {
         Conversion {
             values: 0,
             most: MAX_VALUES,
-            slices: Slices::new(),
             sets_aside,
             opaque: Vec::new(),
             place: String::new(),
@@ -323,7 +250,6 @@ impl Conversion {
 
     fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
         self.values += 1;
-        self.slices.step(object.py());
         if self.values > self.most {
             return Err(Trouble::too_many(self.most));
         }

@@ -4,6 +4,7 @@
 //! string nor its hash.
 
 use super::json;
+use super::json_to_python;
 use super::unicode;
 use crate::parse::plain_length;
 use crate::stack;
@@ -102,7 +103,7 @@ impl<'a, 'py> JsonCursor<'a, 'py> {
 
     /// Reads members that commas separate, from the opening bracket to the closing one.
     fn list(&mut self, close: u8, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        if stack::remaining() < json::LEVEL {
+        if stack::remaining() < json_to_python::LEVEL {
             return None;
         }
         self.at += 1;

@@ -1,10 +1,9 @@
 //! A Python value as JSON text, as `readable` in `toolhub/_plain.py` writes it.
 //!
-//! `json.dumps` holds the GIL from the beginning to the end. Here a large value is written in slices, and a long text
-//! without the GIL.
+//! `json.dumps` holds the GIL from the beginning to the end. Here a long text is written without it.
 
+use super::gil::Entries;
 use super::imported::Imported;
-use super::slices::{Entries, Slices};
 use super::unicode;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -16,19 +15,17 @@ const MAX_DEPTH: usize = 60;
 /// The text; `None` for a value that Python has to write: with subclasses of the plain types, names of other types, text that
 /// is not valid Unicode, or nested deeply.
 pub fn json_text(value: &Bound<'_, PyAny>) -> Option<String> {
-    let mut writer = JsonWriter { text: String::new(), slices: Slices::new() };
+    let mut writer = JsonWriter { text: String::new() };
     writer.value(value, 0)?;
     Some(writer.text)
 }
 
 struct JsonWriter {
     text: String,
-    slices: Slices,
 }
 
 impl JsonWriter {
     fn value(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
-        self.slices.step(value.py());
         if depth > MAX_DEPTH {
             return None;
         }

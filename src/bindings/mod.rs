@@ -31,6 +31,7 @@ mod execution;
 mod gateway;
 mod gateway_options;
 mod gateway_principal;
+mod gil;
 mod giving_up;
 mod hub;
 mod imported;
@@ -42,6 +43,7 @@ mod job;
 mod json;
 mod json_objects;
 mod json_text;
+mod json_to_python;
 mod large_json;
 mod ledger;
 mod llm;
@@ -73,7 +75,6 @@ mod served_loops;
 mod server_files;
 mod servers;
 mod skills;
-mod slices;
 mod slots;
 mod span_context;
 mod stats_rows;
@@ -150,6 +151,8 @@ mod _core {
     #[pymodule_export]
     use super::gateway_principal::{NamedPrincipal, PrincipalAnswer, read_principal};
     #[pymodule_export]
+    use super::gil::gil_pauses;
+    #[pymodule_export]
     use super::hub::{PyHub, extract_capabilities};
     #[pymodule_export]
     use super::in_process::{InProcessHost, InProcessSession, add_in_process};
@@ -193,8 +196,6 @@ mod _core {
     use super::servers::{PyServers, usual_token_file};
     #[pymodule_export]
     use super::skills::{SkillFolder, skill_file};
-    #[pymodule_export]
-    use super::slices::gil_pauses;
     #[pymodule_export]
     use super::store::{PyStore, after_fork_in_parent, before_fork};
     #[pymodule_export]

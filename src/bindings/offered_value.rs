@@ -1,6 +1,7 @@
 //! What a function of a resource or a prompt returned, as JSON. Bytes are base64 there: `{"blob": …}` where they stand alone, a
 //! text where they are a member, such as the `data` of an image.
 
+use super::gil::released;
 use super::json;
 use super::once::intern;
 use super::value;
@@ -55,11 +56,11 @@ fn members(dict: &Bound<'_, PyDict>, level: usize) -> PyResult<Value> {
 }
 
 fn base64_of(value: &Bound<'_, PyAny>) -> Option<String> {
+    let encoded = |bytes: &[u8]| released(value.py(), bytes.len(), || BASE64_STANDARD.encode(bytes));
     if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Some(BASE64_STANDARD.encode(bytes.as_bytes()));
+        return Some(encoded(bytes.as_bytes()));
     }
-    let bytes = value.cast::<PyByteArray>().ok()?;
-    Some(BASE64_STANDARD.encode(bytes.to_vec()))
+    Some(encoded(&value.cast::<PyByteArray>().ok()?.to_vec()))
 }
 
 /// A pydantic model with the names of the protocol: the types of the MCP SDK have aliases.

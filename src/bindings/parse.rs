@@ -1,12 +1,12 @@
 //! Parsing for Python. Spans count characters, as Python does.
 
 use super::errors::class_of;
+use super::gil::released;
 use super::imported::Imported;
 use super::json;
 use super::json_objects::JsonObjects;
 use super::large_json::LargeJson;
 use super::once::intern;
-use super::slices::released;
 use super::typed::{DictField, PairField};
 use super::unicode::{self, all_of, string};
 use super::whole_text;

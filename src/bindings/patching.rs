@@ -1,8 +1,8 @@
 //! Python values in the form that a check has given their JSON. What did not change stays the object that it is.
 
+use super::gil::Entries;
 use super::json;
 use super::once::intern;
-use super::slices::Entries;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 use serde_json::Value;

@@ -4,7 +4,7 @@
 //! Their shapes are read from the tool's JSON Schema, so a value that passes here also passes the schema; any other value,
 //! and any value that needs a conversion, takes the full path.
 
-use super::slices::{Entries, Slices};
+use super::gil::Entries;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};
@@ -46,10 +46,10 @@ pub fn parameters(names: &[Py<PyString>], schema: &Value, py: Python<'_>) -> Opt
 
 /// Whether the arguments fit as they are: each parameter that is given has its shape, and no other argument is given.
 pub fn fit(parameters: &[PlainParameter], named: &Bound<'_, PyDict>) -> bool {
-    let (mut known, mut slices) = (0, Slices::new());
+    let mut known = 0;
     for parameter in parameters {
         match named.get_item(&parameter.name) {
-            Ok(Some(value)) if parameter.shape.fits(&value, &mut slices) => known += 1,
+            Ok(Some(value)) if parameter.shape.fits(&value) => known += 1,
             Ok(None) if !parameter.required => {}
             _ => return false,
         }
@@ -95,8 +95,7 @@ impl PlainShape {
     }
 
     /// Exact types only: a subclass, or an integer for a number, may have to be converted.
-    fn fits(&self, value: &Bound<'_, PyAny>, slices: &mut Slices) -> bool {
-        slices.step(value.py());
+    fn fits(&self, value: &Bound<'_, PyAny>) -> bool {
         match self {
             PlainShape::Anything => true,
             PlainShape::Null => value.is_none(),
@@ -105,17 +104,17 @@ impl PlainShape {
             PlainShape::Number => value.is_exact_instance_of::<PyFloat>(),
             PlainShape::Text => value.is_exact_instance_of::<PyString>(),
             PlainShape::Options(options) => options.iter().any(|option| is_option(value, option)),
-            PlainShape::List(items) => value
-                .cast_exact::<PyList>()
-                .is_ok_and(|list| list.iter().all(|item| items.fits(&item, slices))),
+            PlainShape::List(items) => {
+                value.cast_exact::<PyList>().is_ok_and(|list| list.iter().all(|item| items.fits(&item)))
+            }
             PlainShape::Mapping(values) => value.cast_exact::<PyDict>().is_ok_and(|dict| {
                 Entries::of(dict).all(|entry| {
                     entry.is_ok_and(|(key, value)| {
-                        key.is_exact_instance_of::<PyString>() && values.fits(&value, slices)
+                        key.is_exact_instance_of::<PyString>() && values.fits(&value)
                     })
                 })
             }),
-            PlainShape::AnyOf(shapes) => shapes.iter().any(|shape| shape.fits(value, slices)),
+            PlainShape::AnyOf(shapes) => shapes.iter().any(|shape| shape.fits(value)),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Prompts and schemas for vendors' APIs, for Python.
 
 use super::choice::ToolChoice;
-use super::hub::{PyHub, VALUES_OF_A_TOOL};
+use super::hub::PyHub;
 use super::json;
 use super::large_json::{LargeJson, is_large, without_gil_if};
 use super::options::parse_lang;
-use super::slices::Slices;
 use super::text::PyTokenizer;
 use super::unicode::string;
 use crate::hub::PromptRequest;
@@ -93,13 +92,12 @@ pub fn vendor_tools(
         let specs = names.into_iter().filter_map(|name| snapshot.get(name)?.spec());
         specs.map(|spec| (spec.name.to_string(), vendor::declare(spec, vendor, &all))).collect()
     });
-    let (mut skipped, mut slices) = (Vec::new(), Slices::new());
+    let mut skipped = Vec::new();
     for (name, made) in made {
         match made {
             Ok(tool) => {
-                declared.append(json::to_python_in(py, &tool.value, &mut slices)?)?;
+                declared.append(json::to_python(py, &tool.value)?)?;
                 hub.get().vendor_forms().declared(name, vendor, tool.changed);
-                slices.step_by(py, VALUES_OF_A_TOOL);
             }
             Err(reason) => skipped.push((name, reason)),
         }

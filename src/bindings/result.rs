@@ -3,12 +3,12 @@
 use super::blocks::Blocks;
 use super::callable::raised;
 use super::execution::{Attempt, FinishedExecution, replayed_time};
+use super::gil::released;
 use super::imported::Imported;
 use super::json;
 use super::localized::localize;
 use super::once::intern;
 use super::python_tool::python_tool;
-use super::slices::released;
 use super::templates::{
     CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
     new_attempt, source_name,

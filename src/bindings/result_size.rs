@@ -1,8 +1,8 @@
 //! About how much memory a result takes, for the limit of the cache.
 
 use super::copying::occurs_once;
+use super::gil::Entries;
 use super::once::intern;
-use super::slices::{Entries, Slices};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
 use std::collections::HashSet;
@@ -16,24 +16,22 @@ pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
     let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
     let mut pending = vec![result.clone().into_any(), attributes];
     let mut seen = HashSet::new();
-    let (mut bytes, mut slices) = (0usize, Slices::new());
+    let mut bytes = 0usize;
     while let Some(object) = pending.pop() {
         // What only its container refers to is not entered: growing a large table is one long step.
         if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
             continue;
         }
-        slices.step(object.py());
         bytes = bytes.saturating_add(own_size(&object));
         if let Ok(dict) = object.cast::<PyDict>() {
             for entry in Entries::of(dict) {
                 let (key, value) = entry?;
                 pending.extend([key, value]);
-                slices.step(object.py());
             }
         } else if let Ok(list) = object.cast::<PyList>() {
-            pending.extend(list.iter().inspect(|_| slices.step(object.py())));
+            pending.extend(list.iter());
         } else if let Ok(tuple) = object.cast::<PyTuple>() {
-            pending.extend(tuple.iter().inspect(|_| slices.step(object.py())));
+            pending.extend(tuple.iter());
         } else if let Ok(set) = object.cast::<PySet>() {
             pending.extend(set.iter());
         } else if let Ok(set) = object.cast::<PyFrozenSet>() {

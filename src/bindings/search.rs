@@ -1,8 +1,7 @@
 //! Search and recommendation, for Python.
 
 use super::call_scope;
-use super::hub::{PyHub, VALUES_OF_A_TOOL};
-use super::slices::Slices;
+use super::hub::PyHub;
 use super::unicode::start_of;
 use super::views::ToolInfo;
 use crate::hub::{Hub, SearchQuery};
@@ -52,12 +51,11 @@ impl PyHit {
 /// The hits whose tools are still registered.
 fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, PyList>> {
     let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
-    let (hits, mut slices) = (PyList::empty(py), Slices::new());
+    let hits = PyList::empty(py);
     for Found { name, score } in found {
         let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub.as_any(), entry, |_| true));
         if let Some(tool) = tool {
             hits.append(PyHit { name: name.to_string(), score, tool: Py::new(py, tool)? })?;
-            slices.step_by(py, VALUES_OF_A_TOOL);
         }
     }
     Ok(hits)

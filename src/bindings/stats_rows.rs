@@ -1,7 +1,6 @@
 //! Statistics of calls, in the shapes that Python shows: a row for each candidate.
 
 use super::call_scope;
-use super::slices::Slices;
 use crate::error::ErrorKind;
 use crate::hub::{CallerRecord, Hub};
 use crate::registry::{Candidate, NameEntry, Snapshot};
@@ -11,9 +10,6 @@ use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
-
-/// What a row costs in comparison with a value.
-const VALUES_OF_A_ROW: u32 = 40;
 
 /// Whose calls are counted.
 pub enum CountedCalls {
@@ -80,13 +76,11 @@ pub fn by_tool<'py>(
     name: Option<&str>,
     counted: &CountedCalls,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (grouped, now, mut slices) = (PyDict::new(py), Instant::now(), Slices::new());
+    let (grouped, now) = (PyDict::new(py), Instant::now());
     for entry in asked(snapshot, name) {
-        slices.step(py);
         let rows = PyList::empty(py);
         for candidate in &entry.candidates {
             rows.append(row_of(py, candidate, counted, now)?)?;
-            slices.step_by(py, VALUES_OF_A_ROW);
         }
         grouped.set_item(&*entry.name, rows)?;
     }
@@ -111,7 +105,7 @@ pub fn flat<'py>(
         let columns = columns.into_iter().map(|(name, kind)| (format!("failures.{name}"), kind));
         (views, columns.collect::<Vec<_>>())
     });
-    let (rows, mut slices) = (PyList::empty(py), Slices::new());
+    let rows = PyList::empty(py);
     for (candidate, view) in &views {
         let all: u64 = view.failures.iter().map(|(_, count)| count).sum();
         let row = row(candidate, view, all.into_pyobject(py)?.as_any())?;
@@ -121,7 +115,6 @@ pub fn flat<'py>(
             row.set_item(column, count)?;
         }
         rows.append(row)?;
-        slices.step_by(py, VALUES_OF_A_ROW);
     }
     py.detach(|| drop(views));
     Ok(rows)

@@ -1,7 +1,7 @@
 //! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
 //! the result crosses.
 
-use super::slices::released;
+use super::gil::released;
 use super::unicode::{all_of, raw, start_of, string};
 use crate::invisible::visible;
 use crate::merge::{self, MergedText};

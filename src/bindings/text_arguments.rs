@@ -1,11 +1,11 @@
 //! Arguments that come as JSON text, as APIs and models write them.
 
 use super::argument_checks::ArgumentStyle;
+use super::gil::released;
 use super::imported::Imported;
 use super::json;
 use super::large_json::LargeJson;
 use super::python_tool::python_tool;
-use super::slices::released;
 use super::unicode::all_of;
 use crate::model::repeats_key;
 use crate::parse;

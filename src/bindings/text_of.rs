@@ -1,10 +1,10 @@
 //! Results as text.
 
 use super::blocks::Blocks;
+use super::gil::released;
 use super::json;
 use super::large_json::LargeJson;
 use super::once::intern;
-use super::slices::released;
 use super::unicode;
 use super::value;
 use crate::model::Lang;

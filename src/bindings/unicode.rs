@@ -4,7 +4,7 @@
 //! times slower than what is here.
 
 use super::errors::class_of;
-use super::slices::released;
+use super::gil::released;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -1,11 +1,11 @@
 //! What a value that a Python tool returned means.
 
 use super::awaiting::is_coroutine;
+use super::gil::released;
 use super::imported::Imported;
 use super::json_text::json_text;
 use super::mappings::as_mapping;
 use super::once::intern;
-use super::slices::released;
 use super::unicode::all_of;
 use crate::model::{Meaning, NothingMeans, ReportedFailure, ReturnedValue, meaning};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! A whole text of Python that is read where Python keeps it, and what was found in it as a text of Python.
 
-use super::slices::released;
+use super::gil::released;
 use super::unicode::{all_of, string};
 use crate::parse::{FoundText, WholeText};
 use pyo3::ffi;

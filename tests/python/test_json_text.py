@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from enum import IntEnum
@@ -120,39 +119,10 @@ def test_the_gil_is_released_for_long_texts(text: str) -> None:
         assert hold(work) > 0
 
 
-def test_the_gil_is_released_for_large_data() -> None:
+def test_large_data_is_written_as_json() -> None:
     hub = ToolHub()
     hub.register(lambda: ROWS, name="give", read_only=True)
-    result = hub.call("give")
-    text = json.dumps(ROWS, ensure_ascii=False)
-    assert result.text == text
-    assert hold(lambda: result.text) > 5
-    assert hold(lambda: hub.format(result)) > 5
-    assert hold(lambda: hub.call("give", cache_ttl=60)) > 5
-
-
-def test_other_threads_run_while_a_large_value_is_written() -> None:
-    hub, over, turns = ToolHub(), threading.Event(), 0
-    hub.register(lambda: ROWS, name="give")
-    result = hub.call("give")
-
-    def count() -> None:
-        nonlocal turns
-        while not over.is_set():
-            turns += 1
-            # The interpreter would let this thread run for 5 ms each time that the other one pauses.
-            time.sleep(0)
-
-    other = threading.Thread(target=count)
-    other.start()
-    try:
-        before = turns
-        # The first one usually proves it; a busy machine may need more.
-        proved = any(result.text and turns > before for _ in range(20))
-    finally:
-        over.set()
-        other.join()
-    assert proved
+    assert hub.call("give").text == json.dumps(ROWS, ensure_ascii=False)
 
 
 def test_data_that_another_thread_changes_is_written_or_shown() -> None:

@@ -1,7 +1,7 @@
 //! What a call from Python sends, as JSON: by this it is recognised.
 
+use crate::bindings::gil::Entries;
 use crate::bindings::json::{self, NotJson};
-use crate::bindings::slices::{Entries, Slices};
 use crate::identity::CallContent;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
@@ -43,11 +43,10 @@ pub fn with_texts(
 /// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object
 /// from what it is converted to.
 pub fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    check_plain(value, 0, &mut Slices::new()).is_some()
+    check_plain(value, 0).is_some()
 }
 
-fn check_plain(value: &Bound<'_, PyAny>, depth: usize, slices: &mut Slices) -> Option<()> {
-    slices.step(value.py());
+fn check_plain(value: &Bound<'_, PyAny>, depth: usize) -> Option<()> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -60,12 +59,12 @@ fn check_plain(value: &Bound<'_, PyAny>, depth: usize, slices: &mut Slices) -> O
         return Some(());
     }
     if let Ok(items) = value.cast_exact::<PyList>() {
-        return items.iter().try_for_each(|item| check_plain(&item, depth + 1, slices));
+        return items.iter().try_for_each(|item| check_plain(&item, depth + 1));
     }
     for entry in Entries::of(value.cast_exact::<PyDict>().ok()?) {
         let (key, member) = entry.ok()?;
         key.cast_exact::<PyString>().ok()?;
-        check_plain(&member, depth + 1, slices)?;
+        check_plain(&member, depth + 1)?;
     }
     Some(())
 }

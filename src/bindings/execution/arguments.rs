@@ -2,11 +2,11 @@
 
 use crate::bindings::argument_checks::{CheckPass, PreparedArguments};
 use crate::bindings::errors::exception_text;
+use crate::bindings::gil::{Entries, released};
 use crate::bindings::json;
 use crate::bindings::large_json::LargeJson;
 use crate::bindings::mappings::as_mapping;
 use crate::bindings::python_tool::python_tool;
-use crate::bindings::slices::{Entries, Slices, released};
 use crate::bindings::text_arguments::{holds_arguments, object_in};
 use crate::error::{ErrorKind, HubError};
 use crate::model::Arguments;
@@ -154,11 +154,8 @@ pub fn warnings(py: Python<'_>, candidate: &Candidate, prepared: &PreparedArgume
         PreparedArguments::Keywords(args)
             if python_tool(candidate).is_some_and(|tool| tool.warns_of_unknown) =>
         {
-            let mut slices = Slices::new();
-            let names = Entries::of(args.bind(py)).map_while(|entry| {
-                slices.step(py);
-                Some(entry.ok()?.0.extract::<String>().unwrap_or_default())
-            });
+            let names = Entries::of(args.bind(py))
+                .map_while(|entry| Some(entry.ok()?.0.extract::<String>().unwrap_or_default()));
             let names: Vec<String> = names.collect();
             released(py, names.len(), || schema::unknown_arguments(schema, names.iter().map(String::as_str)))
         }
