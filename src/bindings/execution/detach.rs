@@ -27,6 +27,6 @@ pub fn detach(attempt: &mut Attempt, py: Python<'_>, port: &LoopBridge, candidat
             }
         }
         AttemptState::Coroutine(coroutine) => value::discard(coroutine.bind(py)),
-        AttemptState::Nothing | AttemptState::Announced { .. } | AttemptState::InPlace => {}
+        AttemptState::Nothing | AttemptState::InPlace => {}
     }
 }

@@ -215,7 +215,7 @@ impl Execution {
                 value::discard(coroutine.bind(py));
                 this.mark_stopped(slot);
             }
-            AttemptState::Nothing | AttemptState::Announced { .. } => this.mark_stopped(slot),
+            AttemptState::Nothing => this.mark_stopped(slot),
         }
     }
 

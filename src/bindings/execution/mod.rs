@@ -211,11 +211,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
         let Some(start) = self.start_of(slot) else { return Ok(None) };
         let resumed = self.0.get().state.lock().take_resumed(slot);
         let awaitable = match resumed {
-            Resumed::Later => return Ok(Some(Step::Yield(self.0.py().None()))),
-            Resumed::Announced(_) | Resumed::Admitted(_) if self.0.get().is_late(Run::refuse_late_entry) => {
-                None
-            }
-            Resumed::Announced(prepared) => Execution::enter(self.0, start, prepared)?,
+            Resumed::Admitted(_) if self.0.get().is_late(Run::refuse_late_entry) => None,
             Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
             Resumed::Coroutine(coroutine) => {
                 Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?

@@ -65,18 +65,19 @@ impl Execution {
             return Ok(None);
         }
         candidate.stats.begin(start.at);
-        if this.watch().is_none() {
-            return Self::enter(slf, start, prepared);
-        }
         match this.tell_started(py, slot) {
-            Ok(()) => this.state.lock().announce(slot, prepared),
-            Err(interrupt) => this.interrupt(interrupt),
+            // Listeners take as long as they like.
+            Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(None),
+            Ok(()) => Self::enter(slf, start, prepared),
+            Err(interrupt) => {
+                this.interrupt(interrupt);
+                Ok(None)
+            }
         }
-        Ok(None)
     }
 
     /// Passes the limits.
-    pub(super) fn enter<'py>(
+    fn enter<'py>(
         slf: &Bound<'py, Self>,
         start: AttemptStart,
         prepared: PreparedArguments,

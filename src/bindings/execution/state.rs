@@ -35,10 +35,6 @@ pub enum Phase {
 
 /// What a candidate continues with.
 pub enum Resumed {
-    /// Its listeners have heard of it, and turns of the loop are left for an interrupt to arrive.
-    Later,
-    /// Its listeners have heard of it: it may pass the limits with these arguments.
-    Announced(PreparedArguments),
     /// The limits admitted it: run it with these arguments.
     Admitted(PreparedArguments),
     /// A plain function returned a coroutine: await it.
@@ -71,9 +67,6 @@ impl AttemptStart {
 pub enum AttemptState {
     #[default]
     Nothing,
-    /// Listeners were called, and one of them may have been interrupted: Ctrl-C reaches this task as a cancellation within
-    /// this number of turns of its loop.
-    Announced { turns: u8 },
     /// Waiting for a free place.
     Queueing { way: PassageWait, key: u64 },
     /// Waiting for its row in the ledger.
@@ -186,30 +179,9 @@ impl State {
         }
     }
 
-    /// Lets the loop turn before an attempt goes on whose listeners were called.
-    pub fn announce(&mut self, slot: usize, prepared: PreparedArguments) {
-        // One for a cancellation of this task, one more for a task that this one is part of.
-        self.attempts[slot].state = AttemptState::Announced { turns: 2 };
-        self.attempts[slot].prepared = Some(prepared);
-        if let Some(plan) = self.plan.as_mut() {
-            plan.run.resume(slot);
-        }
-    }
-
     /// What an attempt that may continue was waiting with.
     pub fn take_resumed(&mut self, slot: usize) -> Resumed {
         let Some(attempt) = self.attempts.get_mut(slot) else { return Resumed::Gone };
-        if let AttemptState::Announced { turns } = &mut attempt.state
-            && let Some(plan) = self.plan.as_mut()
-        {
-            if let Some(left) = turns.checked_sub(1) {
-                *turns = left;
-                plan.run.resume(slot);
-                return Resumed::Later;
-            }
-            attempt.state = AttemptState::Nothing;
-            return attempt.prepared.take().map_or(Resumed::Gone, Resumed::Announced);
-        }
         if let Some(prepared) = attempt.prepared.take() {
             return Resumed::Admitted(prepared);
         }
