@@ -88,7 +88,7 @@ def unknown_options(
 ) -> TypeError:
     """The error for keywords that a method does not have."""
     kind = type(hub).__name__
-    shown = kind if method == "__init__" else f"{'hub' if kind == 'ToolHub' else kind.lower()}.{method}"
+    shown = kind if method == "__init__" else f"{getattr(hub, '_shown_as', kind.lower())}.{method}"
     call = _as_mapping(hub, shown, positional, list(unknown)) if method in CALLS else None
     return TypeError(_core.unknown_options(f"{shown}()", "option", list(unknown), list(known), call))
 

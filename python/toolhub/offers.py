@@ -1,4 +1,4 @@
-"""Resources and prompts of a hub and of its MCP servers, as `ToolHub.resources`, `prompts` and their kin return them.
+"""Resources and prompts of a hub and of its MCP servers, as `hub.resources` and `hub.prompts` return them.
 
 The `server` of what the hub itself offers is `"native"`.
 """

@@ -53,6 +53,9 @@ NOT_CALLS: dict[str, Callable[[ToolHub], Any]] = {
     "as_openai": lambda hub: hub.as_openai(),
     "read_more": lambda hub: hub.read_more("h"),
     "add_alias": lambda hub: hub.add_alias("a"),
+    "resources.list": lambda hub: hub.resources.list_sync(),
+    "resources.add": lambda hub: hub.resources.add("app://a", "x"),
+    "prompts.get": lambda hub: asyncio.run(hub.prompts.get("p")),
     "on_event": lambda hub: hub.on_event(print),
 }
 

@@ -17,13 +17,13 @@ from toolhub.questions import Form, Link, Roots, Sampling
 def test_functions_run_where_tools_run() -> None:
     hub, seen = ToolHub(), {}
 
-    @hub.resource("app://async/{number}")
+    @hub.resources.add("app://async/{number}")
     async def in_loop(number: int) -> str:
         """Runs on the loop of the caller."""
         seen["loop"] = asyncio.get_running_loop()
         return f"{number + 1}"
 
-    @hub.resource("app://thread{?factor}")
+    @hub.resources.add("app://thread{?factor}")
     def in_thread(factor: float = 1.0) -> list[float]:
         """Runs in a thread."""
         seen["thread"] = threading.current_thread()
@@ -32,25 +32,25 @@ def test_functions_run_where_tools_run() -> None:
     async def main() -> list[str | None]:
         loop = asyncio.get_running_loop()
         uris = ("app://async/41", "app://thread?factor=1.5", "app://thread")
-        texts = [(await hub.read_resource(uri))[0].text for uri in uris]
+        texts = [(await hub.resources.read(uri))[0].text for uri in uris]
         assert seen["loop"] is loop
         return texts
 
     assert asyncio.run(main()) == ["42", "[3.0]", "[2.0]"]
     assert seen["thread"] is not threading.current_thread()
-    assert hub.read_resource_sync("app://async/1")[0].text == "2"
-    assert [one.uri_template for one in hub.resource_templates_sync()] == [
+    assert hub.resources.read_sync("app://async/1")[0].text == "2"
+    assert [one.uri_template for one in hub.resources.templates_sync()] == [
         "app://async/{number}",
         "app://thread{?factor}",
     ]
-    assert hub.resources_sync(["native"]) == []
+    assert hub.resources.list_sync(["native"]) == []
 
 
 def test_a_function_is_cancelled_with_its_caller_and_has_a_limit() -> None:
     hub = ToolHub()
     ended = threading.Event()
 
-    @hub.resource("app://slow")
+    @hub.resources.add("app://slow")
     async def slow() -> str:
         """Never ends."""
         try:
@@ -60,7 +60,7 @@ def test_a_function_is_cancelled_with_its_caller_and_has_a_limit() -> None:
         return ""
 
     with pytest.raises(ToolError) as late:
-        hub.read_resource_sync("app://slow", timeout=0.05)
+        hub.resources.read_sync("app://slow", timeout=0.05)
     assert late.value.kind == "timeout"
     assert str(late.value) == "The resource 'app://slow' did not answer within 0.05 s."
     assert ended.wait(30)
@@ -69,16 +69,16 @@ def test_a_function_is_cancelled_with_its_caller_and_has_a_limit() -> None:
 def test_lists_show_what_was_given_and_change() -> None:
     hub = ToolHub()
     icon = {"src": "https://example.com/a.png"}
-    hub.add_resource(
+    hub.resources.add(
         "app://a", {"x": 1}, title="A", mime_type="application/x-a", annotations={"priority": 1}, icons=[icon]
     )
-    (resource,) = hub.resources_sync()
+    (resource,) = hub.resources.list_sync()
     assert (resource.server, resource.name, resource.title) == ("native", "app://a", "A")
     assert resource.data["annotations"] == {"priority": 1}
     assert resource.data["icons"] == [icon]
-    assert hub.read_resource_sync("app://a")[0].mime_type == "application/x-a"
+    assert hub.resources.read_sync("app://a")[0].mime_type == "application/x-a"
 
-    @hub.prompt("greet", title="Greet", meta={"own": True})
+    @hub.prompts.add("greet", title="Greet", meta={"own": True})
     def say(name: str, loud: bool = False) -> list[Any]:
         """Say hello.
 
@@ -87,21 +87,21 @@ def test_lists_show_what_was_given_and_change() -> None:
         """
         return [f"Greet {name}!", {"role": "assistant", "content": "HI" if loud else "Hi"}]
 
-    (prompt,) = hub.prompts_sync()
+    (prompt,) = hub.prompts.list_sync()
     assert (prompt.name, prompt.title, prompt.description) == ("greet", "Greet", "Say hello.")
     assert prompt.arguments == [
         {"name": "name", "description": "Whom to greet.", "required": True},
         {"name": "loud", "required": False},
     ]
-    filled = hub.get_prompt_sync("greet", {"name": "Astrid", "loud": "true"})
+    filled = hub.prompts.get_sync("greet", {"name": "Astrid", "loud": "true"})
     assert [(one["role"], one["content"]["text"]) for one in filled.messages] == [
         ("user", "Greet Astrid!"),
         ("assistant", "HI"),
     ]
-    assert hub.remove_prompt("greet")
-    assert not hub.remove_prompt("greet")
-    assert hub.remove_resource("app://a")
-    assert (hub.prompts_sync(), hub.resources_sync()) == ([], [])
+    assert hub.prompts.remove("greet")
+    assert not hub.prompts.remove("greet")
+    assert hub.resources.remove("app://a")
+    assert (hub.prompts.list_sync(), hub.resources.list_sync()) == ([], [])
 
 
 def test_completions_come_from_lists_and_functions() -> None:
@@ -110,38 +110,41 @@ def test_completions_come_from_lists_and_functions() -> None:
     async def suggest(begun: str, others: dict[str, str]) -> list[str]:
         return [f"{begun}-{others.get('table', '?')}-{number}" for number in range(120)]
 
-    @hub.resource("db://{table}/{row}", completions={"table": ["users", "orders"], "row": suggest})
+    @hub.resources.add("db://{table}/{row}", completions={"table": ["users", "orders"], "row": suggest})
     def row(table: str, row: str) -> str:
         """A row."""
         return f"{table} {row}"
 
     template = "db://{table}/{row}"
-    assert hub.complete_sync("table", "U", template=template) == ["users"]
-    rows = hub.complete_sync("row", "7", template=template, context={"table": "users"})
+    assert hub.prompts.complete_sync("table", "U", template=template) == ["users"]
+    rows = hub.prompts.complete_sync("row", "7", template=template, context={"table": "users"})
     assert (len(rows), rows[0]) == (100, "7-users-0")
-    assert hub.complete_sync("other", "", template=template) == []
+    assert hub.prompts.complete_sync("other", "", template=template) == []
 
 
 @pytest.mark.parametrize(
     ("offer", "message"),
     [
-        (lambda hub: hub.add_resource("app", "x"), "'app' is not a URI: it needs a scheme"),
-        (lambda hub: hub.add_resource("app://{a}{b}", lambda a, b: ""), "two variables need a text between"),
-        (lambda hub: hub.add_resource("app://{a}", lambda: ""), "no parameter for the variable 'a'"),
-        (lambda hub: hub.add_resource("app://a", lambda a: ""), "The parameter 'a' .* needs a default"),
-        (lambda hub: hub.add_resource("app://taken", "again"), "There is a resource 'app://taken' already"),
-        (lambda hub: hub.add_prompt(lambda: ""), "pass name="),
-        (lambda hub: hub.add_prompt("review"), "a prompt is a function, got str"),
-        (lambda hub: hub.prompt("one", name="two"), "takes the name once"),
-        (lambda hub: hub.add_prompt(max, name="p", completions={"x": "abc"}), "must be a list of texts"),
-        (lambda hub: hub.add_resource("app://b", "", completions={"x": []}), "has no argument 'x'"),
-        (lambda hub: hub.add_resource("app://b", "", meta=[1]), "meta must be a mapping"),
-        (lambda hub: hub.add_resource(b"app://b", ""), "uri must be text"),
+        (lambda hub: hub.resources.add("app", "x"), "'app' is not a URI: it needs a scheme"),
+        (lambda hub: hub.resources.add("app://{a}{b}", lambda a, b: ""), "two variables need a text between"),
+        (lambda hub: hub.resources.add("app://{a}", lambda: ""), "no parameter for the variable 'a'"),
+        (lambda hub: hub.resources.add("app://a", lambda a: ""), "The parameter 'a' .* needs a default"),
+        (lambda hub: hub.resources.add("app://taken", "again"), "There is a resource 'app://taken' already"),
+        (lambda hub: hub.prompts.add(lambda: ""), "pass name="),
+        (lambda hub: hub.prompts.add(5), "a prompt is a function, got int"),
+        (lambda hub: hub.prompts.add("one", name="two"), "takes the name once"),
+        (lambda hub: hub.prompts.add(max, name="p", completions={"x": "abc"}), "must be a list of texts"),
+        (lambda hub: hub.resources.add("app://b", "", completions={"x": []}), "has no argument 'x'"),
+        (lambda hub: hub.resources.add("app://b", "", meta=[1]), "meta must be a mapping"),
+        (lambda hub: hub.resources.add(b"app://b", ""), "uri must be text"),
+        (lambda hub: hub.resources.add("app://b", mime="x"), r"hub.resources.add\(\) has no option 'mime'"),
+        (lambda hub: hub.resources(), r"write await hub.resources.list\(\)"),
+        (lambda hub: hub.prompts(["native"]), r"write await hub.prompts.list\(\)"),
     ],
 )
 def test_wrong_offers_are_refused(offer: Any, message: str) -> None:
     hub = ToolHub()
-    hub.add_resource("app://taken", "x")
+    hub.resources.add("app://taken", "x")
     with pytest.raises((TypeError, ValueError), match=message):
         offer(hub)
 
@@ -153,34 +156,34 @@ def test_a_function_that_is_defined_again_replaces_itself() -> None:
         code = f"def motto():\n    return {answer!r}"
         namespace: dict[str, Any] = {"__name__": "cell"}
         exec(code, namespace)
-        hub.resource("app://motto", replace=replace)(namespace["motto"])
+        hub.resources.add("app://motto", replace=replace)(namespace["motto"])
 
     define("first")
     define("second")
-    assert hub.read_resource_sync("app://motto")[0].text == "second"
-    hub.add_resource("app://motto", "third", replace=True)
-    assert hub.read_resource_sync("app://motto")[0].text == "third"
+    assert hub.resources.read_sync("app://motto")[0].text == "second"
+    hub.resources.add("app://motto", "third", replace=True)
+    assert hub.resources.read_sync("app://motto")[0].text == "third"
 
 
 def test_unknown_ones_and_failures_are_tool_errors() -> None:
     hub = ToolHub()
-    hub.add_prompt(lambda: {"role": "system", "content": "no"}, name="odd")
+    hub.prompts.add(lambda: {"role": "system", "content": "no"}, name="odd")
 
-    @hub.prompt
+    @hub.prompts.add
     def broken() -> str:
         """Fail."""
         raise KeyError("paper")
 
     for call, kind, message in [
-        (lambda: hub.read_resource_sync("app://x", server="native"), "not_found", "The hub has no resource"),
+        (lambda: hub.resources.read_sync("app://x", server="native"), "not_found", "The hub has no resource"),
         (
-            lambda: hub.get_prompt_sync("x", server="native"),
+            lambda: hub.prompts.get_sync("x", server="native"),
             "not_found",
             "The hub has no prompt 'x' of its own.",
         ),
-        (lambda: hub.resource_updated("app://x"), "not_found", "The hub has no resource"),
-        (lambda: hub.get_prompt_sync("odd"), "tool_error", "Prompt 'odd' must return texts"),
-        (lambda: hub.get_prompt_sync("broken"), "tool_error", "Prompt 'broken' raised KeyError"),
+        (lambda: hub.resources.updated("app://x"), "not_found", "The hub has no resource"),
+        (lambda: hub.prompts.get_sync("odd"), "tool_error", "Prompt 'odd' must return texts"),
+        (lambda: hub.prompts.get_sync("broken"), "tool_error", "Prompt 'broken' raised KeyError"),
     ]:
         with pytest.raises(ToolError) as raised:
             call()
@@ -188,7 +191,7 @@ def test_unknown_ones_and_failures_are_tool_errors() -> None:
         assert message in str(raised.value)
     hub.close()
     with pytest.raises(ToolError):
-        hub.add_resource("app://x", "x")
+        hub.resources.add("app://x", "x")
 
 
 def test_a_hub_with_functions_that_refer_to_it_is_collected() -> None:
@@ -198,12 +201,12 @@ def test_a_hub_with_functions_that_refer_to_it_is_collected() -> None:
     def make() -> weakref.ref[Place]:
         hub, place = ToolHub(), Place()
 
-        @hub.resource("app://{name}", completions={"name": lambda begun: [repr(hub)]})
+        @hub.resources.add("app://{name}", completions={"name": lambda begun: [repr(hub)]})
         def thing(name: str) -> str:
             """Refers to the hub and to the place."""
             return repr((hub, place))
 
-        assert "ToolHub" in (hub.read_resource_sync("app://x")[0].text or "")
+        assert "ToolHub" in (hub.resources.read_sync("app://x")[0].text or "")
         return weakref.ref(place)
 
     gone = make()

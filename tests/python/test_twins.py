@@ -10,14 +10,23 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from toolhub import ToolHub, offers, serving
+from toolhub import ToolHub, serving
+from toolhub.hub.prompts import Prompts
+from toolhub.hub.resources import Resources
 
 SHORT = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
 
 
+PARTS = {"resources.": Resources, "prompts.": Prompts}
+
+
 def methods() -> dict[str, Callable[..., Any]]:
-    found = inspect.getmembers(ToolHub, inspect.isfunction)
-    return {name: method for name, method in found if not name.startswith("_")}
+    found = {
+        f"{part}{name}": method
+        for part, owner in {"": ToolHub, **PARTS}.items()
+        for name, method in inspect.getmembers(owner, inspect.isfunction)
+    }
+    return {name: method for name, method in found.items() if not name.rpartition(".")[2].startswith("_")}
 
 
 def asynchronous() -> list[str]:
@@ -51,9 +60,8 @@ def test_an_async_method_has_a_blocking_twin_that_takes_the_same(name: str) -> N
     assert twin in methods(), f"{name} has no blocking twin {twin}"
     assert not inspect.iscoroutinefunction(methods()[twin])
     assert accepted(methods()[twin]) == accepted(methods()[name])
-    # `toolhub` imports the classes of resources, prompts and serving on first use.
-    later = vars(offers) | vars(serving)
-    returned = [get_type_hints(methods()[one], localns=later)["return"] for one in (name, twin)]
+    # `toolhub` imports the classes of serving on first use.
+    returned = [get_type_hints(methods()[one], localns=vars(serving))["return"] for one in (name, twin)]
     assert returned[0] == returned[1]
 
 

@@ -22,6 +22,7 @@ from toolhub import (
     ToolResult,
     ToolTimeout,
 )
+from toolhub.offers import Offers, PromptText, Resource, ResourceContent
 from toolhub.options import CallOptions
 from toolhub.servers import ConnectReport, LoadReport
 
@@ -152,3 +153,24 @@ def errors() -> None:
 
 assert_type(hub.on_event(print), Callable[[], None])
 assert_type(toolhub.parse("x").calls, list[ParsedCall])
+
+
+@hub.resources.add("notes://{year}", mime_type="text/plain")
+def notes(year: int) -> str:
+    return str(year)
+
+
+@hub.prompts.add
+def review(code: str) -> str:
+    return code
+
+
+assert_type(notes(2026), str)
+assert_type(review("1 + 1"), str)
+assert_type(hub.resources.list_sync(timeout=1), Offers[Resource])
+assert_type(hub.resources.read_sync("notes://2026"), list[ResourceContent])
+assert_type(hub.prompts.get_sync("review", {"code": "1"}), PromptText)
+hub.resources.list_sync(ids=5)  # pyright: ignore[reportArgumentType]
+hub.resources.read_sync()  # pyright: ignore[reportCallIssue]
+hub.resources()  # pyright: ignore[reportCallIssue]
+hub.prompts.add(review, nam="x")  # pyright: ignore[reportCallIssue]

@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, Skills    ToolSearch ← Prompts    Callbacks ← ServerManager
+    Registration ← FolderLoader, Skills    ToolSearch ← ToolPrompts    Callbacks ← ServerManager
 
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
@@ -50,10 +50,8 @@ from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
 from ._ledger_methods import LedgerMethods
 from ._listing import ListFetcher
-from ._native_methods import NativeMethods
-from ._offer_methods import OfferMethods
 from ._prompt_methods import PromptMethods
-from ._prompts import Prompts
+from ._prompts import ToolPrompts
 from ._registration import Registration
 from ._run_methods import RunMethods, RunOutcome
 from ._sampling import sampler
@@ -70,6 +68,8 @@ from ._tool_methods import ToolMethods
 
 if TYPE_CHECKING:
     from ..display._html import Bundle
+    from .prompts import Prompts
+    from .resources import Resources
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 
@@ -103,8 +103,6 @@ class ToolHub(
     PromptMethods,
     SourceMethods,
     ServerMethods,
-    OfferMethods,
-    NativeMethods,
     LedgerMethods,
     ServeMethods,
     CompatMethods,
@@ -156,6 +154,7 @@ class ToolHub(
     3
     """
 
+    _shown_as = "hub"
     # A call gives a result of kind `closed`; what is not a call raises it.
     _closed_too = frozenset(
         {"__init__", "call", "call_by_capability", "call_many", "execute_by_capability_sync", "execute_many"}
@@ -241,7 +240,7 @@ class ToolHub(
         self._store = HubStore(self._core, store, store_results_max_bytes)
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
-        self._prompts = Prompts(self._core, self._search, core, lang)
+        self._prompts = ToolPrompts(self._core, self._search, core, lang)
         self._formatter = ResultFormatter(self._core, self._events)
         self._folders = FolderLoader(self._core, self._registration, self._state, lang)
         self._skills = Skills(self._core, self._registration)
@@ -357,6 +356,20 @@ class ToolHub(
         self._skills.location(skill)
         result = await self.execute(skill, {"file": path}, source="skills")
         return file_content(result.unwrap())
+
+    @property
+    def resources(self) -> "Resources":
+        """The resources of the hub and of its MCP servers: `list`, `read`, `templates`, `add`, `remove`, `updated`."""
+        from .resources import Resources  # most programs need none, and making its classes takes time
+
+        return Resources(self._core, self._servers, self._state)
+
+    @property
+    def prompts(self) -> "Prompts":
+        """The prompts of the hub and of its MCP servers: `list`, `get`, `complete`, `add`, `remove`."""
+        from .prompts import Prompts
+
+        return Prompts(self._core, self._servers, self._state)
 
     def close(self) -> None:
         """Release all tools, end all calls in flight and all servers. Closing twice is fine.

@@ -9,13 +9,13 @@ from ..options import Lang
 from ..result import ToolResult
 from ._formatting import ResultFormatter
 from ._listing import ListFetcher
-from ._prompts import Prompts, VendorTools
+from ._prompts import ToolPrompts, VendorTools
 
 
 class PromptMethods:
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini`, `original_name`, `format` and `read_more`."""
 
-    _prompts: Prompts
+    _prompts: ToolPrompts
     _lists: ListFetcher
     _formatter: ResultFormatter
 

@@ -34,7 +34,7 @@ class VendorTools(list[dict[str, Any]]):
         self.skipped = list(skipped)
 
 
-class Prompts:
+class ToolPrompts:
     """Selects tools for a model, and maps the names and arguments of an API back to those of the tools."""
 
     def __init__(self, core: _core.Hub, search: ToolSearch, always_shown: Iterable[str], lang: Lang) -> None:

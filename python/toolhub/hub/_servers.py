@@ -4,7 +4,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from .. import _core, _lifecycle
 from .._callbacks import Callbacks
@@ -16,8 +16,6 @@ from ..servers import ConnectReport, LoadReport, LogOnce, ServerInfo, as_info
 from ._state import HubState
 
 _log = logging.getLogger("toolhub.servers")
-
-_T = TypeVar("_T")
 
 NATIVE = "native"
 """Names the hub itself among the servers."""
@@ -46,10 +44,10 @@ class ServerManager:
     def load(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
         """See `ToolHub.load_mcp`."""
         if isinstance(config, Mapping):
-            report: Any = self._open().load_value(config)
+            report: Any = self.open().load_value(config)
         else:
             check_path("mcp", config, "; register functions with hub.register")
-            report = self._open().load_file(os.path.expanduser(config))
+            report = self.open().load_file(os.path.expanduser(config))
         return self._log_once.log(LoadReport(**report))
 
     def reload_files(
@@ -82,14 +80,14 @@ class ServerManager:
             self._callbacks.tokens[id] = auth
         elif auth is not None:
             known["auth"] = auth
-        return self._open().add(id, known, asks_for)
+        return self.open().add(id, known, asks_for)
 
     def host(self, id: str, mcp: Any, options: Mapping[str, Any]) -> list[str]:
         """Add a server that is an object of this process; see `ToolHub.add_fastmcp`."""
         from ._hosted import HostedServer
 
         entry = {"toolhub": dict(options)} if options else {}
-        host, warnings = _core.add_in_process(self._open(), id, entry)
+        host, warnings = _core.add_in_process(self.open(), id, entry)
         HostedServer(mcp, host).start()
         return warnings
 
@@ -113,17 +111,17 @@ class ServerManager:
         at_once: int | None = None,
     ) -> ConnectReport:
         """See `ToolHub.connect`."""
-        timeout = _as_timeout(timeout)
+        timeout = as_timeout(timeout)
         if progress is not None:
             check_callable("progress", progress)
-        servers = self._named(ids)
+        servers = self.named(ids)
         if servers is None:
             return ConnectReport()
         if progress is None:
-            connected: Any = await servers.connect(_as_ids(ids), timeout)
+            connected: Any = await servers.connect(as_ids(ids), timeout)
             return ConnectReport(*connected)
         report = ConnectReport()
-        outcomes: Any = servers.connect_each(_as_ids(ids), timeout, at_once)
+        outcomes: Any = servers.connect_each(as_ids(ids), timeout, at_once)
         try:
             async for id, error in outcomes:
                 if error is None:
@@ -139,71 +137,12 @@ class ServerManager:
 
     async def refresh(self, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
         """See `ToolHub.refresh`."""
-        timeout = _as_timeout(timeout)
-        servers = self._named(ids)
+        timeout = as_timeout(timeout)
+        servers = self.named(ids)
         if servers is None:
             return ConnectReport()
-        listed: Any = await servers.refresh(_as_ids(ids), timeout)
+        listed: Any = await servers.refresh(as_ids(ids), timeout)
         return ConnectReport(*listed)
-
-    async def offers(
-        self,
-        kind: str,
-        read: Callable[[str, dict[str, Any]], _T],
-        ids: Iterable[str] | None,
-        timeout: float | None,
-    ) -> tuple[list[_T], dict[str, ToolError]]:
-        """What the hub and its servers offer of one kind, and why some servers could not list it."""
-        timeout, named = _as_timeout(timeout), _as_ids(ids)
-        own = _core.own_offers(self._core, kind) if named is None or NATIVE in named else []
-        offered = [read(server, data) for server, data in own]
-        if named is not None:
-            named = [id for id in named if id != NATIVE]
-        servers = self._named(named or None)
-        if servers is None or named == []:
-            return offered, {}
-        entries, failed = cast("Any", await servers.offers(kind, named, timeout))
-        return offered + [read(server, data) for server, data in entries], failed
-
-    def _answers_itself(self, kind: str, key: str, server: str | None) -> bool:
-        """Whether a request is for the hub itself: it names it, or names no server and the hub has what it asks for."""
-        return server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key))
-
-    async def read_resource(self, uri: str, server: str | None, timeout: float | None) -> Any:
-        """See `ToolHub.read_resource`; the server and its answer."""
-        self._state.require_open()
-        if self._answers_itself("resources", uri, server):
-            return await _core.read_own_resource(self._core, uri, _as_timeout(timeout))
-        return await self._open().read_resource(uri, server, _as_timeout(timeout))
-
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str], server: str | None, timeout: float | None
-    ) -> Any:
-        """See `ToolHub.get_prompt`; the server and its answer."""
-        self._state.require_open()
-        if self._answers_itself("prompts", name, server):
-            return await _core.get_own_prompt(self._core, name, dict(arguments), _as_timeout(timeout))
-        return await self._open().get_prompt(name, dict(arguments), server, _as_timeout(timeout))
-
-    async def complete(
-        self,
-        kind: str,
-        key: str,
-        argument: str,
-        value: str,
-        context: Mapping[str, str],
-        server: str | None,
-        timeout: float | None,
-    ) -> Any:
-        """See `ToolHub.complete`; the answer."""
-        self._state.require_open()
-        given, limit = dict(context), _as_timeout(timeout)
-        if self._answers_itself(kind, key, server):
-            asked = _core.complete_own(self._core, kind, key, argument, value, given, limit)
-        else:
-            asked = self._open().complete(kind, key, argument, value, given, server, limit)
-        _, answer = cast("Any", await asked)
-        return answer
 
     def take_never_listed(self) -> list[str]:
         """The servers that have never listed their tools; each is returned once."""
@@ -240,12 +179,13 @@ class ServerManager:
             await servers.aclose(_lifecycle.patience(_CLOSE_TIMEOUT, 0.5))
         self._callbacks.stop()
 
-    def _named(self, ids: Iterable[str] | None) -> "_core.Servers | None":
+    def named(self, ids: Iterable[str] | None) -> "_core.Servers | None":
         """The servers of the core; None if there are none and the caller names none."""
         self._state.require_open()
-        return None if self._servers is None and ids is None else self._open()
+        return None if self._servers is None and ids is None else self.open()
 
-    def _open(self) -> "_core.Servers":
+    def open(self) -> "_core.Servers":
+        """The servers of the core, made when the first one is needed."""
         self._state.require_open()
         if self._servers is None:
             self._callbacks.start()
@@ -260,13 +200,15 @@ class ServerManager:
         return self._servers
 
 
-def _as_ids(ids: Iterable[str] | None) -> list[str] | None:
+def as_ids(ids: Iterable[str] | None) -> list[str] | None:
+    """The ids that a caller names: None for all, one as a text, or several."""
     if ids is None:
         return None
     return [ids] if isinstance(ids, str) else list(ids)
 
 
-def _as_timeout(timeout: float | None) -> float | None:
+def as_timeout(timeout: float | None) -> float | None:
+    """The seconds that a caller gives, checked."""
     return None if timeout is None else check_seconds("timeout", timeout)
 
 

@@ -11,7 +11,7 @@ from .._unknown_options import known_options, unknown_options
 from ..options import Source, StrategyName
 from ._inspection import CapabilityRules, StatsRow
 from ._listing import ListFetcher
-from ._prompts import Prompts
+from ._prompts import ToolPrompts
 from ._registration import Registration
 from ._search import ToolSearch
 from ._shown_lists import HitList, StatsByTool, StatsList, ToolList
@@ -27,7 +27,7 @@ class ToolMethods:
     _registration: Registration
     _search: ToolSearch
     _lists: ListFetcher
-    _prompts: Prompts
+    _prompts: ToolPrompts
 
     @overload
     def tool(

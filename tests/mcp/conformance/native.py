@@ -38,34 +38,34 @@ def _add_offers(hub: ToolHub) -> None:
     """Resources and prompts."""
     for uri, (mime_type, text) in common.RESOURCES.items():
         content = base64.b64decode(common.PICTURE) if text is None else text
-        hub.add_resource(uri, content, mime_type=mime_type)
+        hub.resources.add(uri, content, mime_type=mime_type)
 
-    @hub.resource(common.TEMPLATE, mime_type="application/json")
+    @hub.resources.add(common.TEMPLATE, mime_type="application/json")
     def template(id: str) -> dict[str, Any]:
         """Data by id."""
         return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
 
-    @hub.prompt
+    @hub.prompts.add
     def test_simple_prompt() -> Any:
         """A prompt without arguments."""
         return common.messages("test_simple_prompt", {})
 
-    @hub.prompt
+    @hub.prompts.add
     def test_prompt_with_image() -> Any:
         """A prompt with an image in it."""
         return common.messages("test_prompt_with_image", {})
 
-    @hub.prompt("test_prompt_with_arguments", completions={"arg1": ["paris", "park", "party"]})
+    @hub.prompts.add("test_prompt_with_arguments", completions={"arg1": ["paris", "park", "party"]})
     def with_arguments(arg1: str, arg2: str) -> Any:
         """A prompt with two arguments."""
         return common.messages("test_prompt_with_arguments", {"arg1": arg1, "arg2": arg2})
 
-    @hub.prompt("test_prompt_with_embedded_resource")
+    @hub.prompts.add("test_prompt_with_embedded_resource")
     def with_resource(resourceUri: str) -> Any:
         """A prompt with a resource in it."""
         return common.messages("test_prompt_with_embedded_resource", {"resourceUri": resourceUri})
 
-    @hub.prompt(common.ASKING_PROMPT)
+    @hub.prompts.add(common.ASKING_PROMPT)
     async def asking() -> str:
         """A prompt that asks before it answers."""
         await _ask(common.ASKING_PROMPT)
@@ -87,7 +87,7 @@ def _add_triggers(hub: ToolHub) -> None:
         """Add a prompt."""
         nonlocal added
         added += 1
-        hub.add_prompt(lambda: "Added.", name=f"added_{added}", description="Added while it is served.")
+        hub.prompts.add(lambda: "Added.", name=f"added_{added}", description="Added while it is served.")
         return "added"
 
     hub.register(test_trigger_tool_change)

@@ -97,7 +97,7 @@ async def test_a_server_that_hangs_is_asked_once_and_then_left_alone(tmp_path: P
     program.write_text(HALF_MUTE)
     hub.add_server("mute", command=sys.executable, args=[str(program), str(asked)])
 
-    @hub.resource("memo://own")
+    @hub.resources.add("memo://own")
     def memo() -> str:  # pyright: ignore[reportUnusedFunction]
         """A memo."""
         return "text"
@@ -112,7 +112,7 @@ async def test_a_server_that_hangs_is_asked_once_and_then_left_alone(tmp_path: P
 async def test_reads_that_no_server_is_asked_for_are_in_the_audit_log(tmp_path: Path) -> None:
     hub, audit = ToolHub(), tmp_path / "audit.ndjson"
 
-    @hub.resource("memo://all")
+    @hub.resources.add("memo://all")
     def memo() -> str:  # pyright: ignore[reportUnusedFunction]
         """A memo."""
         return "text"

@@ -126,9 +126,9 @@ async def test_a_name_means_its_server_before_anything_is_listed() -> None:
 async def test_a_program_reads_them_from_the_right_server_too() -> None:
     with hub_of("mcp1", "evil", "good") as hub:
         await hub.connect()
-        [read] = await hub.read_resource("toolhub://good/note://one")
-        got = await hub.get_prompt("good__greet")
+        [read] = await hub.resources.read("toolhub://good/note://one")
+        got = await hub.prompts.get("good__greet")
         with pytest.raises(ToolError, match="No server lists"):
-            await hub.read_resource("toolhub://evil2/note://one")
+            await hub.resources.read("toolhub://evil2/note://one")
     assert (read.server, read.text) == ("good", "good has this")
     assert got.server == "good"

@@ -78,7 +78,7 @@ def asking_hub() -> ToolHub:
             return f"{error.kind}: {error}"
         return "asked"
 
-    @hub.resource("app://clock")
+    @hub.resources.add("app://clock")
     def clock() -> str:
         """The time."""
         return "noon"
@@ -86,7 +86,7 @@ def asking_hub() -> ToolHub:
     @hub.tool
     def touch() -> str:
         """Tell that the clock has changed."""
-        hub.resource_updated("app://clock")
+        hub.resources.updated("app://clock")
         return "touched"
 
     return hub
@@ -184,7 +184,7 @@ async def test_a_client_without_the_capability_gets_the_error_of_the_protocol() 
 async def test_errors_and_types_of_resources_and_prompts() -> None:
     with ToolHub() as hub:
 
-        @hub.resource("app://{kind}")
+        @hub.resources.add("app://{kind}")
         async def thing(kind: str) -> Any:
             """Things of several kinds."""
             if kind == "gone":
@@ -194,7 +194,7 @@ async def test_errors_and_types_of_resources_and_prompts() -> None:
             await asyncio.sleep(0)
             return [{"text": "a"}, b"\x00\x01", {"type": "image", "data": b"\x02", "mimeType": "image/gif"}]
 
-        @hub.prompt
+        @hub.prompts.add
         def count(to: int) -> str:
             """Count."""
             return f"Count to {to + 1}."
@@ -226,8 +226,8 @@ async def test_what_a_server_has_too_is_told_apart_and_views_name_the_hub() -> N
     }
     with ToolHub() as hub:
         hub.add_server("other", **upstream("legacy"))
-        hub.add_resource("test://static-text", "mine")
-        hub.add_prompt(lambda: "mine", name=NAMES[0])
+        hub.resources.add("test://static-text", "mine")
+        hub.prompts.add(lambda: "mine", name=NAMES[0])
         await hub.connect()
         async with served(hub, views=views) as url:
             listed = (await ask(url, "resources/list"))["result"]["resources"]
@@ -245,7 +245,7 @@ async def test_what_a_server_has_too_is_told_apart_and_views_name_the_hub() -> N
             assert [one["uri"] for one in opened] == ["test://static-text"]
             assert (await ask(f"{url}/closed", "resources/list"))["error"]["code"] == -32601
             assert (await ask(f"{url}/open", "prompts/list"))["error"]["code"] == -32601
-        assert [one.server for one in await hub.resources()][:2] == ["native", "other"]
-        assert (await hub.read_resource("test://static-text"))[0].text == "mine"
-        (theirs,) = await hub.read_resource("test://static-text", server="other")
+        assert [one.server for one in await hub.resources.list()][:2] == ["native", "other"]
+        assert (await hub.resources.read("test://static-text"))[0].text == "mine"
+        (theirs,) = await hub.resources.read("test://static-text", server="other")
         assert theirs.text == "This is the content of the static text resource."

@@ -37,7 +37,7 @@ def long(size: int) -> str:
     "A long text."
     return "é" * (size // 2)
 
-hub.add_resource("data://long", "x" * 10_100_000, name="long")
+hub.resources.add("data://long", "x" * 10_100_000, name="long")
 hub.add_server("silent", command=sys.executable, args=["-c", "import sys; sys.stdin.read()"])
 hub.serve("stdio")
 """

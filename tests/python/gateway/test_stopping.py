@@ -48,7 +48,7 @@ async def deaf() -> str:
             pass
     return "late"
 
-@hub.resource("memo://deaf")
+@hub.resources.add("memo://deaf")
 async def memo() -> str:
     "Ignore every cancellation."
     say("memo begins")

@@ -124,7 +124,7 @@ async def test_lists_use_the_token_of_the_hub_and_callers_never_do() -> None:
             assert "who has none" in refused["content"][0]["text"]
             assert "listing-token" in (await hub.execute("whoami")).text
             # As a call outside of a gateway, this is one of the hub itself.
-            assert [content.text for content in await hub.read_resource("note://one")] == ["noted"]
+            assert [content.text for content in await hub.resources.read("note://one")] == ["noted"]
             refused = await ask(at.url, "resources/read", {"uri": "note://one"}, "incoming-of-eve")
             assert "who has none" in refused.message["error"]["message"]
 
@@ -149,9 +149,11 @@ async def test_resources_and_prompts_are_those_of_the_caller(environment: str) -
         @hub.tool
         async def read_note() -> str:
             """Read a resource for the caller."""
-            listed = [resource.uri for resource in await hub.resources()]
-            contents = await hub.read_resource("note://one")
-            return f"{listed} {contents[0].text} {(await hub.get_prompt('greeting', {'name': 'x'})).messages}"
+            listed = [resource.uri for resource in await hub.resources.list()]
+            contents = await hub.resources.read("note://one")
+            return (
+                f"{listed} {contents[0].text} {(await hub.prompts.get('greeting', {'name': 'x'})).messages}"
+            )
 
         async with hub, served(hub, token=TOKENS) as at:
             for name in ("ann", "bob"):
@@ -178,7 +180,7 @@ async def test_resources_and_prompts_are_those_of_the_caller(environment: str) -
             assert (await ask(at.url, "resources/list", token="incoming-of-eve")).result["resources"] == []
             assert (await call(at.url, "read_note", "incoming-of-eve")).result["isError"]
             with pytest.raises(ToolError, match="takes its credentials from the caller"):
-                await hub.read_resource("note://one")
+                await hub.resources.read("note://one")
         seen = requests_of(up, "resources/", "prompts/")
     both = {"Bearer upstream-of-ann", "Bearer upstream-of-bob"}
     for method in ("resources/list", "resources/read", "prompts/list", "prompts/get"):

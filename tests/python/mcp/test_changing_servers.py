@@ -218,18 +218,18 @@ async def test_prompts_and_resources_are_listed_again_after_a_change(
     hub: ToolHub, scripted: Scripted, era: str
 ) -> None:
     hub.add_server("s", **scripted.serve(era))
-    assert (await hub.get_prompt("greet", {"name": "Ada"})).messages == []
-    (content,) = await hub.read_resource("note://old")
+    assert (await hub.prompts.get("greet", {"name": "Ada"})).messages == []
+    (content,) = await hub.resources.read("note://old")
     assert content.text == "t"
     assert (await hub.execute("act", {"announce": True}, server="s")).success
     # The old lists knew neither the second argument nor the new address.
     from toolhub import InvalidArguments, ToolNotFound
 
     with pytest.raises(InvalidArguments, match="needs the argument 'tone'"):
-        await hub.get_prompt("greet", {"name": "Ada"})
+        await hub.prompts.get("greet", {"name": "Ada"})
     with pytest.raises(ToolNotFound, match="No server lists the resource 'note://old'"):
-        await hub.read_resource("note://old")
-    assert [one.uri for one in await hub.resources()] == ["note://new"]
+        await hub.resources.read("note://old")
+    assert [one.uri for one in await hub.resources.list()] == ["note://new"]
 
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])

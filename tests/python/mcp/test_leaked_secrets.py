@@ -84,7 +84,7 @@ class Watch:
             for _ in range(2)
         ]
         results = [[dict(one), one.text, repr(one), one.content, one.structured, one.meta] for one in calls]
-        report, offers = await hub.refresh(["s"]), [await hub.resources(), await hub.prompts()]
+        report, offers = await hub.refresh(["s"]), [await hub.resources.list(), await hub.prompts.list()]
         explained = hub.explain("leak")
         return {
             "results": repr(results),

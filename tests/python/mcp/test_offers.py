@@ -36,42 +36,42 @@ async def ours(reach: dict[str, Any]) -> AsyncIterator[ToolHub]:
 
 
 async def test_resources_are_listed_and_read(ours: ToolHub) -> None:
-    found = await ours.resources()
+    found = await ours.resources.list()
     assert found.failed == {}
     (hello,) = [one for one in found if one.uri == "note://hello"]
     assert (hello.server, hello.name, hello.description) == ("ours", "hello", "A greeting")
     assert hello.mime_type == "text/plain"
-    (content,) = await ours.read_resource("note://hello")
+    (content,) = await ours.resources.read("note://hello")
     assert (content.text, content.blob, content.server) == ("Hello", None, "ours")
-    (content,) = await ours.read_resource("note://bytes", server="ours")
+    (content,) = await ours.resources.read("note://bytes", server="ours")
     assert (content.text, content.blob) == (None, bytes(range(4)))
 
 
 async def test_a_template_finds_the_server_of_an_address(ours: ToolHub) -> None:
-    assert [one.uri_template for one in await ours.resource_templates()] == ["note://{name}/size"]
-    (content,) = await ours.read_resource("note://bread/size")
+    assert [one.uri_template for one in await ours.resources.templates()] == ["note://{name}/size"]
+    (content,) = await ours.resources.read("note://bread/size")
     assert content.text == "bread is 5 long"
 
 
 async def test_prompts_are_listed_and_filled_in(ours: ToolHub) -> None:
-    (prompt,) = await ours.prompts(["ours"])
+    (prompt,) = await ours.prompts.list(["ours"])
     assert (prompt.name, prompt.description) == ("greet", "Greet a person.")
     assert [one["name"] for one in prompt.arguments] == ["name"]
-    text = await ours.get_prompt("greet", {"name": "Ada"})
+    text = await ours.prompts.get("greet", {"name": "Ada"})
     assert text.server == "ours"
     assert [message["content"]["text"] for message in text.messages] == ["Say hello to Ada."]
 
 
 async def test_what_is_wrong_is_refused_before_it_is_sent(ours: ToolHub) -> None:
     with pytest.raises(InvalidArguments, match="The prompt 'greet' needs the argument 'name'"):
-        await ours.get_prompt("greet")
+        await ours.prompts.get("greet")
     wrong: Any = {"name": 5}
     with pytest.raises(InvalidArguments, match="The argument 'name' of 'greet' must be a text"):
-        await ours.get_prompt("greet", wrong)
+        await ours.prompts.get("greet", wrong)
     with pytest.raises(ToolNotFound, match="No server lists the resource 'note://nothing'"):
-        await ours.read_resource("note://nothing")
+        await ours.resources.read("note://nothing")
     with pytest.raises(ToolError, match="nothing"):
-        await ours.read_resource("note://nothing", server="ours")
+        await ours.resources.read("note://nothing", server="ours")
 
 
 async def test_a_resource_of_two_servers_needs_a_name(ours: ToolHub, reach: dict[str, Any]) -> None:
@@ -81,8 +81,8 @@ async def test_a_resource_of_two_servers_needs_a_name(ours: ToolHub, reach: dict
         with pytest.raises(
             InvalidArguments, match="Several servers have the resource 'note://hello': 'a', 'b'"
         ):
-            await hub.read_resource("note://hello")
-        (content,) = await hub.read_resource("note://hello", server="b")
+            await hub.resources.read("note://hello")
+        (content,) = await hub.resources.read("note://hello", server="b")
         assert content.server == "b"
 
 
@@ -90,7 +90,7 @@ async def test_a_server_that_fails_does_not_hide_the_others(reach: dict[str, Any
     async with ToolHub() as hub:
         hub.add_server("good", **reach)
         hub.add_server("bad", command=sys.executable, args=["-c", "import sys; sys.exit('no key')"])
-        found = await hub.resources()
+        found = await hub.resources.list()
         assert {one.server for one in found} == {"good"}
         assert "no key" in str(found.failed["bad"])
 
@@ -98,25 +98,25 @@ async def test_a_server_that_fails_does_not_hide_the_others(reach: dict[str, Any
 def test_the_blocking_twins_do_the_same(reach: dict[str, Any]) -> None:
     with ToolHub() as hub:
         hub.add_server("ours", **reach)
-        assert "note://hello" in [one.uri for one in hub.resources_sync()]
-        assert hub.read_resource_sync("note://hello")[0].text == "Hello"
-        assert hub.resource_templates_sync()[0].server == "ours"
-        assert hub.prompts_sync()[0].name == "greet"
-        assert hub.get_prompt_sync("greet", {"name": "Ada"}).messages
+        assert "note://hello" in [one.uri for one in hub.resources.list_sync()]
+        assert hub.resources.read_sync("note://hello")[0].text == "Hello"
+        assert hub.resources.templates_sync()[0].server == "ours"
+        assert hub.prompts.list_sync()[0].name == "greet"
+        assert hub.prompts.get_sync("greet", {"name": "Ada"}).messages
 
 
 async def test_the_demonstration_server(hub: ToolHub, installed: Callable[..., Any]) -> None:
     hub.add_server("everything", **installed("everything", "stdio"))
-    resources = await hub.resources()
+    resources = await hub.resources.list()
     assert resources
-    contents = await hub.read_resource(resources[0].uri)
+    contents = await hub.resources.read(resources[0].uri)
     assert contents[0].text or contents[0].blob
-    prompts = {prompt.name: prompt for prompt in await hub.prompts()}
+    prompts = {prompt.name: prompt for prompt in await hub.prompts.list()}
     completable = next(prompt for name, prompt in prompts.items() if "complet" in name)
     argument = completable.arguments[0]["name"]
-    values = await hub.complete(argument, "", prompt=completable.name)
+    values = await hub.prompts.complete(argument, "", prompt=completable.name)
     assert len(values) > 1
-    assert set(await hub.complete(argument, values[0][:3], prompt=completable.name)) <= set(values)
+    assert set(await hub.prompts.complete(argument, values[0][:3], prompt=completable.name)) <= set(values)
 
 
 # A server whose lists never end: pages without number, entries that are none, texts with terminal codes.
@@ -145,11 +145,11 @@ for line in sys.stdin:
 
 async def test_lists_have_limits(hub: ToolHub) -> None:
     hub.add_server("s", command=sys.executable, args=["-c", ENDLESS])
-    resources = await hub.resources()
+    resources = await hub.resources.list()
     assert len(resources) == 10_000
     assert {one.name for one in resources} == {"ab"}
-    assert await hub.resource_templates() == []
-    prompts = await hub.prompts()
+    assert await hub.resources.templates() == []
+    prompts = await hub.prompts.list()
     assert prompts == []
     assert "prompts/list: 'prompts' is not a list" in str(prompts.failed["s"])
 
@@ -180,9 +180,9 @@ async def test_a_server_that_does_not_list_is_named_and_leaves_time_for_the_othe
     hub.add_server("hangs", command=sys.executable, args=["-c", HANGING])
     hub.add_server("good", **reach)
     assert (await hub.connect()).failed == {}
-    (content,) = await hub.read_resource("note://hello", timeout=8)
+    (content,) = await hub.resources.read("note://hello", timeout=8)
     assert content.text == "Hello"
     with pytest.raises(ToolTimeout, match="server 'hangs' could not be asked: it did not answer in time"):
-        await hub.read_resource("note://nothing", timeout=0.5)
+        await hub.resources.read("note://nothing", timeout=0.5)
     with pytest.raises(ToolTimeout, match="lists the prompt 'nothing', and server 'hangs'"):
-        await hub.get_prompt("nothing", timeout=0.5)
+        await hub.prompts.get("nothing", timeout=0.5)

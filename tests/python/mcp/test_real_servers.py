@@ -136,7 +136,7 @@ async def test_the_life_of_a_server(
     assert result.success, result.error
     assert filled(real.answer) in result.text
 
-    resources, prompts = await hub.resources(["s"]), await hub.prompts(["s"])
+    resources, prompts = await hub.resources.list(["s"]), await hub.prompts.list(["s"])
     assert resources.failed == prompts.failed == {}
     assert (bool(resources), bool(prompts)) == (real.resources, real.prompts)
 

@@ -300,7 +300,7 @@ def hosted(hub: ToolHub, labels: list[str]) -> dict[str, Any]:
     from toolhub import _core
 
     def host(label: str) -> Any:
-        one, _ = _core.add_in_process(hub._servers._open(), label, {})
+        one, _ = _core.add_in_process(hub._servers.open(), label, {})
 
         def lists(tools: str) -> None:
             assert one.set_tools(tools, "modern")

@@ -10,11 +10,13 @@ import builtins
 import enum
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_type_hints, is_typeddict
 
 import toolhub
+from toolhub.hub._part import Part
 
 RECORD = Path(__file__).parents[1] / "interface.txt"
 
@@ -77,11 +79,18 @@ def _members(owner: type[Any]) -> Iterator[str]:
             continue
         if isinstance(member, property) or inspect.isdatadescriptor(member):
             yield name
+            yield from (re.sub("^(async )?", rf"\1{name}.", line) for line in _members(part_of(owner, name)))
         elif isinstance(member, staticmethod | classmethod) or inspect.isroutine(member):
             prefix = "async " if inspect.iscoroutinefunction(member) else ""
             yield f"{prefix}{name}{_parameters(getattr(owner, name))}"
         elif name not in fields:
             yield f"{name} = {_shown(member)}"
+
+
+def part_of(owner: type[Any], name: str) -> type[Any]:
+    """The class of `hub.resources` and its like; `object`, which has no members of ours, for other properties."""
+    part = getattr(toolhub.ToolHub(), name) if owner is toolhub.ToolHub else None
+    return type(part) if isinstance(part, Part) else object
 
 
 def _parameters(function: Any) -> str:

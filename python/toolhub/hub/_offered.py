@@ -1,0 +1,99 @@
+"""What `hub.resources` and `hub.prompts` share: the hub's own offers, and those of its MCP servers. The core does the work."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, cast
+
+from .. import _core
+from .._checks import check_mapping, check_text
+from ..offers import Offers
+from ._part import Part
+from ._servers import NATIVE, ServerManager, as_ids, as_timeout
+from ._state import HubState
+
+_T = TypeVar("_T")
+
+Completions = Mapping[str, "Iterable[str] | Callable[..., Any]"]
+"""For each argument, the known values, or a function that gets what the user has begun and returns a list of texts."""
+
+
+class OfferOptions(TypedDict, total=False):
+    """What describes a resource or a prompt of the hub."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+    icons: Sequence[Mapping[str, Any]] | None
+    meta: Mapping[str, Any] | None
+    completions: Completions | None
+    replace: bool
+
+
+class Offered(Part):
+    """Lists and adds offers of one kind, and knows who answers for one."""
+
+    def __init__(self, core: _core.Hub, servers: ServerManager, state: HubState) -> None:
+        self._core = core
+        self._servers = servers
+        self._state = state
+
+    async def _listed(
+        self,
+        kind: str,
+        read: Callable[[str, dict[str, Any]], _T],
+        ids: Iterable[str] | None,
+        timeout: float | None,
+    ) -> Offers[_T]:
+        """What the hub and its servers offer of one kind, and why some servers could not list it."""
+        timeout, named = as_timeout(timeout), as_ids(ids)
+        own = _core.own_offers(self._core, kind) if named is None or NATIVE in named else []
+        offered = [read(server, data) for server, data in own]
+        if named is not None:
+            named = [id for id in named if id != NATIVE]
+        servers = self._servers.named(named or None)
+        if servers is None or named == []:
+            return Offers(offered)
+        entries, failed = cast("Any", await servers.offers(kind, named, timeout))
+        return Offers(offered + [read(server, data) for server, data in entries], failed)
+
+    def _is_own(self, kind: str, key: str, server: str | None) -> bool:
+        """Whether a request is for the hub itself: it names it, or names no server and the hub has what it asks for."""
+        return server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key))
+
+    def _offer(
+        self, kind: str, key: str, function: Any, is_content: bool, options: Mapping[str, Any]
+    ) -> None:
+        from .._signature import describe
+
+        description = options.get("description")
+        described = describe(function, name=key, description=description)
+        entry: dict[str, Any] = {
+            "description": description if is_content else described.description or None,
+            "mimeType": options.get("mime_type"),
+            "name": options.get("name"),
+            "title": options.get("title"),
+        }
+        for what, text in (("title", entry["title"]), ("mime_type", entry["mimeType"])):
+            if text is not None:
+                check_text(what, text)
+        for member, given in (("annotations", options.get("annotations")), ("_meta", options.get("meta"))):
+            if given is not None:
+                check_mapping(member.strip("_"), given)
+                entry[member] = dict(given)
+        if (icons := options.get("icons")) is not None:
+            entry["icons"] = [dict(icon) for icon in icons]
+        completions: Completions = options.get("completions") or {}
+        check_mapping("completions", completions)
+        suggested = [
+            (argument, describe(given, name=argument) if callable(given) else _texts(argument, given), given)
+            for argument, given in completions.items()
+        ]
+        shown = {member: value for member, value in entry.items() if value is not None}
+        replace = options.get("replace", False)
+        _core.add_offer(self._core, kind, key, described, function, shown, suggested, replace)
+
+
+def _texts(argument: str, given: Any) -> list[str]:
+    values: list[Any] | None = None if isinstance(given, str | bytes) else list(given)
+    if values is None or not all(isinstance(value, str) for value in values):
+        raise TypeError(f"the completions of {argument!r} must be a list of texts or a function")
+    return values
