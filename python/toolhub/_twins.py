@@ -20,7 +20,8 @@ def blocking(
 ) -> Callable[Concatenate[S, P], R]:
     """The blocking twin of an async method, named `<method>_sync` unless `name` is given.
 
-    It waits for the result, also inside a running event loop. A subclass that overrides the async method changes both.
+    It waits for the result, also inside a running event loop. A subclass that overrides the async method changes both, and
+    a class that waits in its own way has `_wait`.
 
     >>> class Door:
     ...     async def open(self, how: str = "slowly") -> str:
@@ -33,7 +34,8 @@ def blocking(
 
     @wraps(method)
     def twin(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return _background.run(getattr(self, original)(*args, **kwargs))
+        wait = getattr(self, "_wait", _background.run)
+        return wait(getattr(self, original)(*args, **kwargs))
 
     twin.__name__ = name or f"{original}_sync"
     twin.__doc__ = f"`{original}`, blocking."

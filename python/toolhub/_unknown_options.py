@@ -14,7 +14,7 @@ from . import _core
 
 C = TypeVar("C", bound=type)
 
-CALLS = ("call", "execute", "execute_sync")
+CALLS = ("call", "execute")
 """Methods whose arguments are a name and the arguments of that tool."""
 
 _CHECKED_INSIDE = ("execute", "execute_by_capability", "dispatch")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from . import _background, _core
 from ._answer import Answer
 from ._checks import check_finite, check_mapping, check_text
+from ._twins import blocking
 from .principal import Principal
 
 if TYPE_CHECKING:
@@ -130,15 +131,12 @@ class CurrentCall:
             return Answer("decline", {})
         return (await self.ask_all({key: question}))[key]
 
-    def ask_sync(
-        self, message: str, schema: Mapping[str, Any] | None = None, *, key: str = "question"
-    ) -> Answer:
-        """`ask`, for sync tools.
+    ask_sync = blocking(ask)
+    """`ask`, for sync tools.
 
-        This and the other questions of sync tools raise `asyncio.CancelledError` when the caller goes or cancels the call,
-        or when its time is over.
-        """
-        return self._wait(self.ask(message, schema, key=key))
+    This and the other questions of sync tools raise `asyncio.CancelledError` when the caller goes or cancels the call,
+    or when its time is over.
+    """
 
     def _wait(self, asking: Coroutine[Any, Any, Any]) -> Any:
         """Wait for an answer on this thread, for as long as there is a caller to give one."""
@@ -170,9 +168,8 @@ class CurrentCall:
         given = cast("list[Any]", await asked)
         return {key: one.read(answer) for (key, one), answer in zip(questions.items(), given, strict=True)}
 
-    def ask_all_sync(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """`ask_all`, for sync tools."""
-        return self._wait(self.ask_all(questions))
+    ask_all_sync = blocking(ask_all)
+    """`ask_all`, for sync tools."""
 
     async def ask_url(self, message: str, url: str, *, key: str = "question") -> Answer:
         """Ask the user to open an address in the browser, for a login or a payment (MCP elicitation in URL mode).
@@ -183,9 +180,8 @@ class CurrentCall:
 
         return (await self.ask_all({key: Link(message, url)}))[key]
 
-    def ask_url_sync(self, message: str, url: str, *, key: str = "question") -> Answer:
-        """`ask_url`, for sync tools."""
-        return self._wait(self.ask_url(message, url, key=key))
+    ask_url_sync = blocking(ask_url)
+    """`ask_url`, for sync tools."""
 
     async def sample(
         self,
@@ -223,9 +219,8 @@ class CurrentCall:
         )
         return (await self.ask_all({key: question}))[key]
 
-    def sample_sync(self, messages: str | Sequence[str | Mapping[str, Any]], **options: Any) -> Sample:
-        """`sample`, for sync tools, with the same options."""
-        return self._wait(self.sample(messages, **options))
+    sample_sync = blocking(sample)
+    """`sample`, for sync tools."""
 
     async def roots(self, *, key: str = "roots") -> list[Root]:
         """The folders and other places that the user of the client works with. Errors are those of `ask_all`."""
@@ -233,9 +228,8 @@ class CurrentCall:
 
         return (await self.ask_all({key: Roots()}))[key]
 
-    def roots_sync(self, *, key: str = "roots") -> list[Root]:
-        """`roots`, for sync tools."""
-        return self._wait(self.roots(key=key))
+    roots_sync = blocking(roots)
+    """`roots`, for sync tools."""
 
 
 def current_call() -> CurrentCall:

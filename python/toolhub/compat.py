@@ -8,10 +8,11 @@ names: `docs/how-to/drop-in.md` has a table of the old and the new ones.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from . import Candidate, _background, _core
+from . import Candidate, _core
 from ._checks import check_text
 from ._compat import CORE_TOOLS, SOURCE_ALIASES, ToolCandidate
 from ._signature.context import PASSED_ON
+from ._twins import blocking
 from ._unknown_options import known_options
 from .events import EXECUTE
 from .exceptions import ErrorKind
@@ -73,27 +74,11 @@ class ToolHub(_ToolHub):
         call = _core.execute_by_capability(self._core, capability.strip(), args, planned, around)
         return await self._passing_on(passed, call)
 
-    def call(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, name: str, input: Any = None, llm_client: Any = None, **options: Any
-    ) -> ToolResult:
-        """`execute`, blocking."""
-        return _background.run(self.execute(name, input, llm_client, **options))
+    call = blocking(execute, "call")
+    """`execute`, blocking."""
 
-    def call_by_capability(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        capability: str,
-        input: Any = None,
-        max_parallel: int = 3,
-        llm_client: Any = None,
-        **options: Any,
-    ) -> ToolResult:
-        """`execute_by_capability`, blocking."""
-        return _background.run(
-            self.execute_by_capability(capability, input, max_parallel, llm_client, **options)
-        )
-
-    execute_sync = call  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
-    execute_by_capability_sync = call_by_capability  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+    call_by_capability = blocking(execute_by_capability, "call_by_capability")
+    """`execute_by_capability`, blocking."""
 
     def find_by_capability(self, capability: str) -> list[Candidate]:
         """See `toolhub.ToolHub.find_by_capability`; blanks around the word do not count."""

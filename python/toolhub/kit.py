@@ -3,10 +3,10 @@
 `toolhub.agents` is written with it and with the public methods of the hub; so can yours be.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from . import _background, _core, _user_functions
+from . import _core, _user_functions
 from ._checks import check_mapping, check_path, check_seconds, check_text, check_whole
 from ._core import (
     ToolInfo,
@@ -23,6 +23,7 @@ from ._core import (
 from ._plain import readable, whole
 from ._tape import on_tape
 from ._tasks import unmissed
+from ._twins import blocking
 from .exceptions import ErrorKind
 from .hub._synthesis import ask as _ask
 from .hub._synthesis import check_llm, said_in, text_of
@@ -37,6 +38,7 @@ __all__ = [
     "JsonText",
     "acting_verb",
     "ask",
+    "blocking",
     "call",
     "chat",
     "check_llm",
@@ -57,7 +59,6 @@ __all__ = [
     "read_json",
     "read_yaml",
     "readable",
-    "run",
     "said_in",
     "sides_of",
     "similarity",
@@ -213,17 +214,6 @@ async def chat(function: Callable[..., Any], messages: list[dict[str, Any]]) -> 
 async def call(function: Callable[..., Any], *args: Any) -> Any:
     """What a function returns, sync or async. A plain function runs on a thread of the hub's."""
     return await _user_functions.call(function, *args)
-
-
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine from blocking code, also while an event loop runs in this thread, as in a notebook.
-
-    >>> async def one() -> int:
-    ...     return 1
-    >>> run(one())
-    1
-    """
-    return _background.run(coroutine)
 
 
 def describe_error(error: BaseException) -> str:

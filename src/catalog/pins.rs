@@ -157,8 +157,8 @@ fn refusal(pin: &StoredPin) -> Option<String> {
         false => "has changed since its definition was accepted",
     };
     Some(format!(
-        "Tool '{tool}' of server '{server}' {why}, and is refused. Look at it with hub.pins(), and accept it with \
-         hub.accept_pin('{server}', '{tool}')."
+        "Tool '{tool}' of server '{server}' {why}, and is refused. Look at it with hub.pins.list(), and accept it with \
+         hub.pins.accept('{server}', '{tool}')."
     ))
 }
 
@@ -217,7 +217,7 @@ mod tests {
         let changed = tool(json!({"type": "object", "title": "b"}));
         assert_eq!(pins.refusal(&server, &first), None);
         assert!(
-            pins.refusal(&server, &changed).is_some_and(|why| why.contains("accept_pin('mail', 'send')"))
+            pins.refusal(&server, &changed).is_some_and(|why| why.contains("pins.accept('mail', 'send')"))
         );
         assert_eq!(pins.refusal(&server, &first), None, "it is what was accepted");
         assert_eq!(pins.accept("mail", None), 0, "nothing is changed now");

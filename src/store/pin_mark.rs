@@ -114,7 +114,7 @@ fn read(content: &[u8]) -> Option<HashSet<PinName>> {
 /// What the loss means, for a notice.
 pub fn consequence(path: &Path) -> String {
     format!(
-        "Its pins are lost: the tools of servers with `pin` are refused until hub.accept_pin() accepts them (to start \
+        "Its pins are lost: the tools of servers with `pin` are refused until hub.pins.accept() accepts them (to start \
          again, remove '{}').",
         mark(path).display()
     )

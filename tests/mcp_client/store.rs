@@ -170,7 +170,7 @@ async fn a_changed_definition_is_refused_over_restarts_until_it_is_accepted() {
     assert!(report[0].1.is_ok());
     let error = world.call("echo", json!({"text": "hi"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotAllowed);
-    assert!(error.message.contains("hub.accept_pin('s', 'echo')"), "{}", error.message);
+    assert!(error.message.contains("hub.pins.accept('s', 'echo')"), "{}", error.message);
     assert!(!names(&world).contains(&"echo".to_owned()), "it is in no list and no prompt");
     assert!(world.call("sum", json!({"a": 1})).await.is_ok(), "the others are not touched");
     end((world, store)).await;

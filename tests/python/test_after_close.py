@@ -20,7 +20,6 @@ CALLS: dict[str, Callable[[ToolHub], Any]] = {
     "call on a server": lambda hub: hub.call("t", {"x": 1}, server="s"),
     "call missing": lambda hub: hub.call("nope"),
     "call_many": lambda hub: hub.call_many([("t", {"x": 1})])[0],
-    "execute_many_sync": lambda hub: hub.execute_many_sync(["t"])[0],
     "call_by_capability": lambda hub: hub.call_by_capability("cap", {"x": 1}),
     "dispatch": lambda hub: hub.dispatch_sync({"name": "t", "arguments": {"x": 1}}),
     "dispatch unreadable": lambda hub: hub.dispatch_sync({"arguments": {}}),
@@ -56,6 +55,9 @@ NOT_CALLS: dict[str, Callable[[ToolHub], Any]] = {
     "resources.list": lambda hub: hub.resources.list_sync(),
     "resources.add": lambda hub: hub.resources.add("app://a", "x"),
     "prompts.get": lambda hub: asyncio.run(hub.prompts.get("p")),
+    "skills.read_file": lambda hub: hub.skills.read_file_sync("s", "x"),
+    "skills.run_script": lambda hub: asyncio.run(hub.skills.run_script("s", "x")),
+    "pins.list": lambda hub: hub.pins.list(),
     "on_event": lambda hub: hub.on_event(print),
 }
 

@@ -73,8 +73,8 @@ def test_arguments_are_passed_as_a_mapping(hub: ToolHub) -> None:
     say = "has no option 'a'; pass the arguments of the tool as a mapping"
     assert message(lambda: hub.call("add", a=1)) == f"hub.call() {say}: hub.call('add', {{'a': …}})"  # type: ignore[call-arg]
     assert message(lambda: hub.execute("add", a=1)) == f"hub.execute() {say}: hub.execute('add', {{'a': …}})"  # type: ignore[call-arg]
-    both = message(lambda: hub.execute_sync("add", a=1, b=2))  # type: ignore[call-arg]
-    assert both.endswith("hub.execute_sync('add', {'a': …, 'b': …})")
+    both = message(lambda: hub.call("add", a=1, b=2))  # type: ignore[call-arg]
+    assert both.endswith("hub.call('add', {'a': …, 'b': …})")
     one_mapping = "takes the arguments of the tool as one mapping, got 2 values; write"
     for method in ("call", "execute"):
         given = message(lambda method=method: getattr(hub, method)("add", 1, 2))

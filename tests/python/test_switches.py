@@ -37,7 +37,7 @@ def test_only_true_and_false_are_switches(skills: Path, switch: str, given: Any)
         assert hub.tools() == []
         assert not (skills / "loaded.py.ran").exists()
         with pytest.raises(ToolError, match="greet"):
-            hub.run_skill_script_sync("greet", "scripts/hello.py")
+            hub.skills.run_script_sync("greet", "scripts/hello.py")
 
 
 @pytest.mark.parametrize("given", NOT_SWITCHES, ids=repr)
@@ -96,13 +96,6 @@ def test_an_empty_path_of_a_method_is_refused(trap: Path) -> None:
     # The working directory itself can still be named.
     assert ToolHub(tools=os.curdir).tools() == []
     assert trap.exists()
-
-
-async def test_an_empty_path_of_an_async_method_is_refused() -> None:
-    async with ToolHub() as hub:
-        for load in (hub.aload_tools, hub.aload_skills, hub.aload_mcp):
-            with pytest.raises(ValueError, match=EMPTY):
-                await load("")
 
 
 @pytest.mark.parametrize("option", ["--tools", "--skills"])

@@ -5,25 +5,37 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from toolhub import ToolHub, serving
+from toolhub import CurrentCall, ToolHub, questions, serving
+from toolhub.hub.pins import Pins
 from toolhub.hub.prompts import Prompts
 from toolhub.hub.resources import Resources
+from toolhub.hub.skills import Skills
 
-SHORT = {"call": "execute", "call_many": "execute_many", "call_by_capability": "execute_by_capability"}
-
-
-PARTS = {"resources.": Resources, "prompts.": Prompts}
+OTHER_NAMES = {
+    "execute": "call",
+    "execute_many": "call_many",
+    "execute_by_capability": "call_by_capability",
+    "aclose": "close",
+    "aserve": "serve",
+}
+OWNERS = {
+    "": ToolHub,
+    "resources.": Resources,
+    "prompts.": Prompts,
+    "skills.": Skills,
+    "pins.": Pins,
+    "current_call().": CurrentCall,
+}
 
 
 def methods() -> dict[str, Callable[..., Any]]:
     found = {
         f"{part}{name}": method
-        for part, owner in {"": ToolHub, **PARTS}.items()
+        for part, owner in OWNERS.items()
         for name, method in inspect.getmembers(owner, inspect.isfunction)
     }
     return {name: method for name, method in found.items() if not name.rpartition(".")[2].startswith("_")}
@@ -31,12 +43,6 @@ def methods() -> dict[str, Callable[..., Any]]:
 
 def asynchronous() -> list[str]:
     return [name for name, method in methods().items() if inspect.iscoroutinefunction(method)]
-
-
-def blocking_twin(name: str) -> str:
-    """`execute` → `execute_sync`; `aclose`, `aload_tools`: the blocking one has the plain name."""
-    plain = name.removeprefix("a")
-    return plain if name.startswith("a") and plain in methods() else f"{name}_sync"
 
 
 def accepted(method: Callable[..., Any]) -> tuple[list[str], set[str]]:
@@ -56,12 +62,13 @@ def accepted(method: Callable[..., Any]) -> tuple[list[str], set[str]]:
 
 @pytest.mark.parametrize("name", asynchronous())
 def test_an_async_method_has_a_blocking_twin_that_takes_the_same(name: str) -> None:
-    twin = blocking_twin(name)
+    twin = OTHER_NAMES.get(name, f"{name}_sync")
     assert twin in methods(), f"{name} has no blocking twin {twin}"
     assert not inspect.iscoroutinefunction(methods()[twin])
     assert accepted(methods()[twin]) == accepted(methods()[name])
-    # `toolhub` imports the classes of serving on first use.
-    returned = [get_type_hints(methods()[one], localns=vars(serving))["return"] for one in (name, twin)]
+    # `toolhub` imports the classes of serving and of questions on first use.
+    later = vars(serving) | vars(questions)
+    returned = [get_type_hints(methods()[one], localns=later)["return"] for one in (name, twin)]
     assert returned[0] == returned[1]
 
 
@@ -70,9 +77,12 @@ def test_nothing_is_called_sync_without_an_async_twin(name: str) -> None:
     assert name.removesuffix("_sync") in asynchronous()
 
 
-@pytest.mark.parametrize(("short", "long"), SHORT.items())
-def test_short_names_take_the_same(short: str, long: str) -> None:
-    assert accepted(methods()[short]) == accepted(methods()[long])
+def test_twins_are_named_by_one_scheme() -> None:
+    assert set(OTHER_NAMES) == {name for name in asynchronous() if f"{name}_sync" not in methods()}
+    assert [name for name in asynchronous() if name[0] == "a" and name[1:] in methods()] == [
+        "aclose",
+        "aserve",
+    ]
 
 
 def test_blocking_twins_do_the_same_inside_a_running_loop_too() -> None:
@@ -83,9 +93,9 @@ def test_blocking_twins_do_the_same_inside_a_running_loop_too() -> None:
 
     def blocking() -> list[Any]:
         return [
-            hub.execute_sync("length", {"obj": "abc"}).result,
-            hub.execute_by_capability_sync("count", {"obj": "abc"}, 1).result,
-            hub.execute_many_sync([("length", {"obj": "abc"})])[0].result,
+            hub.call("length", {"obj": "abc"}).result,
+            hub.call_by_capability("count", {"obj": "abc"}, 1).result,
+            hub.call_many([("length", {"obj": "abc"})])[0].result,
             hub.dispatch_sync(request, timeout=20).result,
             hub.run_sync(text, allowed=["length"]).results[0].result,
         ]
@@ -104,26 +114,3 @@ def test_servers_connect_and_refresh_in_blocking_code() -> None:
         assert list(report.failed) == ["missing"]
         assert heard == [("missing", False)]
         assert list(hub.refresh_sync(["missing"]).failed) == ["missing"]
-
-
-@pytest.mark.anyio
-async def test_what_blocks_has_an_async_twin(tmp_path: Path) -> None:
-    (tmp_path / "tools").mkdir()
-    module = tmp_path / "tools" / "one.py"
-    module.write_text(
-        "import toolhub\n\n@toolhub.tool\ndef shout(text: str) -> str:\n    return text.upper()\n"
-    )
-    skill = tmp_path / "skills" / "greet" / "SKILL.md"
-    skill.parent.mkdir(parents=True)
-    skill.write_text("---\nname: greet\ndescription: Greets\n---\nSay hello.\n")
-    (skill.parent / "script.sh").write_text("echo hello")
-    config = tmp_path / "mcp.json"
-    config.write_text('{"mcpServers": {"files": {"command": "files-server"}}}')
-    async with ToolHub(store=tmp_path / "hub.db") as hub:
-        assert (await hub.aload_tools(tmp_path / "tools")).loaded == ["shout"]
-        assert (await hub.aload_skills(tmp_path / "skills")).loaded == ["greet"]
-        assert (await hub.aload_mcp(config)).loaded == ["files"]
-        assert await hub.aread_skill_file("greet", "script.sh") == "echo hello"
-        module.write_text("")
-        assert (await hub.areload()).removed == ["shout"]
-        assert await hub.aflush()

@@ -117,7 +117,7 @@ async def asynchronous() -> None:
     assert_type(outcome.messages, list[dict[str, Any]])
     await hub.execute("add", timout=2)  # pyright: ignore[reportCallIssue]
     await hub.run("text", results="xml")  # pyright: ignore[reportArgumentType]
-    assert_type(await hub.aload_mcp({"mcpServers": {}}), LoadReport)
+    assert_type(hub.load_mcp({"mcpServers": {}}), LoadReport)
     async with ToolHub() as other:
         assert_type(other, ToolHub)
 
@@ -172,5 +172,10 @@ assert_type(hub.resources.read_sync("notes://2026"), list[ResourceContent])
 assert_type(hub.prompts.get_sync("review", {"code": "1"}), PromptText)
 hub.resources.list_sync(ids=5)  # pyright: ignore[reportArgumentType]
 hub.resources.read_sync()  # pyright: ignore[reportCallIssue]
+assert_type(hub.skills.read_file_sync("greet", "words.md"), str | bytes)
+assert_type(hub.pins.list(), list[dict[str, Any]])
+assert_type(hub.dispatch_sync({"name": "add"}, timeout=1), ToolResult)
+assert_type(hub.call_many(["add"], 2), list[ToolResult])
+hub.run_sync("text", formt="auto")  # pyright: ignore[reportCallIssue]
 hub.resources()  # pyright: ignore[reportCallIssue]
 hub.prompts.add(review, nam="x")  # pyright: ignore[reportCallIssue]

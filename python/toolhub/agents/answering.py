@@ -29,9 +29,8 @@ class AnsweringAgent(ABC):
         saved = None if state is None else check_state(state, self._kind)
         return await self._work(self._begin(question, saved), saved)
 
-    def answer_sync(self, question: str = "", *, state: Mapping[str, Any] | None = None) -> AgentAnswer:
-        """`answer`, blocking."""
-        return kit.run(self.answer(question, state=state))
+    answer_sync = kit.blocking(answer)
+    """`answer`, blocking."""
 
     async def stream(
         self, question: str = "", *, state: Mapping[str, Any] | None = None

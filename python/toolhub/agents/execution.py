@@ -83,15 +83,12 @@ class ExecutionAgent:
         except RunStop as stop:
             return attempt.failed(str(stop), stop.reason)
 
+    execute_step_sync = kit.blocking(execute_step)
+    """`execute_step`, blocking."""
+
     def may_act(self, step: Step) -> bool:
         """Whether a step may change something; such steps run one at a time."""
         return self._view.step_safety(step) != "harmless"
-
-    def execute_step_sync(
-        self, step: Step | Mapping[str, Any], results: Iterable[StepResult] = ()
-    ) -> StepResult:
-        """`execute_step`, blocking."""
-        return kit.run(self.execute_step(step, results))
 
 
 class _Attempt:

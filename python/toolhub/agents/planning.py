@@ -78,9 +78,8 @@ class PlanningAgent:
         await self._view.ready(*named)
         return plan if self._view.hub.version == version else self.read(text, question)
 
-    def decompose_task_sync(self, question: str) -> Plan:
-        """`decompose_task`, blocking."""
-        return kit.run(self.decompose_task(question))
+    decompose_task_sync = kit.blocking(decompose_task)
+    """`decompose_task`, blocking."""
 
     def prompt(self, question: str) -> str:
         """The prompt that asks for a plan."""

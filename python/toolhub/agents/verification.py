@@ -115,11 +115,8 @@ class VerificationAgent:
             return await self._judged(checked, self._model, _read(result)[0], known, question)
         return checked
 
-    def verify_result_sync(
-        self, result: Any, earlier: Values = (), *, evidence: Values | None = None, question: str = ""
-    ) -> Verification:
-        """`verify_result`, blocking."""
-        return kit.run(self.verify_result(result, earlier, evidence=evidence, question=question))
+    verify_result_sync = kit.blocking(verify_result)
+    """`verify_result`, blocking."""
 
     def _checked(
         self, result: Any, earlier: list[Any], records: Iterable[Any] | None, question: str, go_on: Any

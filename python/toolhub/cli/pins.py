@@ -32,15 +32,15 @@ def run(given: "argparse.Namespace") -> int:
             report = hub.connect_sync([server])
             if server in report.failed:
                 raise Failure(report.failed[server], code or FAILED)
-            accepted = hub.accept_pin(server, tool or None)
-            if tool and not any(pin["server"] == server and pin["tool"] == tool for pin in hub.pins()):
+            accepted = hub.pins.accept(server, tool or None)
+            if tool and not any(pin["server"] == server and pin["tool"] == tool for pin in hub.pins.list()):
                 raise Failure(f"no tool '{tool}' of '{server}' is pinned", NOT_FOUND)
             if given.json:
                 put_json({"accepted": accepted})
             else:
                 say(f"changed definitions accepted: {accepted}")
             return OK
-        pins = [pin for pin in hub.pins() if not given.changed or pin["state"] != "accepted"]
+        pins = [pin for pin in hub.pins.list() if not given.changed or pin["state"] != "accepted"]
         if given.json:
             put_json({"pins": pins})
         elif pins:

@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, Skills    ToolSearch ← ToolPrompts    Callbacks ← ServerManager
+    Registration ← FolderLoader, LocalSkills    ToolSearch ← ToolPrompts    Callbacks ← ServerManager
 
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
@@ -30,26 +30,20 @@ from .._user_functions import aend_waits, end_waits, in_thread
 from ..events import Event, Events
 from ..options import (
     DEFAULT,
-    CallOptions,
-    CapabilityOptions,
     Default,
-    DispatchOptions,
     Lang,
     Model,
     Prefer,
-    Reasoning,
-    ResultFormat,
     Shadow,
     StrategyName,
 )
-from ..permissions import PATIENCE, Approve, Permissions
-from ..result import ToolResult
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
 from ._ledger_methods import LedgerMethods
 from ._listing import ListFetcher
+from ._local_skills import LocalSkills
 from ._prompt_methods import PromptMethods
 from ._prompts import ToolPrompts
 from ._registration import Registration
@@ -59,7 +53,6 @@ from ._search import ToolSearch
 from ._serve_methods import ServeMethods
 from ._server_methods import ServerMethods
 from ._servers import ServerManager
-from ._skills import Skills, file_content
 from ._source_methods import SourceMethods
 from ._state import HubState
 from ._store import HubStore
@@ -68,8 +61,10 @@ from ._tool_methods import ToolMethods
 
 if TYPE_CHECKING:
     from ..display._html import Bundle
+    from .pins import Pins
     from .prompts import Prompts
     from .resources import Resources
+    from .skills import Skills
 
 __all__ = ["CapabilityRules", "RunOutcome", "ToolHub"]
 
@@ -157,8 +152,17 @@ class ToolHub(
     _shown_as = "hub"
     # A call gives a result of kind `closed`; what is not a call raises it.
     _closed_too = frozenset(
-        {"__init__", "call", "call_by_capability", "call_many", "execute_by_capability_sync", "execute_many"}
-        | {"execute_many_sync", "execute_sync", "dispatch_sync", "run", "run_sync", "close", "aclose"}
+        {
+            "__init__",
+            "call",
+            "call_by_capability",
+            "call_many",
+            "execute_many",
+            "dispatch_sync",
+            "run",
+            "run_sync",
+        }
+        | {"close", "aclose"}
     )
 
     def __init__(
@@ -243,7 +247,7 @@ class ToolHub(
         self._prompts = ToolPrompts(self._core, self._search, core, lang)
         self._formatter = ResultFormatter(self._core, self._events)
         self._folders = FolderLoader(self._core, self._registration, self._state, lang)
-        self._skills = Skills(self._core, self._registration)
+        self._skills = LocalSkills(self._core, self._registration)
         self._add_aliases(source_aliases)
         self._llm = llm
         if sampling is None and llm is not None:
@@ -264,99 +268,6 @@ class ToolHub(
         for config in each(mcp):
             self.load_mcp(config)
 
-    def execute_sync(self, name: str, args: Any = None, **options: Unpack[CallOptions]) -> ToolResult:
-        """`execute`, blocking; `call` is its short name."""
-        return _background.run(self.execute(name, args, **options))
-
-    def execute_by_capability_sync(
-        self,
-        capability: str,
-        args: Any = None,
-        max_parallel: int | None = None,
-        **options: Unpack[CapabilityOptions],
-    ) -> ToolResult:
-        """`execute_by_capability`, blocking; `call_by_capability` is its short name."""
-        return _background.run(self.execute_by_capability(capability, args, max_parallel, **options))
-
-    def execute_many_sync(
-        self,
-        calls: Iterable[tuple[str, Any] | str],
-        concurrency: int = 16,
-        **options: Unpack[CallOptions],
-    ) -> list[ToolResult]:
-        """`execute_many`, blocking; `call_many` is its short name."""
-        return _background.run(self.execute_many(calls, concurrency, **options))
-
-    def dispatch_sync(
-        self,
-        request: Any,
-        *,
-        approve: "Approve | Permissions | None" = None,
-        **options: Unpack[DispatchOptions],
-    ) -> ToolResult:
-        """`dispatch`, blocking.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> _ = hub.register(len, name="length")
-        >>> hub.dispatch_sync({"tool_name": "length", "arguments": {"obj": "abc"}}).result
-        3
-        """
-        return _background.run(self.dispatch(request, approve=approve, **options))
-
-    def run_sync(
-        self,
-        message: Any,
-        *,
-        allowed: Iterable[str] | None = None,
-        approve: Approve | None = None,
-        format: str = "auto",
-        reasoning: Reasoning = "auto",
-        results: ResultFormat = "auto",
-        approve_timeout: float = PATIENCE,
-        concurrency: int = 16,
-        limit: int | None = None,
-        admit: "Callable[[_core.ParsedCall], ToolResult | None] | None" = None,
-        **options: Unpack[DispatchOptions],
-    ) -> RunOutcome:
-        """`run`, blocking.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> _ = hub.register(len, name="length")
-        >>> hub.run_sync('<tool_call>{"name": "length", "arguments": {"obj": "abc"}}</tool_call>').results[0].result
-        3
-        """
-        return _background.run(
-            self.run(
-                message,
-                allowed=allowed,
-                approve=approve,
-                format=format,
-                reasoning=reasoning,
-                results=results,
-                approve_timeout=approve_timeout,
-                concurrency=concurrency,
-                limit=limit,
-                admit=admit,
-                **options,
-            )
-        )
-
-    def read_skill_file(self, skill: str, path: str) -> str | bytes:
-        """A file of a skill, local or on an MCP server: text, or bytes if it is not text.
-
-        Only files inside the skill's folder can be read, whatever `..` and links say. Raises `ToolError` of kind `not_found`
-        (no such skill), `invalid_arguments` (no such file), `not_allowed` (outside the folder) or `limit` (over 16 MiB).
-        """
-        return _background.run(self.aread_skill_file(skill, path))
-
-    async def aread_skill_file(self, skill: str, path: str) -> str | bytes:
-        """`read_skill_file`, for async code."""
-        self._skills.location(skill)
-        result = await self.execute(skill, {"file": path}, source="skills")
-        return file_content(result.unwrap())
-
     @property
     def resources(self) -> "Resources":
         """The resources of the hub and of its MCP servers: `list`, `read`, `templates`, `add`, `remove`, `updated`."""
@@ -370,6 +281,20 @@ class ToolHub(
         from .prompts import Prompts
 
         return Prompts(self._core, self._servers, self._state)
+
+    @property
+    def skills(self) -> "Skills":
+        """The files and scripts of skills: `read_file`, `run_script`."""
+        from .skills import Skills
+
+        return Skills(self._skills, self.execute, self._state)
+
+    @property
+    def pins(self) -> "Pins":
+        """The accepted definitions of the tools of servers: `list`, `accept`."""
+        from .pins import Pins
+
+        return Pins(self._servers, self._state)
 
     def close(self) -> None:
         """Release all tools, end all calls in flight and all servers. Closing twice is fine.

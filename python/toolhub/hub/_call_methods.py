@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Never, Unpack, cast
 
-from .. import _background, _core
+from .. import _core
 from .._checks import check_callable, check_mapping, check_seconds, check_text, check_whole
 from .._core import CallOptions as PlannedOptions
 from .._core import Hub
 from .._lazy import asyncio
 from .._tasks import unmissed
+from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from .._user_functions import ProgressReports
 from ..events import EXECUTE, RESULTS, Events, Watched
@@ -166,6 +167,16 @@ class CallMethods:
             name, args, around, lambda around: _core.execute(self._core, name, args, planned, around)
         )
 
+    call = blocking(execute, "call")
+    """`execute`, blocking, for scripts and notebooks: it works inside a running event loop too.
+
+    >>> from toolhub import ToolHub
+    >>> hub = ToolHub()
+    >>> _ = hub.register(len, name="length")
+    >>> hub.call("length", {"obj": "abc"}).result
+    3
+    """
+
     async def execute_by_capability(
         self,
         capability: str,
@@ -185,6 +196,9 @@ class CallMethods:
             around,
             lambda around: _core.execute_by_capability(self._core, capability, args, planned, around),
         )
+
+    call_by_capability = blocking(execute_by_capability, "call_by_capability")
+    """`execute_by_capability`, blocking."""
 
     async def execute_many(
         self,
@@ -235,35 +249,8 @@ class CallMethods:
                 raise group.exceptions[0] from None
         return [result for result in results if result is not None]
 
-    def call(self, name: str, args: Any = None, **options: Unpack[CallOptions]) -> ToolResult:
-        """`execute` for scripts and notebooks: blocks until the result is there, also inside a running event loop.
-
-        >>> from toolhub import ToolHub
-        >>> hub = ToolHub()
-        >>> _ = hub.register(len, name="length")
-        >>> hub.call("length", {"obj": "abc"}).result
-        3
-        """
-        return _background.run(self.execute(name, args, **options))
-
-    def call_by_capability(
-        self,
-        capability: str,
-        args: Any = None,
-        max_parallel: int | None = None,
-        **options: Unpack[CapabilityOptions],
-    ) -> ToolResult:
-        """`execute_by_capability`, blocking."""
-        return _background.run(self.execute_by_capability(capability, args, max_parallel, **options))
-
-    def call_many(
-        self,
-        calls: Iterable[tuple[str, Any] | str],
-        concurrency: int = 16,
-        **options: Unpack[CallOptions],
-    ) -> list[ToolResult]:
-        """`execute_many`, blocking."""
-        return _background.run(self.execute_many(calls, concurrency, **options))
+    call_many = blocking(execute_many, "call_many")
+    """`execute_many`, blocking."""
 
     def _planned_options(
         self,

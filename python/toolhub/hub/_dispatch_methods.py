@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack, cast
 
 from .. import _core
+from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..options import Prefer, RequestOptions, StrategyName
@@ -79,6 +80,9 @@ class DispatchMethods(CallMethods):
             around,
             lambda around: _core.dispatch(self._core, request, planned, around),
         )
+
+    dispatch_sync = blocking(dispatch)
+    """`dispatch`, blocking."""
 
     def explain(
         self,

@@ -8,6 +8,7 @@ from .. import _core
 from .._checks import check_callable, check_seconds, check_whole
 from .._lazy import asyncio
 from .._tasks import unmissed
+from .._twins import blocking
 from .._unknown_options import refuse_unknown
 from ..events import ROUTE
 from ..exceptions import ErrorKind
@@ -144,6 +145,9 @@ class RunMethods(DispatchMethods):
         if calls:
             outcome.messages = self._formatter.answers(calls, answered, results, found, limit)
         return outcome
+
+    run_sync = blocking(run)
+    """`run`, blocking."""
 
     def _planned(
         self, message: Any, format: str, reasoning: Reasoning

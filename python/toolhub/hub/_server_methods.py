@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Unpack
 
-from .. import _background
-from .._user_functions import in_thread
+from .._twins import blocking
 from ..exceptions import ToolError
 from ..options import HeaderFunction, ServerOptions, Transport
 from ..servers import ConnectReport, LoadReport, ServerInfo
@@ -13,7 +12,7 @@ from ._servers import ServerManager
 
 
 class ServerMethods:
-    """`load_mcp`, `add_server`, `servers`, `connect`, `refresh`, `pins`, and their async and blocking twins."""
+    """`load_mcp`, `add_server`, `servers`, `connect`, `refresh` and their like."""
 
     _servers: ServerManager
 
@@ -29,10 +28,6 @@ class ServerMethods:
         ['files']
         """
         return self._servers.load(config)
-
-    async def aload_mcp(self, config: str | os.PathLike[str] | Mapping[str, Any]) -> LoadReport:
-        """`load_mcp` in a thread, so that reading files does not block the event loop."""
-        return await in_thread(self.load_mcp, config)
 
     def add_server(
         self,
@@ -121,20 +116,8 @@ class ServerMethods:
         """
         return await self._servers.connect(ids, timeout, progress)
 
-    def connect_sync(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        timeout: float | None = None,
-        progress: Callable[[str, ToolError | None], Any] | None = None,
-    ) -> ConnectReport:
-        """`connect`, blocking. `progress` is called on a thread of the hub.
-
-        >>> from toolhub import ToolHub
-        >>> ToolHub().connect_sync().connected
-        []
-        """
-        return _background.run(self.connect(ids, timeout=timeout, progress=progress))
+    connect_sync = blocking(connect)
+    """`connect`, blocking. `progress` is called on a thread of the hub."""
 
     async def refresh(
         self, ids: Iterable[str] | None = None, *, timeout: float | None = None
@@ -142,24 +125,5 @@ class ServerMethods:
         """List the tools of servers again, connecting them if needed."""
         return await self._servers.refresh(ids, timeout)
 
-    def refresh_sync(
-        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
-    ) -> ConnectReport:
-        """`refresh`, blocking."""
-        return _background.run(self.refresh(ids, timeout=timeout))
-
-    def pins(self) -> list[dict[str, Any]]:
-        """The tools of servers with `pin`: the accepted definition, and the current one if it differs.
-
-        The first definition is accepted; with a store, the first one ever. A tool whose definition has changed since
-        (`state` is `changed`) is in no list and no prompt, and calls of it are refused, until `accept_pin`.
-
-        >>> from toolhub import ToolHub
-        >>> ToolHub().pins()
-        []
-        """
-        return self._servers.pins()
-
-    def accept_pin(self, server: str, tool: str | None = None) -> int:
-        """Accept the changed definition of one tool, or of all tools of a server; returns how many had changed."""
-        return self._servers.accept_pin(server, tool)
+    refresh_sync = blocking(refresh)
+    """`refresh`, blocking."""

@@ -1,4 +1,4 @@
-"""The MCP servers of a hub: configuration, connections, pins."""
+"""The MCP servers of a hub: configuration and connections."""
 
 import inspect
 import logging
@@ -156,14 +156,6 @@ class ServerManager:
         ids = [id for id in dict.fromkeys(attempt.get("server") for attempt in attempts) if id is not None]
         if ids and self._servers.are_behind(ids):
             await cast("Any", self._servers.catch_up(ids))
-
-    def pins(self) -> list[dict[str, Any]]:
-        """See `ToolHub.pins`."""
-        return [] if self._servers is None else cast("list[dict[str, Any]]", self._servers.pins())
-
-    def accept_pin(self, server: str, tool: str | None) -> int:
-        """See `ToolHub.accept_pin`."""
-        return 0 if self._servers is None else self._servers.accept_pin(server, tool)
 
     def close(self) -> None:
         """End all servers and wait for it."""

@@ -1,26 +1,19 @@
 """The methods of `ToolHub` for folders, skills and the store. Each hands over to the part that does the work."""
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
 
-from .. import _background
 from .._checks import check_switch
-from .._user_functions import in_thread
 from ..servers import LoadReport
 from ._folders import FolderLoader
-from ._skills import Skills
+from ._local_skills import LocalSkills
 from ._store import HubStore
-
-if TYPE_CHECKING:
-    from . import ToolHub
 
 
 class SourceMethods:
-    """`load_tools`, `load_skills`, `reload`, `run_skill_script`, `flush`, and their async and blocking twins."""
+    """`load_tools`, `load_skills`, `reload` and `flush`. They are blocking: in async code, `await asyncio.to_thread(…)`."""
 
     _folders: FolderLoader
-    _skills: Skills
+    _skills: LocalSkills
     _store: HubStore
 
     def load_tools(self, folder: str | os.PathLike[str], *, watch: bool = False) -> LoadReport:
@@ -29,13 +22,10 @@ class SourceMethods:
 
         Modules are imported under private names and may import each other relatively. A broken module is reported and
         logged; the others still load. Loading a folder again applies the difference, see `reload`; with `watch` that
-        happens whenever a file changes (needs `agent-toolhub[watch]`).
+        happens whenever a file changes (needs `agent-toolhub[watch]`). Importing blocks: in async code, write
+        `await asyncio.to_thread(hub.load_tools, folder)`.
         """
         return self._folders.load("tools", folder, watch)
-
-    async def aload_tools(self, folder: str | os.PathLike[str], *, watch: bool = False) -> LoadReport:
-        """`load_tools` in a thread, so that imports do not block the event loop. Cancelling does not stop the import."""
-        return await in_thread(self.load_tools, folder, watch=watch)
 
     def load_skills(
         self,
@@ -58,19 +48,6 @@ class SourceMethods:
         self._skills.permit_scripts(folder, allow_scripts)
         return report
 
-    async def aload_skills(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        python: bool = True,
-        allow_scripts: bool = False,
-        watch: bool = False,
-    ) -> LoadReport:
-        """`load_skills` in a thread, so that it does not block the event loop. Cancelling does not stop it."""
-        return await in_thread(
-            self.load_skills, folder, python=python, allow_scripts=allow_scripts, watch=watch
-        )
-
     def reload(self) -> LoadReport:
         """Load all folders again, and add, replace and remove what has changed, including modules that import what changed.
 
@@ -78,31 +55,6 @@ class SourceMethods:
         stays listed, but a call reads the file as it is. Both are in the report.
         """
         return self._folders.reload()
-
-    async def areload(self) -> LoadReport:
-        """`reload` in a thread, so that imports do not block the event loop. Cancelling does not stop it."""
-        return await in_thread(self.reload)
-
-    async def run_skill_script(
-        self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
-    ) -> dict[str, Any]:
-        """Run a script of a local skill: `{"exit_code", "stdout", "stderr"}`.
-
-        Only for skills of folders whose latest load had `allow_scripts=True`; otherwise it raises `ToolError` of kind
-        `not_allowed`. No shell is involved, arguments are passed verbatim, the environment is minimal, and after `timeout`
-        seconds (default 60) the script and its child processes are killed. It is a call of the tool `run_skill_script`: it has
-        a row in the ledger, and is recorded and replayed.
-        """
-        tool, arguments, limit = self._skills.script_call(skill, script, args, timeout)
-        with self._skills.limited(limit) as longest:
-            result = await cast("ToolHub", self).execute(tool, arguments, timeout=longest)
-        return result.unwrap()
-
-    def run_skill_script_sync(
-        self, skill: str, script: str, args: Iterable[str] = (), *, timeout: float | None = None
-    ) -> dict[str, Any]:
-        """`run_skill_script`, blocking."""
-        return _background.run(self.run_skill_script(skill, script, args, timeout=timeout))
 
     def flush(self) -> bool:
         """Write what the hub has learnt to its store now instead of within a second; False if it could not be written.
@@ -114,7 +66,3 @@ class SourceMethods:
         True
         """
         return self._store.flush()
-
-    async def aflush(self) -> bool:
-        """`flush` in a thread: another process may hold the lock of the file."""
-        return await in_thread(self.flush)

@@ -126,9 +126,9 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
         "无法在存储 '{0}' 旁写入被 pin 的工具名称（{1}）：如果存储丢失，这些工具的新定义会被接受。",
     ),
     (
-        "Its pins are lost: the tools of servers with `pin` are refused until hub.accept_pin() accepts them (to start \
+        "Its pins are lost: the tools of servers with `pin` are refused until hub.pins.accept() accepts them (to start \
          again, remove '{}').",
-        "它的 pin 已丢失：带有 `pin` 的服务器的工具会被拒绝，直到 hub.accept_pin() 接受它们（要重新开始，请删除 '{0}'）。",
+        "它的 pin 已丢失：带有 `pin` 的服务器的工具会被拒绝，直到 hub.pins.accept() 接受它们（要重新开始，请删除 '{0}'）。",
     ),
     ("was removed or replaced while it was in use", "在使用中被删除或替换"),
     ("cannot be used: {~}. It was renamed to '{}'", "无法使用：{0}。它已改名为 '{1}'"),

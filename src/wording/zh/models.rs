@@ -81,8 +81,8 @@ pub(super) const MODELS: &[(&str, &str)] = &[
     ("more than 2,000 characters in all", "总共超过 2,000 个字符"),
     // Pins
     (
-        "Tool '{}' of server '{}' {~}, and is refused. Look at it with hub.pins(), and accept it with {}.",
-        "服务器 '{1}' 的工具 '{0}' {2}，已被拒绝。请用 hub.pins() 查看，并用 {3} 接受。",
+        "Tool '{}' of server '{}' {~}, and is refused. Look at it with hub.pins.list(), and accept it with {}.",
+        "服务器 '{1}' 的工具 '{0}' {2}，已被拒绝。请用 hub.pins.list() 查看，并用 {3} 接受。",
     ),
     ("was not accepted since the pins of the store were lost", "自存储的 pin 丢失以来未被接受"),
     ("has changed since its definition was accepted", "自其定义被接受以来已发生变化"),

@@ -166,8 +166,8 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("Server '{}' did not list its tools within {} s.", "服务器 '{0}' 未在 {1} 秒内列出工具。"),
     ("Server '{}' could not list its tools: {~}", "服务器 '{0}' 无法列出工具：{1}"),
     (
-        "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
-        "服务器 '{0}' 在定义被接受后更改了工具 '{1}'；请用 hub.pins() 查看。",
+        "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins.list().",
+        "服务器 '{0}' 在定义被接受后更改了工具 '{1}'；请用 hub.pins.list() 查看。",
     ),
     ("Server '{}' was stopped because of its output: {~}", "服务器 '{0}' 因其输出而被停止：{1}"),
     ("Server '{}' was killed by signal {}: {~}", "服务器 '{0}' 被信号 {1} 终止：{2}"),

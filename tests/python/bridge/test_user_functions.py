@@ -15,7 +15,7 @@ from toolhub import ToolHub
 from toolhub.hub import _embedding
 
 
-@pytest.mark.parametrize("function", ["approve", "llm", "embed", "token", "load", "elicitation", "sampling"])
+@pytest.mark.parametrize("function", ["approve", "llm", "embed", "token", "elicitation", "sampling"])
 def test_a_hung_function_holds_up_nothing(function: str) -> None:
     """The script starts a function that never returns, gives up, leaves `asyncio.run` and ends."""
     ended = finish(script("hung_function", function), 40)

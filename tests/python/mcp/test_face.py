@@ -318,7 +318,12 @@ def test_in_the_child_of_a_fork_the_parents_servers_raise() -> None:
         child = os.fork()
         if child == 0:
             refused = 0
-            for use in (hub.servers, hub.pins, lambda: hub.remove_server("s"), lambda: hub.accept_pin("s")):
+            for use in (
+                hub.servers,
+                hub.pins.list,
+                lambda: hub.remove_server("s"),
+                lambda: hub.pins.accept("s"),
+            ):
                 try:
                     use()
                 except RuntimeError:

@@ -292,7 +292,7 @@ def test_arguments_as_text_with_a_key_twice() -> None:
     ):
         result = bank.hub.dispatch_sync(request)
         assert result.error == 'The arguments cannot be read: "amount" is given twice.'
-    assert "given twice" in str(bank.hub.execute_sync("pay", TWICE).error)  # type: ignore[arg-type]
+    assert "given twice" in str(bank.hub.call("pay", TWICE).error)  # type: ignore[arg-type]
     surrogate = '{"to": "\\ud800", "amount": 1, "amount": 1000}'
     assert not bank.hub.dispatch_sync({"tool_name": "pay", "arguments": surrogate}).success
     assert bank.made == []

@@ -27,14 +27,14 @@ def greet(hub: ToolHub, folder: Path, skill: Skill) -> Path:
 
 def kind(hub: ToolHub, path: str) -> ErrorKind:
     with pytest.raises(ToolError) as caught:
-        hub.read_skill_file("greet", path)
+        hub.skills.read_file_sync("greet", path)
     return caught.value.kind
 
 
 def test_text_and_bytes(hub: ToolHub, greet: Path) -> None:
-    assert hub.read_skill_file("greet", "references/words.md") == "你好\n"
-    assert hub.read_skill_file("greet", "./references/words.md") == "你好\n"
-    assert hub.read_skill_file("greet", "logo.png") == b"\x89PNG\xff"
+    assert hub.skills.read_file_sync("greet", "references/words.md") == "你好\n"
+    assert hub.skills.read_file_sync("greet", "./references/words.md") == "你好\n"
+    assert hub.skills.read_file_sync("greet", "logo.png") == b"\x89PNG\xff"
     assert hub.call("greet", {"file": "scripts/hi.py"}).result["text"] == "print('hi')\n"
     assert kind(hub, "references/other.md") == "invalid_arguments"
     assert kind(hub, "references") == "invalid_arguments"
@@ -58,7 +58,7 @@ def test_links_that_lead_out_are_not_followed(hub: ToolHub, greet: Path, folder:
     assert kind(hub, "link.md") == "not_allowed"
     assert kind(hub, "up/secret.md") == "not_allowed"
     assert kind(hub, "round") == "not_allowed"
-    assert hub.read_skill_file("greet", "inside.md") == "你好\n"
+    assert hub.skills.read_file_sync("greet", "inside.md") == "你好\n"
     assert hub.call("greet").result["resources"] == [
         "inside.md", "logo.png", "references/words.md", "scripts/hi.py",
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_what_is_no_skill_has_no_files(hub: ToolHub, greet: Path) -> None:
     hub.register(Shout(), source="skills")
     for name in ("shout", "nobody"):
         with pytest.raises(ToolError) as caught:
-            hub.read_skill_file(name, "x.md")
+            hub.skills.read_file_sync(name, "x.md")
         assert caught.value.kind == "not_found"
     assert not called, "a skill that is code is not run for it"
 
@@ -158,6 +158,6 @@ def test_a_hard_link_to_a_file_outside_is_refused(hub: ToolHub, folder: Path, gr
     assert "is a hard link to a file outside the skill's folder" in str(result.error)
     # Two names inside the folder are one file of the skill.
     os.link(greet / "logo.png", greet / "references/logo.png")
-    assert hub.read_skill_file("greet", "references/logo.png") == b"\x89PNG\xff"
+    assert hub.skills.read_file_sync("greet", "references/logo.png") == b"\x89PNG\xff"
     (folder / "secret.md").unlink()
-    assert hub.read_skill_file("greet", "references/inside.md") == "secret"
+    assert hub.skills.read_file_sync("greet", "references/inside.md") == "secret"

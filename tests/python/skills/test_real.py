@@ -32,7 +32,7 @@ def test_every_real_skill_is_loaded_and_gives_its_instructions(real: Path) -> No
                 assert value["instructions"]
                 assert text.strip().endswith(value["instructions"])
                 for path in value["resources"][:5]:
-                    assert hub.read_skill_file(name, path) is not None
+                    assert hub.skills.read_file_sync(name, path) is not None
             closed = [path for path in folders if _is_for_users_only(path / "SKILL.md")]
             assert hub.system_prompt().count("<skill>") == len(folders) - len(closed)
 
@@ -62,12 +62,12 @@ async def test_skills_of_a_server_join_and_never_shadow(folder: Path, skill: Ski
         assert {tool.name for tool in hub.tools(source="skills")} == {"greet", "school/greet"}
         assert (await hub.execute("greet")).result["instructions"] == "Bow."
         assert (await hub.execute("school/greet")).result["instructions"].strip() == "Wave."
-        assert hub.read_skill_file("school/greet", "words.md") == "hello"
+        assert hub.skills.read_file_sync("school/greet", "words.md") == "hello"
         assert "Wave." in hub.format(await hub.execute("school/greet"))
         prompt = hub.system_prompt()
         assert "<name>greet</name>" in prompt
         assert "<skill><name>school/greet</name><description>From afar</description></skill>" in prompt
         with pytest.raises(Exception, match="may not be run"):
-            await hub.run_skill_script("school/greet", "words.md")
+            await hub.skills.run_script("school/greet", "words.md")
         hub.reload()
         assert "school/greet" in hub

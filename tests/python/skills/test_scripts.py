@@ -41,7 +41,7 @@ def greet(folder: Path, skill: Skill) -> Path:
 async def test_without_permission_nothing_is_run(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False)
     with pytest.raises(ToolError, match="allow_scripts=True") as caught:
-        await hub.run_skill_script("greet", "scripts/show.py")
+        await hub.skills.run_script("greet", "scripts/show.py")
     assert caught.value.kind == "not_allowed"
     assert "run_skill_script" not in hub
 
@@ -50,7 +50,7 @@ async def test_a_hard_link_to_a_script_outside_is_not_run(hub: ToolHub, folder: 
     os.link(folder / "outside.py", greet / "scripts/hard.py")
     hub.load_skills(folder, python=False, allow_scripts=True)
     with pytest.raises(ToolError, match="is a hard link to a file outside the skill's folder"):
-        await hub.run_skill_script("greet", "scripts/hard.py")
+        await hub.skills.run_script("greet", "scripts/hard.py")
 
 
 async def test_with_permission_there_is_a_tool_with_effects(
@@ -86,7 +86,7 @@ async def test_only_scripts_of_the_skill_are_run(
 
 async def test_the_last_call_says_what_may_be_run(hub: ToolHub, folder: Path, greet: Path) -> None:
     def show() -> Any:
-        return hub.run_skill_script("greet", "scripts/show.py")
+        return hub.skills.run_script("greet", "scripts/show.py")
 
     for place in (folder, greet):
         hub.load_skills(place, python=False, allow_scripts=True)
@@ -116,9 +116,9 @@ async def test_a_permission_is_for_its_folder_only(
     skill("other/wave", **{"run.py": "print('wave')"})
     hub.load_skills(folder / "other", allow_scripts=True)
     hub.load_skills(greet)
-    assert (await hub.run_skill_script("wave", "run.py"))["stdout"] == "wave\n"
+    assert (await hub.skills.run_script("wave", "run.py"))["stdout"] == "wave\n"
     with pytest.raises(ToolError, match="may not be run"):
-        await hub.run_skill_script("greet", "scripts/show.py")
+        await hub.skills.run_script("greet", "scripts/show.py")
 
 
 async def test_what_takes_too_long_is_ended_with_all_that_it_started(
@@ -128,7 +128,7 @@ async def test_what_takes_too_long_is_ended_with_all_that_it_started(
     # On a busy machine a second may be over before the shell has started anything.
     for timeout in (1, 4, 16):
         with pytest.raises(ToolError) as caught:
-            await hub.run_skill_script("greet", "scripts/long.sh", timeout=timeout)
+            await hub.skills.run_script("greet", "scripts/long.sh", timeout=timeout)
         assert caught.value.kind == "timeout"
         if (greet / "pid").exists():
             break
@@ -143,7 +143,7 @@ async def test_output_that_stays_open_leaves_nothing_to_complain_of(
     hub.load_skills(folder, python=False, allow_scripts=True)
     for timeout in (1, 4, 16):
         with pytest.raises(ToolError, match="was ended"):
-            await hub.run_skill_script("greet", "scripts/hides.sh", timeout=timeout)
+            await hub.skills.run_script("greet", "scripts/hides.sh", timeout=timeout)
         if (greet / "begun").exists():
             break
     gc.collect()  # what asyncio has to say of the reader comes now, and fails the test
@@ -151,7 +151,7 @@ async def test_output_that_stays_open_leaves_nothing_to_complain_of(
 
 async def test_what_a_script_leaves_behind_ends_with_it(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
-    ended = await hub.run_skill_script("greet", "scripts/leaves.sh", timeout=30)
+    ended = await hub.skills.run_script("greet", "scripts/leaves.sh", timeout=30)
     assert (ended["exit_code"], ended["stdout"]) == (0, "done\n")
     await _ended(int((greet / "pid").read_text()))
 
@@ -178,7 +178,7 @@ async def test_a_daemon_of_a_script_ends_and_the_result_is_given(
 ) -> None:
     (greet / "scripts/daemon.py").write_text(DAEMON)
     hub.load_skills(folder, python=False, allow_scripts=True)
-    ended = await hub.run_skill_script("greet", "scripts/daemon.py", timeout=60)
+    ended = await hub.skills.run_script("greet", "scripts/daemon.py", timeout=60)
     assert (ended["exit_code"], ended["stdout"]) == (0, "done\n")
     await _ended(int((greet / "daemon").read_text()))
 
@@ -197,7 +197,7 @@ async def test_no_group_is_killed_after_its_number_is_free(
 
     monkeypatch.setattr(os, "killpg", killpg)
     hub.load_skills(folder, python=False, allow_scripts=True)
-    await hub.run_skill_script("greet", script)
+    await hub.skills.run_script("greet", script)
     assert held
     assert all(held)
 
@@ -206,11 +206,11 @@ async def test_what_cannot_be_started_is_reported(hub: ToolHub, folder: Path, gr
     hub.load_skills(folder, python=False, allow_scripts=True)
     (greet / "scripts/strange").chmod(0o755)
     with pytest.raises(ToolError, match="could not be started: No such file or directory") as caught:
-        await hub.run_skill_script("greet", "scripts/strange")
+        await hub.skills.run_script("greet", "scripts/strange")
     assert caught.value.kind == "tool_error"
     for args in ("a b", ["a\0b"], [1]):
         with pytest.raises(ToolError, match="list of texts") as caught:
-            await hub.run_skill_script("greet", "scripts/show.py", args)  # type: ignore[arg-type]
+            await hub.skills.run_script("greet", "scripts/show.py", args)  # type: ignore[arg-type]
         assert caught.value.kind == "invalid_arguments"
 
 
@@ -224,5 +224,5 @@ async def _ended(pid: int) -> None:
 
 async def test_what_it_says_is_bounded(hub: ToolHub, folder: Path, greet: Path) -> None:
     hub.load_skills(folder, python=False, allow_scripts=True)
-    stdout = (await hub.run_skill_script("greet", "scripts/loud.sh"))["stdout"]
+    stdout = (await hub.skills.run_script("greet", "scripts/loud.sh"))["stdout"]
     assert len(stdout) == 1_000_000 + len("\n… [cut]")

@@ -69,7 +69,7 @@ async def refuses(small: Small, *tools: str) -> None:
         for tool in tools:
             result = await hub.execute(tool, {"text": "hi"})
             assert result.kind == "not_allowed", result
-            assert "hub.accept_pin" in str(result.error)
+            assert "hub.pins.accept" in str(result.error)
         assert not set(tools) & {tool.name for tool in hub.tools()}
 
 
@@ -146,7 +146,7 @@ async def test_one_warning_names_the_lost_pins_before_the_hub_is_closed(
             assert await asyncio.to_thread(warnings.names_pins.wait, 30)
             await hub.refresh()
         (text,) = warnings.texts
-        assert "hub.accept_pin()" in text
+        assert "hub.pins.accept()" in text
         warnings.texts.clear()
         warnings.names_pins.clear()
 
@@ -164,12 +164,12 @@ async def test_a_row_that_was_deleted_is_missed(small: Small, caplog: pytest.Log
         assert (await hub.execute("echo", {"text": "hi"})).kind == "not_allowed"
         assert (await hub.execute("other", {"text": "hi"})).success
         assert (await hub.execute("third", {"text": "hi"})).success, "it is new"
-        states = {pin["tool"]: pin["state"] for pin in hub.pins()}
+        states = {pin["tool"]: pin["state"] for pin in hub.pins.list()}
         assert states == {"echo": "unaccepted", "other": "accepted", "third": "accepted"}
     assert caplog.text.count("has lost some of its pins") == 1
     await refuses(small, "echo")
     async with small.hub(pin=True) as hub:
-        assert hub.accept_pin("small", "echo") == 1
+        assert hub.pins.accept("small", "echo") == 1
         assert (await hub.execute("echo", {"text": "hi"})).success
     async with small.hub(pin=True) as hub:
         await hub.connect()

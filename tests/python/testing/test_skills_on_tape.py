@@ -70,7 +70,7 @@ def test_a_script_that_the_program_runs_is_recorded_too(folder: Path, tmp_path: 
     tape, store = tmp_path / "calls.ndjson", tmp_path / "store.db"
 
     def run(hub: ToolHub) -> dict[str, Any]:
-        return hub.run_skill_script_sync("greet", "say.py", ["hi"], timeout=50)
+        return hub.skills.run_script_sync("greet", "say.py", ["hi"], timeout=50)
 
     with opened(folder, store) as hub, record(tape) as recorded:
         first = run(hub)

@@ -241,7 +241,7 @@ impl Server {
             return Err(self.changed(name, before.as_ref(), now.as_ref()));
         }
         let text = format!(
-            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins().",
+            "Server '{}' has changed its tool '{}' since its definition was accepted; look at it with hub.pins.list().",
             self.id(),
             clip(name)
         );

@@ -80,9 +80,9 @@ def refuses_all(old: ToolHub) -> bool:
     core: Any = old._core
     actions: list[Callable[[], object]] = [
         old.servers,
-        old.pins,
+        old.pins.list,
         lambda: old.remove_server("s"),
-        lambda: old.accept_pin("s"),
+        lambda: old.pins.accept("s"),
         lambda: old.system_prompt("You help."),
         lambda: old.search("flood"),
         lambda: old.explain("quick"),

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -62,11 +61,6 @@ async def main() -> None:
         hub.add_server("asking", command=sys.executable, args=[str(server)], allow_sampling=True)
         tool = "ask" if kind == "elicitation" else "think"
         await given_up(hub.execute(tool, server="asking"))
-    elif kind == "load":
-        with tempfile.TemporaryDirectory() as folder:
-            text = "import __main__\n__main__.hangs()\n"
-            Path(folder, "hangs.py").write_text(text)  # noqa: ASYNC240
-            await given_up(ToolHub().aload_tools(folder))
     print("given up", flush=True)
 
 

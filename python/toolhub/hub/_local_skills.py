@@ -41,7 +41,7 @@ _SCRIPT_PARAMETERS = {
 }
 
 
-class Skills:
+class LocalSkills:
     """Finds the files of skills and runs their scripts where the user allows it."""
 
     def __init__(self, core: _core.Hub, registration: Registration) -> None:
@@ -79,7 +79,7 @@ class Skills:
     def script_call(
         self, skill: str, script: str, args: Iterable[str], timeout: float | None
     ) -> tuple[str, dict[str, Any], float]:
-        """The call that runs a script, for `ToolHub.run_skill_script`: the tool, its arguments and the limit of the script."""
+        """The call that runs a script, for `hub.skills.run_script`: the tool, its arguments and the limit of the script."""
         from ..loading import scripts
 
         limit = scripts.TIMEOUT if timeout is None else check_seconds("timeout", timeout, above_zero=True)
@@ -160,16 +160,3 @@ class Skills:
             self._registration.take(RUN_SCRIPT, "tools", self._script_tool)
             self._script_tool = None
         self._registration.unregister(_OTHER_NAME, "tools")
-
-
-def file_content(answer: dict[str, Any]) -> str | bytes:
-    """A file as a skill returns it: text as it is, anything else decoded.
-
-    >>> file_content({"text": "Hello"}), file_content({"blob": "AAE="})
-    ('Hello', b'\\x00\\x01')
-    """
-    if "text" in answer:
-        return answer["text"]
-    import base64
-
-    return base64.b64decode(answer["blob"])
