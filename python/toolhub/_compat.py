@@ -1,7 +1,6 @@
-"""What existing orchestrators need of every hub: `ToolCandidate`, three methods, and the words of two options.
+"""What existing orchestrators need of every hub: `ToolCandidate`, three methods, and two lists of words.
 
-The public names are in `toolhub.compat`. The methods are part of every `ToolHub`, and the words are the defaults of two of its
-options.
+The public names are in `toolhub.compat`. The methods are part of every `ToolHub`, and the words are known to every one.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["CORE_TOOLS", "SOURCE_ALIASES", "ToolCandidate"]
 
 SOURCE_ALIASES: Mapping[str, str | None] = {"native": None, "appflowy": None}
-"""Labels that models give as the source of a call and that mean any source. The default of `ToolHub(source_aliases=…)`."""
+"""Labels that models give as the source of a call and that mean any source. `hub.add_alias` adds others."""
 
 CORE_TOOLS = ("none", "search_web", "calculate", "get_time", "get_conversation_history")
 """Tools that a prompt shows first if they are registered. The default of `ToolHub(core=…)`."""

@@ -84,13 +84,17 @@ def _without_extra(method: FunctionType) -> inspect.Signature:
 
 
 def unknown_options(
-    hub: Any, method: str, unknown: Iterable[str], known: Iterable[str], positional: tuple[Any, ...] = ()
+    hub: Any, method: str, unknown: list[str], known: Iterable[str], positional: tuple[Any, ...] = ()
 ) -> TypeError:
     """The error for keywords that a method does not have."""
     kind = type(hub).__name__
     shown = kind if method == "__init__" else f"{getattr(hub, '_shown_as', kind.lower())}.{method}"
-    call = _as_mapping(hub, shown, positional, list(unknown)) if method in CALLS else None
-    return TypeError(_core.unknown_options(f"{shown}()", "option", list(unknown), list(known), call))
+    moved: Mapping[str, str] = getattr(hub, "_moved", {}) if method == "__init__" else {}
+    if instead := [moved[option] for option in unknown if option in moved]:
+        names = ", ".join(repr(option) for option in unknown if option in moved)
+        return TypeError(f"{shown}() has no option {names}; write {' and '.join(instead)}")
+    call = _as_mapping(hub, shown, positional, unknown) if method in CALLS else None
+    return TypeError(_core.unknown_options(f"{shown}()", "option", unknown, list(known), call))
 
 
 def known_options(method: Callable[..., Any]) -> dict[str, bool] | None:

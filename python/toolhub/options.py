@@ -22,6 +22,8 @@ __all__ = [
     "DispatchOptions",
     "HeaderFunction",
     "Lang",
+    "Limits",
+    "Login",
     "Model",
     "Prefer",
     "Progress",
@@ -35,6 +37,43 @@ __all__ = [
     "Transport",
     "Trust",
 ]
+
+
+class Limits(TypedDict, total=False):
+    """The keys of `ToolHub(limits=…)`. Times are in seconds."""
+
+    hub: int
+    """Calls of the hub that run at the same time; further ones queue. Likewise `tools`, `skills` and `mcps`, for a source."""
+    tools: int
+    skills: int
+    mcps: int
+    max_waiting: int
+    """Calls that may queue at one limit (10,000)."""
+    cancel_grace: float
+    """How long cancelled candidates are awaited (1)."""
+    breaker_threshold: int
+    """Failures in a row after which a candidate is suspended (5; 0: never)."""
+    breaker_rest: float
+    """How long it is suspended at first (5)."""
+    lookup_timeout: float
+    """How long servers are asked for a tool that none of them has listed (10)."""
+    approval_lifetime: float
+    """How long an approval can be used (3,600)."""
+    store_results_max_bytes: int
+    """The size of all full results in a store (32 MB; 0: none)."""
+    result_limits: Mapping[str, int]
+    """Characters of a result that `format` shows, by kind of tool: calculation, time, search, history, other."""
+    embed_weight: float
+    """The weight of meaning in `recommend` and `search` with `embed` (0.3, from 0 to 1)."""
+
+
+class Login(TypedDict, total=False):
+    """The keys of `ToolHub(login=…)`."""
+
+    token_file: str | os.PathLike[str] | None
+    """A file that only the user can read (by default in the user's configuration folder); None keeps tokens in memory."""
+    open_url: Callable[[str, str], Any]
+    """Is called with the server's id and the address of a login, instead of opening the user's browser."""
 
 
 class Default(Enum):

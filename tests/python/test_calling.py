@@ -215,14 +215,16 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
     for options in (
         {"timeout": -1},
         {"max_parallel": 0},
-        {"cancel_grace": -1},
-        {"breaker_rest": -1},
+        {"limits": {"cancel_grace": -1}},
+        {"limits": {"breaker_rest": -1}},
         {"limits": {"hub": 0}},
     ):
         with pytest.raises(ValueError, match=r"timeout|max_parallel|grace|breaker_rest|limit"):
             ToolHub(**options)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no key 'elsewhere'; its keys are hub, tools, skills, mcps"):
-        ToolHub(limits={"elsewhere": 3})
+    with pytest.raises(
+        ValueError, match="no key 'elsewhere'; its keys are hub, tools, skills, mcps, cancel_grace"
+    ):
+        ToolHub(limits={"elsewhere": 3})  # type: ignore[typeddict-unknown-key]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +235,8 @@ def test_wrong_options_of_the_hub_are_refused() -> None:
             {"max_parallel": "3"},
             "max_parallel must be a whole number, got the text '3'; write max_parallel=3",
         ),
-        ({"max_waiting": -1}, "max_waiting must be at least 0, got -1"),
-        ({"breaker_threshold": 2.5}, "breaker_threshold must be a whole number, got float"),
+        ({"limits": {"max_waiting": -1}}, "max_waiting must be at least 0, got -1"),
+        ({"limits": {"breaker_threshold": 2.5}}, "breaker_threshold must be a whole number, got float"),
         ({"limits": {"hub": -1}}, "the limit for 'hub' must be at least 1, got -1"),
         ({"limits": {"mcps": None}}, "the limit for 'mcps' must be a whole number, got NoneType"),
     ],

@@ -200,7 +200,7 @@ def test_the_page_after_a_login() -> None:
             "authorization_url": f"{address}/login",
             "token_url": f"{address}/token",
         }
-        with ToolHub(lang="zh", open_url=open_url, token_file=None) as hub:
+        with ToolHub(lang="zh", login={"open_url": open_url, "token_file": None}) as hub:
             hub.add_server("s", url=f"{address}/mcp", auth=auth, retries=0)
             error = hub.connect_sync(["s"], timeout=20).failed["s"]
         web.shutdown()

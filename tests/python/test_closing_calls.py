@@ -55,7 +55,7 @@ def test_aclose_cancels_async_calls(run: Run, candidates: int) -> None:
 
 def test_aclose_does_not_wait_for_a_tool_that_ignores_its_cancellation(run: Run) -> None:
     async def scene() -> None:
-        hub, go = ToolHub(cancel_grace=GRACE), asyncio.Event()
+        hub, go = ToolHub(limits={"cancel_grace": GRACE}), asyncio.Event()
 
         async def hold() -> str:
             while not go.is_set():

@@ -45,7 +45,7 @@ def deadline() -> ToolResult:
 
 def overloaded() -> ToolResult:
     async def scene() -> ToolResult:
-        hub, begun, go = ToolHub(limits={"hub": 1}, max_waiting=0), asyncio.Event(), asyncio.Event()
+        hub, begun, go = ToolHub(limits={"hub": 1, "max_waiting": 0}), asyncio.Event(), asyncio.Event()
 
         async def busy() -> int:
             begun.set()

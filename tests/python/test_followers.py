@@ -126,7 +126,7 @@ def test_a_follower_has_its_own_deadline(run: Run) -> None:
 
 def test_a_follower_waits_no_longer_than_the_candidates_may_take(run: Run) -> None:
     """The loop of the leader is blocked, so it cannot even time out; a late leader does not end its successor's flight."""
-    hub, tool = ToolHub(cancel_grace=0.1), BlocksItsLoop()
+    hub, tool = ToolHub(limits={"cancel_grace": 0.1}), BlocksItsLoop()
     hub.register(tool, name="get", read_only=True)
     options: dict[str, Any] = {"single_flight": True, "timeout": 5}
     late: list[Any] = []
@@ -153,7 +153,7 @@ def test_a_follower_waits_no_longer_than_the_candidates_may_take(run: Run) -> No
 
 def test_a_follower_has_its_own_timeout(run: Run) -> None:
     """Not its timeout and the grace of a tool that it did not start."""
-    hub, go, runs = ToolHub(cancel_grace=60), asyncio.Event(), 0
+    hub, go, runs = ToolHub(limits={"cancel_grace": 60}), asyncio.Event(), 0
 
     async def get() -> str:
         nonlocal runs

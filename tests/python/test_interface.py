@@ -13,6 +13,9 @@ import pytest
 
 import toolhub
 from support.interface import MODULES, RECORD, interface
+from toolhub import ToolHub
+from toolhub.hub._limits import MOVED
+from toolhub.options import Limits, Login
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +73,35 @@ def test_every_option_is_explained_on_a_page() -> None:
             options |= set(group.__annotations__)
     missing = sorted(name for name in options if not re.search(rf"\b{name}\b", text))
     assert not missing
+
+
+def test_the_surface_of_a_hub_stays_small() -> None:
+    """At most 60 names, without blocking twins and the names for existing orchestrators, and 20 keywords."""
+    drop_in = {"register_candidate", "has_tool", "list_tools", "find_by_capability"}
+    public = {name for name in dir(ToolHub) if not name.startswith("_") and not name.endswith("_sync")}
+    assert drop_in < public
+    assert len(public - drop_in) <= 60
+    assert len(inspect.signature(ToolHub).parameters) <= 20
+
+
+@pytest.mark.parametrize("option", sorted(MOVED))
+def test_an_old_keyword_names_its_new_place(option: str) -> None:
+    with pytest.raises(TypeError, match=rf"ToolHub\(\) has no option '{option}'; write ") as raised:
+        ToolHub(**{option: None})
+    written = str(raised.value).partition("write ")[2]
+    assert written == (
+        "hub.add_alias(label, target) for each label"
+        if option == "source_aliases"
+        else f"ToolHub({'login' if option in Login.__annotations__ else 'limits'}={{'{option}': …}})"
+    )
+
+
+def test_the_limits_of_a_hub_are_those_that_are_typed() -> None:
+    known = set(Limits.__annotations__)
+    with pytest.raises(ValueError, match="its keys are ") as raised:
+        ToolHub(limits={"x": 1})  # type: ignore[typeddict-unknown-key]
+    assert set(str(raised.value).rpartition("its keys are ")[2].rstrip(".").split(", ")) == known
+    assert {option for option in MOVED if option in known} == known - {"hub", "tools", "skills", "mcps"}
 
 
 def test_the_options_of_a_server_are_those_that_the_core_reads() -> None:

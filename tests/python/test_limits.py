@@ -127,7 +127,7 @@ def test_those_who_wait_are_let_in_by_turns(run: Run) -> None:
 
 def test_a_full_queue_refuses_at_once(run: Run) -> None:
     async def scene() -> None:
-        hub, door = ToolHub(limits={"hub": 1}, max_waiting=2), Door()
+        hub, door = ToolHub(limits={"hub": 1, "max_waiting": 2}), Door()
         hub.register(door, name="t")
         calls = []
         for n in range(3):
@@ -149,7 +149,7 @@ def test_a_full_queue_refuses_at_once(run: Run) -> None:
 
 def test_an_overloaded_candidate_gives_way_to_another_also_with_effects(run: Run) -> None:
     async def scene() -> None:
-        hub, door = ToolHub(max_waiting=0), Door()
+        hub, door = ToolHub(limits={"max_waiting": 0}), Door()
         hub.register(door, name="send", source="mcps", server="busy", max_concurrency=1)
         hub.register(lambda n=0: "sent", name="send", source="mcps", server="free")
         first = asyncio.create_task(hub.execute("send", server="busy"))
@@ -165,7 +165,7 @@ def test_an_overloaded_candidate_gives_way_to_another_also_with_effects(run: Run
 
 def test_one_who_is_cancelled_while_waiting_frees_his_place(run: Run) -> None:
     async def scene() -> None:
-        hub, door = ToolHub(limits={"hub": 1}, max_waiting=1), Door()
+        hub, door = ToolHub(limits={"hub": 1, "max_waiting": 1}), Door()
         hub.register(door, name="t")
         first = asyncio.create_task(hub.execute("t", {"n": 1}))
         await turns()
@@ -236,7 +236,7 @@ def test_a_deadline_that_passes_in_the_queue_says_that_nothing_was_sent(run: Run
 
 def test_waiting_in_the_queue_is_not_held_against_the_tool(run: Run) -> None:
     async def scene() -> None:
-        hub, door = ToolHub(limits={"hub": 1}, breaker_threshold=1, breaker_rest=1000), Door()
+        hub, door = ToolHub(limits={"hub": 1, "breaker_threshold": 1, "breaker_rest": 1000}), Door()
         hub.register(door, name="t")
         first = asyncio.create_task(hub.execute("t"))
         await turns()

@@ -50,8 +50,8 @@ Use = Callable[[ToolHub, dict[str, Any]], Any]
 
 USES: dict[str, Use] = {
     "ToolHub": lambda hub, o: ToolHub(**o).close(),
-    "limits": lambda hub, o: ToolHub(limits={"hub": o["hub"]}).close(),
-    "result_limits": lambda hub, o: ToolHub(result_limits={"search": o["search"]}).close(),
+    "limits": lambda hub, o: ToolHub(limits=o).close(),
+    "result_limits": lambda hub, o: ToolHub(limits={"result_limits": {"search": o["search"]}}).close(),
     "execute": lambda hub, o: asyncio.run(hub.execute("echo", **o)),
     "call": lambda hub, o: hub.call("echo", **o),
     "compat.call": lambda hub, o: compat.ToolHub().call("echo", **o),
@@ -100,12 +100,11 @@ USES: dict[str, Use] = {
 SECONDS = ("timeout", "deadline", "hedge_after", "cache_ttl")
 CALLED = (*SECONDS, "max_parallel")
 OPTIONS: dict[str, tuple[str, ...]] = {
-    "ToolHub": (
-        *("timeout", "max_parallel", "seed", "cancel_grace", "max_waiting", "breaker_threshold"),
-        *("breaker_rest", "lookup_timeout", "store_results_max_bytes", "result_limit", "embed_weight"),
-        *("limits", "result_limits", "approval_lifetime"),
+    "ToolHub": ("timeout", "max_parallel", "seed", "result_limit", "limits"),
+    "limits": (
+        *("hub", "cancel_grace", "max_waiting", "breaker_threshold", "breaker_rest", "lookup_timeout"),
+        *("store_results_max_bytes", "embed_weight", "result_limits", "approval_lifetime"),
     ),
-    "limits": ("hub",),
     "result_limits": ("search",),
     **dict.fromkeys(("execute", "call", "compat.call"), CALLED),
     **dict.fromkeys(("execute_by_capability", "call_by_capability", "compat.call_by_capability"), CALLED),

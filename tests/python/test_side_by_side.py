@@ -241,7 +241,7 @@ def test_a_changed_version_is_reported_for_what_was_replaced() -> None:
 
 
 def test_each_has_its_own_limit_and_its_own_rest() -> None:
-    hub = ToolHub(breaker_threshold=1, breaker_rest=60)
+    hub = ToolHub(limits={"breaker_threshold": 1, "breaker_rest": 60})
     hub.register(asks("yr"), max_concurrency=1)
 
     def broken(city: str) -> str:

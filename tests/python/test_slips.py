@@ -172,7 +172,7 @@ def test_timeouts_are_positive_numbers(hub: ToolHub, slip: Callable[[Any, Any], 
 
 @pytest.mark.parametrize("option", ["cancel_grace", "breaker_rest", "lookup_timeout"])
 def test_other_times_of_a_hub_are_numbers(option: str) -> None:
-    assert message(lambda: ToolHub(**{option: "5"})).startswith(f"{option} must be a number of seconds")
+    assert message(lambda: ToolHub(limits={option: "5"})).startswith(f"{option} must be a number of seconds")
 
 
 def test_numbers_and_choices_say_what_is_expected(hub: ToolHub) -> None:
@@ -189,7 +189,7 @@ def test_numbers_and_choices_say_what_is_expected(hub: ToolHub) -> None:
     ("slip", "sentence"),
     [
         (lambda hub: ToolHub(elicitation=5), "elicitation must be a function, got int"),
-        (lambda hub: ToolHub(token_file=5), "token_file must be a path, got int"),
+        (lambda hub: ToolHub(login={"token_file": 5}), "token_file must be a path, got int"),
         (lambda hub: ToolHub(timeout=True), "timeout must be a number of seconds, got bool"),
         (lambda hub: ToolHub(5), "mcp must be a path, got int"),
         (lambda hub: ToolHub(tools=[len]), "register functions with hub.register"),

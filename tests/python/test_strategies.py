@@ -242,7 +242,7 @@ def test_health_orders_candidates_of_one_priority(hub: ToolHub) -> None:
 
 def test_by_capability_the_order_is_priority_then_a_seeded_shuffle() -> None:
     def order(seed: int | None) -> list[str]:
-        hub = ToolHub(seed=seed, breaker_threshold=0)
+        hub = ToolHub(seed=seed, limits={"breaker_threshold": 0})
         for n in range(6):
             hub.register(Scripted(BROKEN), name=f"t{n}", capabilities=["x"], priority=n // 3)
         result = hub.call_by_capability("x", strategy="fallback")
@@ -473,7 +473,7 @@ def test_when_everybody_refuses_the_arguments_the_error_names_them(hub: ToolHub)
 
 
 def test_a_candidate_that_keeps_failing_is_rested_and_comes_last(run: Run) -> None:
-    hub, bad = ToolHub(breaker_threshold=2, breaker_rest=1000), Scripted(BROKEN)
+    hub, bad = ToolHub(limits={"breaker_threshold": 2, "breaker_rest": 1000}), Scripted(BROKEN)
     offer(hub, "t", bad=bad, a=Scripted("a"), b=Scripted(BROKEN), c=Scripted(BROKEN))
     for _ in range(2):
         hub.call("t", server="bad")
@@ -488,7 +488,7 @@ def test_a_candidate_that_keeps_failing_is_rested_and_comes_last(run: Run) -> No
 
 def test_a_rested_candidate_is_probed_once_at_a_time_and_comes_back(run: Run) -> None:
     async def scene() -> None:
-        hub = ToolHub(breaker_threshold=1, breaker_rest=0)
+        hub = ToolHub(limits={"breaker_threshold": 1, "breaker_rest": 0})
         begun, go, fails = asyncio.Event(), asyncio.Event(), itertools.chain([True], itertools.repeat(False))
 
         async def recovers() -> str:
@@ -517,14 +517,14 @@ def test_a_rested_candidate_is_probed_once_at_a_time_and_comes_back(run: Run) ->
 
 @pytest.mark.parametrize("kind", ["invalid_arguments", "not_allowed", "overloaded", "not_found"])
 def test_failures_that_are_the_callers_doing_rest_no_candidate(kind: str) -> None:
-    hub = ToolHub(breaker_threshold=1, breaker_rest=1000)
+    hub = ToolHub(limits={"breaker_threshold": 1, "breaker_rest": 1000})
     hub.register(Scripted(ToolError("no", kind=kind)), name="t")
     hub.call("t")
     assert hub.stats("t")["t"][0]["breaker"] == "closed"
 
 
 def test_a_threshold_of_zero_turns_the_breaker_off() -> None:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(Scripted(BROKEN), name="t")
     for _ in range(20):
         hub.call("t")

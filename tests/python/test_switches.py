@@ -92,7 +92,7 @@ def test_an_empty_path_of_a_method_is_refused(trap: Path) -> None:
         with pytest.raises(ValueError, match="store must be a path"):
             ToolHub(store="")
         with pytest.raises(ValueError, match=f"token_file {EMPTY}"):
-            ToolHub(token_file="")
+            ToolHub(login={"token_file": ""})
     # The working directory itself can still be named.
     assert ToolHub(tools=os.curdir).tools() == []
     assert trap.exists()

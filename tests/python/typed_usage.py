@@ -30,7 +30,8 @@ hub = ToolHub(timeout=5, prefer="mcps", shadow="deny", llm=lambda prompt: prompt
 ToolHub(prefer="fastest")  # pyright: ignore[reportArgumentType]
 ToolHub(shadow="hide")  # pyright: ignore[reportArgumentType]
 ToolHub(llm=5)  # pyright: ignore[reportArgumentType]
-ToolHub("mcp.json", timeout=5)
+ToolHub("mcp.json", timeout=5, limits={"hub": 10, "cancel_grace": 0.5}, login={"token_file": None})
+ToolHub(limits={"hbu": 10})  # pyright: ignore[reportArgumentType]
 
 
 @hub.tool

@@ -64,7 +64,7 @@ def world(
     rng: random.Random, endings: list[str], most: int = 6, hanging: bool = False
 ) -> tuple[ToolHub, list[Provider]]:
     """A hub with some candidates of one name, in the order in which they are tried; with `hanging`, one of them hangs."""
-    hub = ToolHub(breaker_threshold=0, cancel_grace=5.0, seed=rng.randrange(1000))
+    hub = ToolHub(limits={"breaker_threshold": 0, "cancel_grace": 5.0}, seed=rng.randrange(1000))
     providers: list[Provider] = []
     count = rng.randint(1, most)
     hangs = rng.randrange(count) if hanging else None
@@ -169,7 +169,7 @@ def cancellations(rng: random.Random) -> None:
 
 def registry(rng: random.Random) -> None:
     """Tools come and go while calls are running; a call sees one state or the other."""
-    hub, names = ToolHub(breaker_threshold=0), [f"get_{n}" for n in range(5)]
+    hub, names = ToolHub(limits={"breaker_threshold": 0}), [f"get_{n}" for n in range(5)]
     there: dict[str, int] = {}
     value = 0
 

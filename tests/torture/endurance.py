@@ -20,7 +20,7 @@ from toolhub import ToolHub
 
 def pool(rng: random.Random) -> None:
     """Nested calls that time out, then instant ones: 1,000 rounds, and the pool comes to rest."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(in_thread)
     nested_calls_then_instant_ones(hub, int(os.environ.get("TORTURE_POOL_ROUNDS") or 1000))
     pool_at_rest()
@@ -48,7 +48,7 @@ def soak(rng: random.Random) -> str:
     async def get_hanging() -> None:
         await asyncio.get_running_loop().create_future()
 
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(in_thread, name="get_in_thread")
     for tool in (get_answer, get_broken, get_hanging):
         hub.register(tool, read_only=True)
@@ -87,7 +87,7 @@ def soak(rng: random.Random) -> str:
 def gil(rng: random.Random) -> str:
     """The longest time for which other Python threads stood still. Reported only: a busy machine makes it long, too."""
     big = {f"key {n}": ["x" * 50] * 10 for n in range(20_000)}
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(lambda value: value, name="get_big", parameters={"type": "object"}, read_only=True)
     longest, over = 0.0, threading.Event()
 

@@ -11,7 +11,7 @@ import asyncio, os, random, sys, threading, time
 from toolhub import ToolHub
 
 rng = random.Random(int(sys.argv[1]))
-hub = ToolHub(breaker_threshold=0)
+hub = ToolHub(limits={"breaker_threshold": 0})
 begun = threading.Semaphore(0)
 
 async def get_quick() -> int:

@@ -52,7 +52,7 @@ class Counted:
 def limits(rng: random.Random) -> None:
     """Never more at once than the limit, whoever is cancelled or late; and everyone else gets through."""
     limit, counted = rng.randint(1, 3), Counted(rng, rng.random() < 0.6)
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(counted.tool(), name="get_counted", max_concurrency=limit, read_only=True)
 
     async def one(n: int) -> str:
@@ -88,7 +88,7 @@ def limits(rng: random.Random) -> None:
 
 def single_flight(rng: random.Random) -> None:
     """Identical calls at the same time share one execution; each has its own cancellation and its own copy."""
-    hub, runs = ToolHub(breaker_threshold=0), 0
+    hub, runs = ToolHub(limits={"breaker_threshold": 0}), 0
     fails = rng.random() < 0.3
 
     async def main() -> None:
@@ -138,7 +138,7 @@ def single_flight(rng: random.Random) -> None:
 
 def cache(rng: random.Random) -> None:
     """A cached answer is the answer, and only good ones of equal arguments are kept."""
-    hub, runs = ToolHub(breaker_threshold=0), dict[int, int]()
+    hub, runs = ToolHub(limits={"breaker_threshold": 0}), dict[int, int]()
 
     def get_cached(key: int) -> dict[str, int]:
         runs[key] = runs.get(key, 0) + 1

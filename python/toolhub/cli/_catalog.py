@@ -141,7 +141,7 @@ def open_hub(
     logging.getLogger("toolhub").addHandler(logging.NullHandler())
     logging.getLogger("toolhub").propagate = False
     problems: list[str] = []
-    options.setdefault("open_url", _refuse_login)
+    options.setdefault("login", {"open_url": _refuse_login})
     try:
         hub = ToolHub(store=store_file(given), **options)
     except (OSError, TypeError, ValueError, ToolError) as error:

@@ -35,7 +35,7 @@ def run(given: "argparse.Namespace") -> int:
 
             webbrowser.open(url)
 
-    with open_hub(given, open_url=show) as (hub, problems):
+    with open_hub(given, login={"open_url": show}) as (hub, problems):
         tell(problems)
         require_server([vars(info) for info in hub.servers()], given.server)
         try:

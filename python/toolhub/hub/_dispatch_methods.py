@@ -1,7 +1,6 @@
 """The methods of `ToolHub` for calls as models ask for them, routed by their source."""
 
-from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from .. import _core
 from .._twins import blocking
@@ -16,12 +15,6 @@ from ._call_methods import CallMethods
 
 class DispatchMethods(CallMethods):
     """`dispatch`, `explain` and `add_alias`."""
-
-    def _add_aliases(self, aliases: Any) -> None:
-        if not isinstance(aliases, Mapping):
-            raise TypeError(f"source_aliases must be a mapping of labels, got {type(aliases).__name__}")
-        for label, target in cast("Mapping[str, str | None]", aliases).items():
-            self.add_alias(label, target)
 
     def add_alias(self, label: str, target: str | None = None) -> None:
         """Let routed calls give `label` as their source.

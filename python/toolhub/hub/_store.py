@@ -7,7 +7,6 @@ import time
 from typing import Any, cast
 
 from .. import _core
-from .._checks import check_whole
 
 _log = logging.getLogger("toolhub")
 
@@ -25,7 +24,6 @@ class HubStore:
     """The file of one hub, or nothing when the hub keeps everything in memory."""
 
     def __init__(self, core: _core.Hub, path: Any, results_bytes: int) -> None:
-        results_bytes = check_whole("store_results_max_bytes", results_bytes, 0)
         place = _checked_path(path)
         self._core = core
         self._logging = threading.RLock()

@@ -98,7 +98,7 @@ async def load_skills(hub: ToolHub) -> None:
 
 
 async def main(url: str) -> None:
-    async with ToolHub(elicitation=accept, open_url=visit, token_file=None, timeout=60) as hub:
+    async with ToolHub(elicitation=accept, login={"open_url": visit, "token_file": None}, timeout=60) as hub:
         hub.add_server(SERVER, url=url, auth=auth(url), startup_timeout=60)
         report = await hub.connect([SERVER])
         if report.failed:

@@ -14,7 +14,7 @@ anyio = pytest.importorskip("anyio")
 
 @pytest.fixture
 def hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(quick)
     hub.register(in_thread)
     return hub

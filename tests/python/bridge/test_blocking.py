@@ -12,7 +12,7 @@ from toolhub import ErrorKind, ToolHub, _background, _core
 
 @pytest.fixture
 def hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     for function in (quick, instant, in_thread, fails):
         hub.register(function)
     offer(hub, "race", Hanging(), quick)

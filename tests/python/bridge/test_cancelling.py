@@ -12,7 +12,7 @@ from toolhub import ErrorKind, ToolHub, _core, current_call
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(breaker_threshold=0)
+    return ToolHub(limits={"breaker_threshold": 0})
 
 
 async def is_cancelled(task: asyncio.Task[Any]) -> None:
@@ -294,7 +294,7 @@ def test_cancelled_by_the_hub_and_from_outside_at_the_same_moment(hub: ToolHub, 
 
 
 def test_the_time_runs_out_while_an_outer_cancellation_is_cleaned_up(world: World) -> None:
-    hub = ToolHub(cancel_grace=0.01)
+    hub = ToolHub(limits={"cancel_grace": 0.01})
     tool = Hanging(asyncio.Event())  # its clean-up never ends by itself
     hub.register(tool, name="hang")
     counts: list[int] = []

@@ -52,7 +52,7 @@ def own_result(class_: Any, success: bool, error: Any) -> Any:
 
 def probe(value: Any) -> None:
     """No way to call a tool and to read its result raises."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.on_event(lambda event: None)
     hub.register(lambda: value, name="get_value", read_only=True)
     hub.register(lambda: "fine", name="get_fine", read_only=True)

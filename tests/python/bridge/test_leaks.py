@@ -37,7 +37,7 @@ class Witness:
 
 def a_hub(witness: Witness) -> ToolHub:
     """A hub with tools of every kind, each closing over the hub itself and over a thing."""
-    hub = witness.watch("hub", ToolHub(breaker_threshold=0, cancel_grace=0.01))
+    hub = witness.watch("hub", ToolHub(limits={"breaker_threshold": 0, "cancel_grace": 0.01}))
 
     def close_over(kind: str) -> Callable[..., Any]:
         kept = witness.watch(f"kept by {kind}", Thing())
@@ -213,7 +213,7 @@ async def cancelled_call(hub: ToolHub) -> None:
 
 
 def flat_hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     for function in (quick, in_thread, fails):
         hub.register(function)
     offer(hub, "race", hangs, quick)

@@ -35,7 +35,7 @@ class Overlap:
 
 @pytest.mark.parametrize("effects", [True, None])
 def test_a_thread_that_was_given_up_keeps_the_slot_of_its_tool(world: World, effects: bool | None) -> None:
-    hub, tool = ToolHub(breaker_threshold=0), Overlap()
+    hub, tool = ToolHub(limits={"breaker_threshold": 0}), Overlap()
     hub.register(tool, name="narrow", max_concurrency=1, effects=effects)
 
     async def main() -> None:
@@ -81,7 +81,7 @@ def test_a_thread_that_was_given_up_gives_back_what_it_shares_with_other_tools(
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_task_that_outlives_its_grace_keeps_the_slot_of_its_tool(world: World, count: int) -> None:
-    hub = ToolHub(cancel_grace=0.01, breaker_threshold=0)
+    hub = ToolHub(limits={"cancel_grace": 0.01, "breaker_threshold": 0})
     tools = [Stubborn() for _ in range(count)]
     for number, tool in enumerate(tools):
         hub.register(tool, name="t", source="mcps", server=str(number), max_concurrency=1, read_only=True)

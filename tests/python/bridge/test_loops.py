@@ -14,7 +14,7 @@ from toolhub import ToolHub, _core
 
 
 def full_hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(quick)
     hub.register(instant)
     hub.register(in_thread)

@@ -22,7 +22,7 @@ WORKERS = 32
 
 @pytest.fixture
 def hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(in_thread)
     return hub
 
@@ -312,7 +312,7 @@ def test_calls_whose_callers_have_ended_are_not_nested(hub: ToolHub) -> None:
 def test_queued_work_never_begins_after_its_time_even_if_its_caller_has_not_noticed(world: World) -> None:
     """The deadline of all calls passes while the event loop is busy, so no caller can withdraw its call. The threads that
     become free then find the queue as it was."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     blocked, late = Blocked(), Blocked()
     late.released.set()
     hub.register(blocked, name="blocked")
@@ -348,7 +348,7 @@ def test_queued_work_never_begins_after_its_time_even_if_its_caller_has_not_noti
 @pytest.mark.parametrize("end", ["timeout", "cancel"])
 def test_a_call_that_is_given_up_in_the_queue_keeps_nothing(world: World, end: str) -> None:
     """All threads are taken, so only the end of the call can release its arguments."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     blocked = Blocked()
     hub.register(blocked, name="blocked")
     hub.register(lambda text: None, name="late")
@@ -384,7 +384,7 @@ def test_a_call_that_is_given_up_in_the_queue_keeps_nothing(world: World, end: s
 
 @pytest.mark.parametrize("option", ["timeout", "deadline"])
 def test_a_call_that_only_waited_for_a_thread_was_not_sent(world: World, option: str) -> None:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     blocked, acts = Blocked(), Blocked()
     hub.register(blocked, name="blocked")
     hub.register(acts, name="delete_it")
@@ -406,7 +406,7 @@ def test_a_call_that_only_waited_for_a_thread_was_not_sent(world: World, option:
 
 def test_after_a_wait_for_a_thread_the_next_candidate_is_tried(world: World) -> None:
     """The tool may act, but it has not begun, so nothing can have happened."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     blocked, first = Blocked(), Blocked()
     hub.register(blocked, name="blocked")
     hub.register(first, name="delete_it", timeout=0.01)
@@ -431,7 +431,7 @@ def test_after_a_wait_for_a_thread_the_next_candidate_is_tried(world: World) -> 
 
 def test_the_limit_of_abandoned_calls_holds_for_calls_that_were_queued_before(world: World) -> None:
     # No call may end for its time: on a busy machine this takes a while.
-    hub = ToolHub(breaker_threshold=0, cancel_grace=0.01, timeout=300)
+    hub = ToolHub(limits={"breaker_threshold": 0, "cancel_grace": 0.01}, timeout=300)
     blocked = Blocked()
     hub.register(blocked, name="blocked")
     limit = 256

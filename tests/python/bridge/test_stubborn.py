@@ -13,7 +13,7 @@ GRACE = 0.01
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(cancel_grace=GRACE, breaker_threshold=0)
+    return ToolHub(limits={"cancel_grace": GRACE, "breaker_threshold": 0})
 
 
 ANSWERS = [
@@ -115,7 +115,7 @@ def test_the_next_candidate_is_tried_after_a_stubborn_one(hub: ToolHub, world: W
 
 
 def test_one_that_is_late_but_cleans_up_within_its_grace_stays_in_place(world: World) -> None:
-    hub = ToolHub(cancel_grace=60)
+    hub = ToolHub(limits={"cancel_grace": 60})
     tool = Stubborn()
     hub.register(tool, name="slow_to_stop")
 

@@ -13,7 +13,7 @@ from toolhub import ToolHub
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(cancel_grace=0.01, breaker_threshold=0)
+    return ToolHub(limits={"cancel_grace": 0.01, "breaker_threshold": 0})
 
 
 class Swallows:

@@ -11,7 +11,7 @@ from toolhub import ErrorKind, ToolHub
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(breaker_threshold=0)
+    return ToolHub(limits={"breaker_threshold": 0})
 
 
 async def task_now() -> asyncio.Task[object]:

@@ -11,7 +11,7 @@ from toolhub import ToolHub
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(breaker_threshold=0)
+    return ToolHub(limits={"breaker_threshold": 0})
 
 
 def is_guarded(task: asyncio.Task[Any]) -> bool:
@@ -44,7 +44,7 @@ class Uncancels:
 def test_a_tool_cannot_take_back_the_cancellation_of_its_caller(
     world: World, count: int, goes_on: bool
 ) -> None:
-    hub = ToolHub(breaker_threshold=0, cancel_grace=0.05)
+    hub = ToolHub(limits={"breaker_threshold": 0, "cancel_grace": 0.05})
     tools = [Uncancels(goes_on) for _ in range(count)]
     offer(hub, "eat", *tools)
 

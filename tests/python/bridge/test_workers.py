@@ -57,7 +57,7 @@ HOSTILE = [Frozen, ReadOnlyTraceback, HostileTraceback, HostileSetattr]
 
 @pytest.fixture
 def hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(in_thread)
     return hub
 

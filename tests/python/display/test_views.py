@@ -108,7 +108,7 @@ def test_a_failure_shows_its_kind_and_sentence() -> None:
 
 
 def test_the_lanes_of_a_race_show_each_candidate() -> None:
-    made = ToolHub(breaker_threshold=0)
+    made = ToolHub(limits={"breaker_threshold": 0})
 
     def broken(x: int) -> int:
         raise ValueError("no")

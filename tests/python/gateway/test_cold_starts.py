@@ -105,7 +105,7 @@ async def test_a_tool_of_the_hub_keeps_its_name_while_all_are_listed(tmp_path: P
 
 
 async def test_a_slow_server_is_not_an_empty_first_list(tmp_path: Path) -> None:
-    async with hub_with(tmp_path, "slow", lookup_timeout=0.2) as hub, served(hub) as at:
+    async with hub_with(tmp_path, "slow", limits={"lookup_timeout": 0.2}) as hub, served(hub) as at:
         listing = asyncio.ensure_future(names(at.url))
         # It waits for the `lookup_timeout`, which began after that of the list.
         assert (await call(at.url, "late_tool")).result["isError"]
@@ -114,7 +114,7 @@ async def test_a_slow_server_is_not_an_empty_first_list(tmp_path: Path) -> None:
 
 
 async def test_a_list_with_a_tool_does_not_wait_for_a_slow_server(tmp_path: Path) -> None:
-    async with hub_with(tmp_path, "slow", lookup_timeout=0.2) as hub:
+    async with hub_with(tmp_path, "slow", limits={"lookup_timeout": 0.2}) as hub:
         hub.register(len, name="measure", description="The length.")
         async with served(hub, views={"late": {"tools": ["late_*"]}}) as at:
             listing = asyncio.ensure_future(names(f"{at.url}/late"))

@@ -64,7 +64,7 @@ async def test_a_client_that_leaves_does_not_stop_the_first_list(tmp_path: Path)
 
 
 async def test_a_server_that_hangs_is_left_out_and_announced_when_it_answers(tmp_path: Path) -> None:
-    async with hub_with(tmp_path, "slow", lookup_timeout=0.3) as hub, served(hub) as serving:
+    async with hub_with(tmp_path, "slow", limits={"lookup_timeout": 0.3}) as hub, served(hub) as serving:
         assert await names(serving.url) == ["measure"]
         while "tools/list" not in requests(tmp_path):
             await asyncio.sleep(0.01)

@@ -72,7 +72,7 @@ import json, sys
 from toolhub import ToolHub
 
 # The servers are connected by the gateway, so that they know that its clients answer questions. Many start at once.
-with ToolHub(mcp={"mcpServers": json.loads(sys.argv[1])}, lookup_timeout=60) as hub:
+with ToolHub(mcp={"mcpServers": json.loads(sys.argv[1])}, limits={"lookup_timeout": 60}) as hub:
     hub.serve("http", port=0, search_mode="off", ready=lambda serving: print(serving.url, flush=True))
 """
 

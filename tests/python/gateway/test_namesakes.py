@@ -26,7 +26,7 @@ async def answer(url: str, name: str) -> str:
 
 
 async def test_namesakes_are_served_as_two_tools(tmp_path: Path) -> None:
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         async with served(hub) as at:
@@ -39,7 +39,7 @@ async def test_namesakes_are_served_as_two_tools(tmp_path: Path) -> None:
 
 
 async def test_a_page_may_end_between_namesakes(tmp_path: Path) -> None:
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         lab = Lab(hub, tmp_path)
         for label in ("one", "two", "three"):
             lab.describe(label, {"search": {"description": f"Look into {label}, and nowhere else."}})
@@ -53,7 +53,7 @@ async def test_a_page_may_end_between_namesakes(tmp_path: Path) -> None:
 
 
 async def test_search_mode_finds_and_calls_each(tmp_path: Path) -> None:
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         async with served(hub, search_mode="on") as at:
@@ -80,7 +80,7 @@ async def test_search_mode_finds_and_calls_each(tmp_path: Path) -> None:
 async def test_a_view_names_what_it_named_before(
     tmp_path: Path, patterns: list[str], shown: list[str], search: str
 ) -> None:
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         views: dict[str, Any] = {"part": {"tools": patterns}}
@@ -93,7 +93,7 @@ async def test_a_view_names_what_it_named_before(
 
 async def test_the_first_candidate_answers_alone(tmp_path: Path) -> None:
     """Servers that describe the same tool: a client gets the answer of one, never a merged text."""
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         lab = Lab(hub, tmp_path)
         lab.add("one", "search", mode="read_only", trust="full")
         lab.add("two", "search", mode="read_only", trust="full")
@@ -118,7 +118,7 @@ async def test_a_core_tool_with_its_server_is_listed_and_answers_under_one_name(
 ) -> None:
     """Whether another server uses the name or not."""
     views: dict[str, Any] = {"part": {"tools": ["wiki/*"], "search_mode": "on", "core": [core]}}
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         async with served(hub, search_mode="on", core=[core], views=views) as at:
@@ -143,7 +143,7 @@ async def test_a_native_core_tool_is_named_as_in_patterns() -> None:
 @pytest.mark.parametrize("patterns", [["*"], ["search"], ["tracker__search"]])
 async def test_a_name_that_was_listed_once_goes_on_to_answer(tmp_path: Path, patterns: list[str]) -> None:
     views: dict[str, Any] = {"part": {"tools": patterns}, "other": {"tools": ["wiki/*"]}}
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         async with served(hub, views=views) as at:

@@ -104,7 +104,7 @@ async def test_each_caller_has_its_own_headers_and_connection(environment: str) 
 
 async def test_wrong_credentials_of_one_caller_do_not_rest_the_tool_for_others() -> None:
     with upstream("mcp2", "upstream-of-ann", "listing-token") as up:
-        hub = ToolHub(breaker_threshold=2)
+        hub = ToolHub(limits={"breaker_threshold": 2})
         hub.add_server("up", url=up.url, headers={"Authorization": "Bearer {principal.token:-listing-token}"})
         async with hub, served(hub, token=TOKENS) as at:
             for name in ("eve", "bob") * 4:

@@ -84,7 +84,7 @@ class SlowServer:
                 gate.open("w", encoding="utf-8").close()
                 return await super().connect(*args, **options)
 
-        hub = PatientHub(lookup_timeout=0.05)
+        hub = PatientHub(limits={"lookup_timeout": 0.05})
         hub.add_server("tides", **self.how(**more))
         return hub
 
@@ -114,7 +114,7 @@ async def test_a_tool_that_was_never_found_is_no_silent_success(
     tmp_path: Path, limits: dict[str, float]
 ) -> None:
     profile = {"deadline": limits.pop("deadline", None)}
-    async with ToolHub(lookup_timeout=0.05) as hub:
+    async with ToolHub(limits={"lookup_timeout": 0.05}) as hub:
         hub.add_server("tides", **SlowServer(tmp_path).how(**limits))
         agent = CoordinationAgent(
             hub, lambda p: json.dumps(TIDE) if "plan" in p else "High.", profile=profile

@@ -109,7 +109,7 @@ async def test_a_secret_without_an_issuer_is_an_error_at_load_that_prints_the_li
     file.write_text(
         json.dumps({"mcpServers": {"evil": {"url": f"{evil.url}/mcp", "auth": auth}, "other": other}})
     )
-    async with ToolHub(token_file=None, open_url=lambda *_: None) as hub:
+    async with ToolHub(login={"token_file": None, "open_url": lambda *_: None}) as hub:
         report = hub.load_mcp(file)
         (error,) = report.errors
         assert "server 'evil': `auth.issuer` is missing" in error
@@ -126,7 +126,7 @@ async def test_a_secret_without_an_issuer_is_an_error_at_load_that_prints_the_li
 async def test_a_server_cannot_choose_who_gets_the_secret(
     kind: dict[str, str], evil: Site, corp: Site
 ) -> None:
-    async with ToolHub(token_file=None, open_url=lambda *_: None) as hub:
+    async with ToolHub(login={"token_file": None, "open_url": lambda *_: None}) as hub:
         hub.add_server("evil", url=f"{evil.url}/mcp", auth={**kind, **CLIENT, "issuer": corp.url})
         result = await hub.execute("any", server="evil")
     assert result.kind == "auth"
@@ -144,7 +144,7 @@ async def test_the_named_server_gets_the_secret(named: str, evil: Site, corp: Si
         "token_url": f"{corp.url}/token_endpoint",
     }
     auth = {"type": "client_credentials", **CLIENT, named: places[named]}
-    async with ToolHub(token_file=None) as hub:
+    async with ToolHub(login={"token_file": None}) as hub:
         assert hub.add_server("up", url=f"{evil.url}/mcp", auth=auth) == []
         await hub.execute("any", server="up")
     assert corp.asked_for_token()

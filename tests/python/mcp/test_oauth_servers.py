@@ -33,7 +33,7 @@ def visit(server: str, url: str) -> None:
 
 
 async def test_a_login_and_its_refresh(address: str) -> None:
-    async with ToolHub(open_url=visit, token_file=None) as hub:
+    async with ToolHub(login={"open_url": visit, "token_file": None}) as hub:
         hub.add_server("s", url=f"{address}/mcp", auth="oauth")
         first = await hub.execute("granted", server="s")
         assert first.success, first.error
@@ -57,7 +57,7 @@ async def test_client_credentials(address: str, way: str) -> None:
         "client_secret": "a b+c%20:ä",
         "token_url": f"{address}/robots",
     }
-    async with ToolHub(token_file=None) as hub:
+    async with ToolHub(login={"token_file": None}) as hub:
         hub.add_server("s", url=f"{address}/mcp", auth=auth)
         result = await hub.execute("granted", server="s")
         assert result.success, result.error
@@ -71,7 +71,7 @@ async def test_a_wrong_secret_is_refused_and_not_shown(address: str) -> None:
         "client_secret": "not-the-secret",
         "token_url": f"{address}/robots",
     }
-    async with ToolHub(token_file=None) as hub:
+    async with ToolHub(login={"token_file": None}) as hub:
         hub.add_server("s", url=f"{address}/mcp", auth=auth)
         result = await hub.execute("granted", server="s")
         assert (result.success, result.kind) == (False, "auth")

@@ -75,7 +75,7 @@ def test_a_denied_call_says_why(tmp_path: Path) -> None:
 
 def test_an_approval_expires(tmp_path: Path) -> None:
     done: list[Any] = []
-    with opened(tmp_path / "store.db", done, approval_lifetime=0.000001) as hub:
+    with opened(tmp_path / "store.db", done, limits={"approval_lifetime": 0.000001}) as hub:
         waiting = asked(hub, {"to": "ann"})
         with pytest.raises(ToolError):
             hub.approve(waiting.paused)

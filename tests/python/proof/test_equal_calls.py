@@ -93,7 +93,7 @@ def mailer() -> Iterator[Mailer]:
 
 
 def opened(store: Path, mailer: Mailer) -> ToolHub:
-    hub = ToolHub(store=store, breaker_threshold=1_000)
+    hub = ToolHub(store=store, limits={"breaker_threshold": 1_000})
     hub.add_server("mailer", url=mailer.url, retries=0)
     return hub
 

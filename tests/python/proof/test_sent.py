@@ -344,7 +344,7 @@ async def test_rows_of_functions_say_which_have_begun(tmp_path: Path, kind: str,
     """Many calls at once, with a limit and a store: most of them wait, and are broken off meanwhile."""
     dice = random.Random(f"{kind} {strategy}")
     begun: set[tuple[str, int]] = set()
-    hub = ToolHub(store=tmp_path / "store.db", limits={"hub": 40}, cancel_grace=0.2)
+    hub = ToolHub(store=tmp_path / "store.db", limits={"hub": 40, "cancel_grace": 0.2})
 
     def add(name: str) -> None:
         def sync(x: int) -> str:

@@ -43,5 +43,5 @@ class Lab:
 
 @pytest.fixture
 async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
-    async with ToolHub(lookup_timeout=30) as hub:
+    async with ToolHub(limits={"lookup_timeout": 30}) as hub:
         yield Lab(hub, tmp_path)

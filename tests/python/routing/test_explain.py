@@ -89,7 +89,7 @@ def test_arguments_that_would_be_refused_are_reported_with_the_reason(request_: 
 
 
 async def test_health_is_reported() -> None:
-    hub = ToolHub(breaker_threshold=1)
+    hub = ToolHub(limits={"breaker_threshold": 1})
 
     async def fails() -> None:
         raise OSError("no")

@@ -93,7 +93,7 @@ def test_a_server_that_hangs_or_fails_holds_the_others_up_for_a_bounded_time(
     config: Callable[..., dict[str, Any]], caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     given = config(good="get_page", hung__silent="x", dead__dies="y")
-    with ToolHub(mcp=given, lookup_timeout=5) as hub:
+    with ToolHub(mcp=given, limits={"lookup_timeout": 5}) as hub:
         assert [tool.name for tool in hub.tools()] == ["get_page"]
         assert "Still waiting for the tools of 'hung' after 5 s." in caplog.text
         assert "The tools of server 'dead' are missing" in caplog.text
@@ -176,7 +176,7 @@ def no_warnings() -> Iterator[None]:
 
 def test_the_next_prompt_after_a_run_shows_what_the_run_has_changed(grows: dict[str, Any], run: Run) -> None:
     async def scene() -> None:
-        async with ToolHub(mcp=grows, lookup_timeout=30) as hub:
+        async with ToolHub(mcp=grows, limits={"lookup_timeout": 30}) as hub:
             await hub.connect()
             for word in ("moin", "servus", "ahoi"):
                 text = f'<tool_call>{{"name": "learn", "arguments": {{"word": "{word}"}}}}</tool_call>'
@@ -189,7 +189,7 @@ def test_the_next_prompt_after_a_run_shows_what_the_run_has_changed(grows: dict[
 
 def test_a_miss_waits_for_a_list_that_was_announced(grows: dict[str, Any], run: Run) -> None:
     async def scene() -> None:
-        async with ToolHub(mcp=grows, lookup_timeout=30) as hub:
+        async with ToolHub(mcp=grows, limits={"lookup_timeout": 30}) as hub:
             await hub.connect()
             for word in ("moin", "servus"):
                 assert (await hub.execute("learn", {"word": word})).success

@@ -90,7 +90,7 @@ async def test_a_look_up_ends_with_the_first_server_that_has_the_tool(lab: Lab) 
 
 
 async def test_a_silent_server_holds_a_look_up_only_once(tmp_path: Path) -> None:
-    async with ToolHub(lookup_timeout=0.5) as hub:
+    async with ToolHub(limits={"lookup_timeout": 0.5}) as hub:
         lab = Lab(hub, tmp_path)
         lab.add("silent", mode="silent")
         result = await hub.dispatch(call("far"))

@@ -141,7 +141,7 @@ async def test_description_and_required_arguments_decide(
 
 
 async def test_the_user_says_that_they_are_one_tool(tmp_path: Path) -> None:
-    async with ToolHub(strategies={"search": "all"}, lookup_timeout=30) as hub:
+    async with ToolHub(strategies={"search": "all"}, limits={"lookup_timeout": 30}) as hub:
         two_searches(Lab(hub, tmp_path))
         await hub.connect()
         assert names(hub) == ["search"]
@@ -241,7 +241,7 @@ async def test_another_server_cannot_take_the_name(lab: Lab) -> None:
 async def test_the_verdict_is_logged_and_shown(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="toolhub")
     async with ToolHub(
-        lookup_timeout=30
+        limits={"lookup_timeout": 30}
     ) as hub:  # made here: a hub remembers the level of the logger for a moment
         two_searches(Lab(hub, tmp_path))
         await hub.connect()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from toolhub import ErrorKind, ToolHub
-from toolhub.compat import SOURCE_ALIASES
 
 pytestmark = pytest.mark.anyio
 
@@ -63,8 +62,9 @@ TABLE = [
 
 @pytest.mark.parametrize(("source", "who", "rule"), TABLE)
 async def test_the_table_of_sources(source: str | None, who: str, rule: str) -> None:
-    hub = ToolHub(source_aliases={**SOURCE_ALIASES, "ours": None, "Mine": "tools"})
-    hub.add_alias("sheets", "Word")
+    hub = ToolHub()
+    for label, target in {"ours": None, "Mine": "tools", "sheets": "Word"}.items():
+        hub.add_alias(label, target)
     offer(hub, "t", "tools", "skills", "excel", "Word")
     assert await answered(hub, source) == (who, rule)
     assert hub.explain({"name": "t", "source": source}).rule == rule
@@ -150,7 +150,8 @@ async def test_an_unknown_source_names_the_known_ones() -> None:
 
 
 async def test_a_server_with_the_name_of_a_source_or_label() -> None:
-    hub = ToolHub(source_aliases={**SOURCE_ALIASES, "word": "excel"})
+    hub = ToolHub()
+    hub.add_alias("word", "excel")
     offer(hub, "t", "tools", "excel", "word", "native")
     hub.register(says("server tools"), name="t", source="mcps", server="tools")
     assert await answered(hub, "tools") == ("tools", "source")
@@ -160,25 +161,12 @@ async def test_a_server_with_the_name_of_a_source_or_label() -> None:
     assert await answered(hub, "mcps:word") == ("word", "server")
 
 
-async def test_labels_are_data_and_those_of_other_products_can_be_left_out() -> None:
-    hub = ToolHub(source_aliases={"ours": None})
-    offer(hub, "t", "tools", "excel")
-    assert await answered(hub, "ours") == ("excel", "alias")
-    result = await hub.dispatch({"tool_name": "t", "source": "appflowy"})
-    assert (result.kind, result.meta["route"]) == (ErrorKind.NOT_FOUND, "unknown")
-
-
 @pytest.mark.parametrize(
     ("label", "target"), [("", None), ("tools", None), ("Skills", "x"), ("x", ""), ("mcps", "mcps")]
 )
 def test_what_cannot_be_an_alias(label: str, target: str | None) -> None:
     with pytest.raises(ValueError, match="alias"):
-        ToolHub(source_aliases={label: target})
-
-
-def test_aliases_are_a_mapping() -> None:
-    with pytest.raises(TypeError, match="source_aliases must be a mapping of labels, got list"):
-        ToolHub(source_aliases=["native"])  # type: ignore[arg-type]
+        ToolHub().add_alias(label, target)
 
 
 @pytest.mark.parametrize("source", [5, ["excel"], {"server": "excel"}, True])

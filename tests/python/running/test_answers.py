@@ -55,7 +55,7 @@ async def test_a_run_gives_up_to_4000_characters() -> None:
 
 
 async def test_limits_by_kind_are_for_format_and_can_be_set() -> None:
-    hub = ToolHub(result_limits={"search": 800})
+    hub = ToolHub(limits={"result_limits": {"search": 800}})
     hits = [{"title": f"Hit {n}", "snippet": "word " * 60, "url": f"u:{n}"} for n in range(9)]
     hub.register(lambda: hits, name="search_web", capabilities=["search"], read_only=True)
     result = hub.call("search_web")
@@ -70,9 +70,9 @@ def test_invalid_limits_raise() -> None:
         with pytest.raises(ValueError, match=f"limit must be at least 1000, got {limit}"):
             ToolHub().run_sync("", limit=limit)
     with pytest.raises(ValueError, match=r"result_limits has no kind 'serach'; did you mean 'search'\?"):
-        ToolHub(result_limits={"serach": 5})
+        ToolHub(limits={"result_limits": {"serach": 5}})
     with pytest.raises(ValueError, match=r"result_limits\['search'\] must be at least 0, got -1"):
-        ToolHub(result_limits={"search": -1})
+        ToolHub(limits={"result_limits": {"search": -1}})
 
 
 def names(tools: list[dict[str, Any]]) -> list[str]:

@@ -31,7 +31,7 @@ class Heard(list[Event]):
 
 @pytest.fixture
 def hub() -> ToolHub:
-    return ToolHub(cancel_grace=0.2)
+    return ToolHub(limits={"cancel_grace": 0.2})
 
 
 @pytest.fixture

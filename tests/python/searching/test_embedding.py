@@ -132,13 +132,13 @@ def test_recommendations_and_prompts_go_by_it_too():
 
 
 def test_the_weight_decides_between_words_and_meaning():
-    words = filled(ToolHub(embed=by_topic, embed_weight=0))
-    meaning = filled(ToolHub(embed=by_topic, embed_weight=1))
+    words = filled(ToolHub(embed=by_topic, limits={"embed_weight": 0}))
+    meaning = filled(ToolHub(embed=by_topic, limits={"embed_weight": 1}))
     assert names(words, "furniture in the picture")[0] == "umbrella_stand"
     assert names(meaning, "furniture in the picture")[0] == "shrink"
     for wrong in (-0.1, 1.1):
         with pytest.raises(ValueError, match="embed_weight must be from 0"):
-            ToolHub(embed=by_topic, embed_weight=wrong)
+            ToolHub(embed=by_topic, limits={"embed_weight": wrong})
 
 
 class SlowModel:

@@ -27,7 +27,7 @@ def test_without_calls_it_is_the_search() -> None:
 
 
 def test_what_fails_comes_later() -> None:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(fails, name="train_tickets", description="Finds train tickets.")
     hub.register(works, name="find_tickets", description="Finds tickets for a train.")
     before = names(hub, "train tickets")

@@ -114,7 +114,7 @@ def test_reading_on_does_not_wait_for_the_write_of_another_process(tmp_path: Pat
 
 
 def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
-    with ToolHub(store=tmp_path / "some.db", store_results_max_bytes=12_000) as hub:
+    with ToolHub(store=tmp_path / "some.db", limits={"store_results_max_bytes": 12_000}) as hub:
         hub.register(long_text)
         handles = [cut(hub, n) for n in range(4)]
     with ToolHub(store=tmp_path / "some.db") as hub:
@@ -126,7 +126,7 @@ def test_results_have_a_limit_and_can_be_kept_out(tmp_path: Path) -> None:
             except ToolError:
                 pass
         assert found == handles[2:]
-    with ToolHub(store=tmp_path / "none.db", store_results_max_bytes=0) as hub:
+    with ToolHub(store=tmp_path / "none.db", limits={"store_results_max_bytes": 0}) as hub:
         hub.register(long_text)
         cut(hub, 1)
     assert b"xxxxxxxx" not in (tmp_path / "none.db").read_bytes()
@@ -283,7 +283,7 @@ def test_odd_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="store must be a path or None, got the URI 'file:hub"):
         ToolHub(store="file:hub.db?mode=memory")
     with pytest.raises(ValueError, match="store_results_max_bytes must be at least 0, got -1"):
-        ToolHub(store=None, store_results_max_bytes=-1)
+        ToolHub(store=None, limits={"store_results_max_bytes": -1})
 
 
 def test_a_hub_that_was_collected_has_written(tmp_path: Path) -> None:

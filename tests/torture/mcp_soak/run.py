@@ -89,7 +89,7 @@ class Soak:
         self._once()  # what is made once and stays, such as the pool of threads, is there before it is counted
         before = threads_and_descriptors()
         store = {"store": self._folder / "hub.db"} if self._wanted.store else {}
-        hub = ToolHub(breaker_threshold=0, seed=self._wanted.seed, **store)
+        hub = ToolHub(limits={"breaker_threshold": 0}, seed=self._wanted.seed, **store)
         try:
             with Restarts(self._specs, random.Random(self._wanted.seed)) as restarts:
                 for spec in self._specs:

@@ -15,7 +15,7 @@ from toolhub import ToolHub, _core
 
 
 def new_hub() -> ToolHub:
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     for function in (quick, in_thread, fails):
         hub.register(function)
     offer(hub, "race", Hanging(), quick, in_thread)

@@ -54,7 +54,7 @@ async def where() -> tuple[int, int]:
 
 def new_hub(*more: str) -> ToolHub:
     """A hub with async tools and these: a server, a sync function, whose thread waits five seconds for another call."""
-    hub = ToolHub(breaker_threshold=0)
+    hub = ToolHub(limits={"breaker_threshold": 0})
     hub.register(where)
     offer(hub, "race", quick, quick)
     if "in_thread" in more:

@@ -13,7 +13,7 @@ from toolhub import ToolHub
 # The parent process may have switched interrupts off.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-hub = ToolHub(cancel_grace=60)
+hub = ToolHub(limits={"cancel_grace": 60})
 
 
 def say(word: str) -> None:

@@ -51,7 +51,8 @@ async def nested() -> Any:
 
 
 hub = ToolHub(
-    timeout=0.02, cancel_grace=0.02, limits={"hub": 40, "mcps": 20}, breaker_threshold=0, max_waiting=30
+    timeout=0.02,
+    limits={"hub": 40, "mcps": 20, "cancel_grace": 0.02, "breaker_threshold": 0, "max_waiting": 30},
 )
 for function in (quick, instant, in_thread, hangs, fails, swallows, fails_in_thread, calls_back, nested):
     hub.register(function)

@@ -11,7 +11,7 @@ from toolhub import ToolHub
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 way, count, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-hub = ToolHub(cancel_grace=0.05)
+hub = ToolHub(limits={"cancel_grace": 0.05})
 waiting = 0
 
 
