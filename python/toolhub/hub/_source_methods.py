@@ -49,7 +49,7 @@ class SourceMethods:
         return report
 
     def reload(self) -> LoadReport:
-        """Load all folders again, and add, replace and remove what has changed, including modules that import what changed.
+        """Load all folders again: one in which a file has changed is imported again as a whole.
 
         Calls in progress finish with the old code. A module that is broken now keeps its tools; a skill that is broken now
         stays listed, but a call reads the file as it is. Both are in the report.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from .._marks import MARK
 from .._signature.callables import name_of
-from .files import ModuleFile, mark_of, modules_of
+from .files import ModuleFile, modules_of
 from .members import Member, members
 from .modules import Modules, why
 from .outline import Outline, outline
@@ -47,209 +46,156 @@ class Outcome:
 
 @dataclass
 class _Known:
-    """A module as it was when it was imported, and how far its tools have come into the hub.
-
-    Each step is recorded, because the user may interrupt anywhere: the next load does the rest.
-    """
+    """A module as it was imported: its tools, and what is to be said about it."""
 
     path: Path
-    mark: Any
-    outline: Outline
-    tools: dict[str, Member] = field(default_factory=dict[str, Member])
-    waiting: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
-    """Tools to register, now or when their name becomes free."""
-    before: dict[str, Member] = field(default_factory=dict[str, Member])
-    """Tools of the previous import, until the new ones have replaced them."""
+    home: Modules
+    tools: list[tuple[str, Member]] = field(default_factory=list[tuple[str, Member]])
     notes: list[str] = field(default_factory=list[str])
     faults: list[str] = field(default_factory=list[str])
-    retry: bool = False
-    """The previous module, if it has to be imported again."""
 
 
 class ModuleFolder:
-    """A folder of modules. Loading it again imports what is new or has changed, and what imports that."""
+    """A folder of modules. When something in it has changed, all of it is imported again, under new private names."""
 
     def __init__(self, folder: Path, source: str) -> None:
         self.folder = folder
         self.source = source
-        self._modules = Modules(folder)
+        self._imports: list[Modules] = []
+        """The import that counts, and before it those that may still be in use."""
         self._known: dict[str, _Known] = {}
-        self._helpers: dict[str, _Known] = {}
+        self._files: list[ModuleFile] = []
+        self._errors: list[str] = []
+        self._is_importing = False
+        self._ours: dict[str, list[Any]] = {}
+        """All objects that may be registered under a name: the user may interrupt while one replaces another."""
+        self._done: dict[str, Any] = {}
 
     def load(self, hub: Registry, asked: bool) -> Outcome:
         """Bring the hub up to date with the folder.
 
-        What was removed by hand comes back only if the folder was `asked` for, and not because anything has changed.
+        What was removed by hand comes back only if the folder was `asked` for, or has changed.
         """
         outcome = Outcome()
         # Loose files in a folder of skills are mostly scripts, which must not be run here.
         found = modules_of(self.folder, packages_only=self.source == "skills")
         files, hidden = _without_hidden(found.modules)
-        outcome.skipped, outcome.errors = found.skipped + hidden, found.errors
-        self._settle(hub)
-        importlib.invalidate_caches()
-        self._note_helpers(set())  # what calls have imported since
-        gone = self._known.keys() - {file.name for file in files}
-        stale = self._stale() | gone
-        for name in stale & self._known.keys():
-            self._known[name].retry = True
-        for name in gone:
-            known = self._known[name]
-            outcome.removed += self._withdraw(hub, known.before) + self._withdraw(hub, known.tools)
-            del self._known[name]
-        self._import_all(files, stale, outcome)
-        modules = [self._known[file.name] for file in files if file.name in self._known]
-        for known in modules if asked else ():
-            lost = {name: one for name, one in known.tools.items() if not self._is_there(hub, name, one)}
-            known.waiting = [*lost.items(), *known.waiting]
-            known.tools = {name: one for name, one in known.tools.items() if name not in lost}
-        # What has moved from one module to another must be free before it is taken.
-        for known in modules:
-            names = known.tools.keys() | {name for name, _ in known.waiting}
-            left = {name: member for name, member in known.before.items() if name not in names}
-            outcome.removed += self._withdraw(hub, left)
-        for known in modules:
-            self._enroll(hub, known, outcome)
-        self._note_helpers(stale)
-        for known in modules:
-            outcome.loaded += [name for name, one in known.tools.items() if self._is_there(hub, name, one)]
-            outcome.skipped += known.notes + self._taken(hub, known)
-            outcome.errors += known.faults
-        outcome.removed = [name for name in outcome.removed if name not in outcome.changed]
+        # A module may load its own folder while it is imported.
+        if not self._is_importing and self._is_stale(files):
+            self._is_importing = True
+            try:
+                self._import_all(files)
+            finally:
+                self._is_importing = False
+        self._register_all(hub, asked, outcome)
+        outcome.skipped = [*found.skipped, *hidden, *outcome.skipped]
+        outcome.errors = [*found.errors, *self._errors, *outcome.errors]
         return outcome
 
     def close(self) -> None:
         """Forget the modules; what runs keeps what it uses."""
-        self._modules.close()
+        for modules in self._imports:
+            modules.close()
 
-    def _stale(self) -> set[str]:
-        """What has changed since it was imported, and what imports that."""
-        everything = {**self._helpers, **self._known}
-        changed = (
-            (name, known.retry or mark_of(known.path) != known.mark) for name, known in everything.items()
+    def _is_stale(self, files: list[ModuleFile]) -> bool:
+        # What a broken module needs may be there now, wherever it is.
+        return (
+            bool(self._errors)
+            or files != self._files
+            or any(one.have_changed() for one in self._imports[-1:])
         )
-        stale = {name for name, is_changed in changed if is_changed}
-        grown = True
-        while grown:
-            more = {name for name, known in everything.items() if known.outline.needs & stale} - stale
-            stale |= more
-            grown = bool(more)
-        return stale
 
-    def _import_all(self, files: list[ModuleFile], stale: set[str], outcome: Outcome) -> None:
-        """Import what is new and what is stale. When the user interrupts it, what was not imported stays as it was."""
-        dropped = self._modules.drop(stale)
+    def _import_all(self, files: list[ModuleFile]) -> None:
+        """Import all modules; one that is broken stays as it was. When the user interrupts it, all do."""
+        importlib.invalidate_caches()
+        fresh = Modules(self.folder)
+        known: dict[str, _Known] = {}
+        errors: list[str] = []
         siblings = {file.name for file in files}
-        try:
-            for file in files:
-                known = self._known.get(file.name)
-                if known is None or known.retry:
-                    self._import(file, dropped.get(file.name), siblings, outcome)
-        except KeyboardInterrupt:
-            for name in sorted(dropped.keys() - self._modules.present().keys()):
-                self._modules.restore(name, dropped[name])
-            raise
-
-    def _import(
-        self, file: ModuleFile, before: types.ModuleType | None, siblings: Iterable[str], outcome: Outcome
-    ) -> None:
-        """Import a module; one that is broken stays as it was."""
-        mark = mark_of(file.path)
-        old = self._known.get(file.name)
-        try:
-            module = self._modules.load(file.name, file.path)
-            contents = _outline_of(file.path, file.name)
-            found = [(_name(member.tool), member) for member in members(module, contents)]
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            reason = f"{file.path}: {why(error, file.path, siblings)}"
-            if old is not None:
-                if before is not None:
-                    self._modules.restore(file.name, before)
-                if old.tools:
-                    reason += "; its tools stay as they were"
-            outcome.errors.append(reason)
-            return
-        known = _Known(file.path, mark, contents, before={} if old is None else {**old.before, **old.tools})
-        for name, member in found:
-            if member.reason is None:
-                known.waiting.append((name, member))
-            else:
-                (known.faults if member.broken else known.notes).append(f"{file.path}: {member.reason}")
-        if not found and file.path.name != "__init__.py":
-            known.notes.append(f"{file.path}: nothing in it is marked or has name, description and execute")
-        self._known[file.name] = known
-
-    def _enroll(self, hub: Registry, known: _Known, outcome: Outcome) -> None:
-        """Register the tools of a module that wait for it, if their names are free."""
-        for waiting in known.waiting.copy():
-            name, member = waiting
-            if not self._is_free(hub, known, name):
-                continue
+        for file in files:
             try:
-                before = known.before.get(name)
-                hub.put(member.tool, name, self.source, None if before is None else before.tool)
-            except Exception as error:
-                known.faults.append(f"{known.path}: {member.name} is not a tool: {error}")
-            else:
-                known.tools[name] = member
-                outcome.changed.append(name)
-            known.waiting = [one for one in known.waiting if one is not waiting]
-        known.before = {}
+                known[file.name] = _imported(fresh, file)
+            except KeyboardInterrupt:
+                fresh.close()
+                raise
+            except BaseException as error:
+                reason = f"{file.path}: {why(error, file.path, siblings)}"
+                if (old := self._known.get(file.name)) is not None:
+                    known[file.name] = old
+                    fresh.borrow(file.name, old.home)
+                    reason += "; its tools stay as they were" if old.tools else ""
+                errors.append(reason)
+        # Functions of the last import may still run, and import more.
+        used = [*(one.home for one in known.values()), *self._imports[-1:]]
+        for modules in self._imports:
+            if modules not in used:
+                modules.close()
+        self._imports = [*(one for one in self._imports if one in used), fresh]
+        self._known, self._files, self._errors = known, files, errors
 
-    def _is_free(self, hub: Registry, known: _Known, name: str) -> bool:
-        """Whether the name is free, or taken only by what the tool replaces."""
-        there, before = hub.registered(name, self.source), known.before.get(name)
-        is_ours = before is not None and any(one is before.tool for one in there)
-        return name not in known.tools and (not there or is_ours)
-
-    def _settle(self, hub: Registry) -> None:
-        """Note what an interrupt prevented from being noted: tools that are registered, and yet wait for it."""
+    def _register_all(self, hub: Registry, asked: bool, outcome: Outcome) -> None:
+        wanted = {name for known in self._known.values() for name, _ in known.tools}
+        for name in [name for name in self._ours if name not in wanted]:
+            for tool in self._registered(hub, name):
+                hub.take(name, self.source, tool)
+                outcome.removed.append(name)
+            del self._ours[name]
+            self._done.pop(name, None)
+        owners: dict[str, tuple[Path, Any]] = {}
         for known in self._known.values():
-            for name, member in known.waiting:
-                if self._is_there(hub, name, member) and self._owner(name) is None:
-                    known.tools[name] = member
-            known.waiting = [(name, one) for name, one in known.waiting if known.tools.get(name) is not one]
+            outcome.skipped += known.notes
+            outcome.errors += known.faults
+            for name, member in known.tools:
+                path, tool = owners.get(name, (None, None))
+                if tool is member.tool or (
+                    not asked and path is None and self._was_removed(hub, name, member)
+                ):
+                    continue
+                try:
+                    if path is None and self._register(hub, name, member, outcome):
+                        owners[name] = known.path, member.tool
+                        continue
+                except Exception as error:
+                    outcome.errors.append(f"{known.path}: {member.name} is not a tool: {error}")
+                    continue
+                by = "" if path is None else f" by {path}"
+                outcome.skipped.append(f"{known.path}: the name {name!r} of {member.name} is taken{by}")
+        outcome.loaded = list(owners)
 
-    def _taken(self, hub: Registry, known: _Known) -> list[str]:
-        """Which tools wait for their name. One that another module has registered waits for nothing."""
-        return [
-            f"{known.path}: the name {name!r} of {member.name} is taken{self._by(name)}"
-            for name, member in known.waiting
-            if not self._is_there(hub, name, member)
-        ]
+    def _register(self, hub: Registry, name: str, member: Member, outcome: Outcome) -> bool:
+        """Register a tool, in place of what was ours; False if the name is taken."""
+        ours = self._registered(hub, name)
+        if ours and self._done.get(name) is member.tool:
+            return True
+        if not ours and hub.registered(name, self.source):
+            return False
+        self._ours[name] = [*ours, member.tool]
+        hub.put(member.tool, name, self.source, ours[0] if ours else None)
+        self._ours[name], self._done[name] = [member.tool], member.tool
+        outcome.changed.append(name)
+        return True
 
-    def _is_there(self, hub: Registry, name: str, member: Member) -> bool:
-        return any(one is member.tool for one in hub.registered(name, self.source))
+    def _was_removed(self, hub: Registry, name: str, member: Member) -> bool:
+        """Whether the user has removed a tool that was registered."""
+        return self._done.get(name) is member.tool and not self._registered(hub, name)
 
-    def _by(self, name: str) -> str:
-        owner = self._owner(name)
-        return f" by {owner}" if owner is not None else ""
+    def _registered(self, hub: Registry, name: str) -> list[Any]:
+        """What is registered under a name and is ours."""
+        ours = self._ours.get(name, [])
+        return [tool for tool in hub.registered(name, self.source) if any(tool is one for one in ours)]
 
-    def _owner(self, name: str) -> Path | None:
-        """The file whose tool has the name."""
-        return next((known.path for known in self._known.values() if name in known.tools), None)
 
-    def _withdraw(self, hub: Registry, tools: dict[str, Member]) -> list[str]:
-        """Remove tools, unless they were replaced by something else."""
-        ours = [name for name, member in tools.items() if self._is_there(hub, name, member)]
-        for name in ours:
-            hub.take(name, self.source, tools[name].tool)
-        return ours
-
-    def _note_helpers(self, stale: set[str]) -> None:
-        """Modules that are imported by the others only."""
-        before, self._helpers = self._helpers, {}
-        for name, module in self._modules.present().items():
-            path = getattr(module, "__file__", None)
-            if name in self._known or path is None:
-                continue
-            if name in before and name not in stale:
-                self._helpers[name] = before[name]
-            else:
-                mark = getattr(module.__spec__, "loader_state", None) or mark_of(path)
-                self._helpers[name] = _Known(Path(path), mark, _outline_of(Path(path), name))
+def _imported(modules: Modules, file: ModuleFile) -> _Known:
+    module = modules.load(file.name, file.path)
+    known = _Known(file.path, modules)
+    for member in members(module, _outline_of(file.path)):
+        if member.reason is None:
+            known.tools.append((_name(member.tool), member))
+        else:
+            (known.faults if member.broken else known.notes).append(f"{file.path}: {member.reason}")
+    if not (known.tools or known.faults or known.notes) and file.path.name != "__init__.py":
+        known.notes.append(f"{file.path}: nothing in it is marked or has name, description and execute")
+    return known
 
 
 def _without_hidden(files: list[ModuleFile]) -> tuple[list[ModuleFile], list[str]]:
@@ -260,9 +206,9 @@ def _without_hidden(files: list[ModuleFile]) -> tuple[list[ModuleFile], list[str
     return [file for file in files if file not in hidden], notes
 
 
-def _outline_of(path: Path, name: str) -> Outline:
+def _outline_of(path: Path) -> Outline:
     try:
-        return outline(path.read_bytes(), name, path.name == "__init__.py")
+        return outline(path.read_bytes())
     except OSError:
         return Outline()
 

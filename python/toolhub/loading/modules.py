@@ -30,22 +30,11 @@ class _FreshSource(SourceFileLoader):
         if module.__spec__ is not None:
             # Before it is read: what is written meanwhile is a change.
             module.__spec__.loader_state = mark_of(self.path)
-        if hasattr(module, "__path__"):
-            _adopt(module)
         super().exec_module(module)
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
-
-
-def _adopt(package: ModuleType) -> None:
-    """An import sets a module as an attribute of its package; a package that comes later than its modules, because
-    it alone has changed, must have them too."""
-    begin = package.__name__ + "."
-    for name, child in list(sys.modules.items()):
-        if name.startswith(begin) and "." not in (own := name.removeprefix(begin)):
-            setattr(package, own, child)
 
 
 class _Finder(MetaPathFinder):
@@ -66,21 +55,17 @@ _finder = _Finder()
 
 
 class Modules:
-    """The imported modules of one folder. Names are those inside of the folder; the folder itself is ''."""
+    """One import of a folder. Names are those inside of the folder; the folder itself is ''."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self.root = f"{_PREFIX}{next(_numbers)}"
         if _finder not in sys.meta_path:
             sys.meta_path.insert(0, _finder)
         # A hub that is never closed leaves no modules behind either.
         self._end = weakref.finalize(self, _forget, self.root)
         self._end.atexit = False
-        self._make_root()
-
-    def _make_root(self) -> None:
         package = ModuleType(self.root)
-        package.__path__ = [str(self.folder)]
+        package.__path__ = [str(folder)]
         package.__package__ = self.root
         sys.modules[self.root] = package
 
@@ -89,60 +74,26 @@ class Modules:
         if name:
             return importlib.import_module(f"{self.root}.{name}")
         module = sys.modules[self.root]
-        if getattr(module, "__file__", None) is None:
-            module.__file__ = str(path)
-            loader = _FreshSource(self.root, str(path))
-            module.__spec__ = ModuleSpec(self.root, loader, origin=str(path), is_package=True)
-            try:
-                exec(loader.get_code(self.root), vars(module))
-            except BaseException:
-                module.__file__ = None
-                raise
+        loader = _FreshSource(self.root, str(path))
+        module.__file__ = str(path)
+        module.__spec__ = ModuleSpec(self.root, loader, origin=str(path), is_package=True)
+        loader.exec_module(module)
         return module
 
-    def present(self) -> dict[str, ModuleType]:
-        """All modules that there are, also those that were only imported by others."""
+    def borrow(self, name: str, earlier: Modules) -> None:
+        """Use the module of an earlier import, because the new one is broken."""
+        if name and (module := sys.modules.get(f"{earlier.root}.{name}")) is not None:
+            sys.modules[f"{self.root}.{name}"] = module
+
+    def have_changed(self) -> bool:
+        """Whether a file has changed since it was imported, also one that only others import."""
         begin = self.root + "."
-        found = {name.removeprefix(begin): it for name, it in sys.modules.items() if name.startswith(begin)}
-        if getattr(sys.modules.get(self.root), "__file__", None) is not None:
-            found[""] = sys.modules[self.root]
-        return found
-
-    def drop(self, names: Iterable[str]) -> dict[str, ModuleType]:
-        """Drop modules, so that they are imported again. Running functions keep what they use."""
-        dropped: dict[str, ModuleType] = {}
-        for name in names:
-            if name == "":
-                dropped[name] = sys.modules[self.root]
-                children = {key: value for key, value in vars(dropped[name]).items() if self._is_child(value)}
-                self._make_root()
-                vars(sys.modules[self.root]).update(children)
-            elif (module := sys.modules.pop(f"{self.root}.{name}", None)) is not None:
-                dropped[name] = module
-                parent, child = self._parent(name)
-                if getattr(parent, child, None) is module:
-                    delattr(parent, child)
-        return dropped
-
-    def restore(self, name: str, module: ModuleType) -> None:
-        """Put an old module back, because the new one is broken."""
-        if name == "":
-            sys.modules[self.root] = module
-            return
-        sys.modules[f"{self.root}.{name}"] = module
-        parent, child = self._parent(name)
-        if parent is not None:
-            setattr(parent, child, module)
-
-    def _parent(self, name: str) -> tuple[ModuleType | None, str]:
-        package, _, child = f"{self.root}.{name}".rpartition(".")
-        return sys.modules.get(package), child
-
-    def _is_child(self, value: object) -> bool:
-        return isinstance(value, ModuleType) and value.__name__.startswith(self.root + ".")
+        specs = [it.__spec__ for name, it in list(sys.modules.items()) if f"{name}.".startswith(begin)]
+        marks = [(spec.loader_state, spec.origin) for spec in specs if spec is not None]
+        return any(mark is not None and mark_of(str(path)) != mark for mark, path in marks)
 
     def close(self) -> None:
-        """Forget all modules."""
+        """Forget all modules; what runs keeps what it uses."""
         self._end()
 
 

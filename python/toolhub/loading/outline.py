@@ -11,20 +11,17 @@ _BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 @dataclass(frozen=True)
 class Outline:
-    """`imported` are the names that imports bind at the top, `stars` the modules of which it imports all names; `needs` the
-    modules of the same folder that it imports."""
+    """`imported` are the names that imports bind at the top, `stars` the modules of which it imports all names."""
 
     imported: frozenset[str] = frozenset()
     stars: frozenset[str] = frozenset()
-    needs: frozenset[str] = frozenset()
 
 
-def outline(source: bytes | str, name: str, is_package: bool) -> Outline:
-    """The outline of the module `name`, which is named from the folder.
+def outline(source: bytes | str) -> Outline:
+    """The outline of a module.
 
-    >>> found = outline("import os.path as p\\nfrom .helpers import double, triple as third", "maths.adding", False)
-    >>> sorted(found.imported), "maths.helpers" in found.needs
-    (['double', 'p', 'third'], True)
+    >>> sorted(outline("import os.path as p\\nfrom .helpers import double, triple as third").imported)
+    ['double', 'p', 'third']
     """
     try:
         tree = ast.parse(source)
@@ -40,12 +37,7 @@ def outline(source: bytes | str, name: str, is_package: bool) -> Outline:
             if "*" in imported:
                 imported.discard("*")
                 stars.add("." * node.level + (node.module or ""))
-    needs: set[str] = set()
-    package = name.split(".") if is_package else name.split(".")[:-1]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            needs.update(_needed(node, package))
-    return Outline(frozenset(imported), frozenset(stars), frozenset(needs - {name}))
+    return Outline(frozenset(imported), frozenset(stars))
 
 
 def _at_the_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -57,13 +49,3 @@ def _at_the_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _at_the_top(getattr(node, part, []))
             for handler in getattr(node, "handlers", []):
                 yield from _at_the_top(handler.body)
-
-
-def _needed(node: ast.ImportFrom, package: list[str]) -> Iterator[str]:
-    """The modules that a relative import may mean: it does not tell a module from a name in one."""
-    base = [part for part in package if part]
-    base = base[: len(base) - (node.level - 1)] if node.level > 1 else base
-    parts = [*base, *(node.module.split(".") if node.module else [])]
-    yield ".".join(parts)
-    for alias in node.names:
-        yield ".".join([*parts, alias.name])
