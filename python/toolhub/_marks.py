@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from . import _core
 from ._checks import check_seconds, check_whole
-from .options import Source, StrategyName
+from .options import RegisterOptions, Source
 
 T = TypeVar("T")
 
@@ -14,23 +14,12 @@ MARK = "__toolhub__"
 """The attribute that holds the options; `hub.register` reads it."""
 
 
-class ToolOptions(TypedDict, total=False):
+class ToolOptions(RegisterOptions, total=False):
     """The options of a tool at registration."""
 
     name: str | None
-    description: str | None
     parameters: Mapping[str, Any] | None
     capabilities: Iterable[str] | None
-    effects: bool | None
-    idempotent: bool | None
-    read_only: bool | None
-    examples: Iterable[Any] | None
-    category: str | None
-    version: str | None
-    timeout: float | None
-    strategy: StrategyName | None
-    annotations: Mapping[str, Any] | None
-    max_concurrency: int | None
 
 
 class DecoratorOptions(ToolOptions, total=False):

@@ -6,7 +6,7 @@ those of `hub.add_server`, which are also the keys of `toolhub` in an `mcpServer
 """
 
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict
 
@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT",
     "CallOptions",
     "CapabilityOptions",
+    "Completions",
     "Default",
     "DispatchOptions",
     "HeaderFunction",
@@ -25,10 +26,13 @@ __all__ = [
     "Limits",
     "Login",
     "Model",
+    "OfferOptions",
     "Prefer",
     "Progress",
     "Reasoning",
+    "RegisterOptions",
     "RequestOptions",
+    "ResourceOptions",
     "ResultFormat",
     "ServerOptions",
     "Shadow",
@@ -253,6 +257,45 @@ class ServeOptions(TypedDict, total=False):
     session_keys: str | Sequence[str]
     views: Mapping[str, ViewOptions] | None
     audit: str | os.PathLike[str] | None
+
+
+class RegisterOptions(TypedDict, total=False):
+    """The options of a tool that `hub.register` takes by keyword only. `timeout` is in seconds."""
+
+    description: str | None
+    effects: bool | None
+    idempotent: bool | None
+    read_only: bool | None
+    examples: Iterable[Any] | None
+    category: str | None
+    version: str | None
+    timeout: float | None
+    strategy: StrategyName | None
+    annotations: Mapping[str, Any] | None
+    max_concurrency: int | None
+
+
+Completions = Mapping[str, "Iterable[str] | Callable[..., Any]"]
+"""For each argument, the known values, or a function that gets what the user has begun and returns a list of texts."""
+
+
+class OfferOptions(TypedDict, total=False):
+    """The options of `hub.prompts.add`."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+    icons: Sequence[Mapping[str, Any]] | None
+    meta: Mapping[str, Any] | None
+    completions: Completions | None
+    replace: bool
+
+
+class ResourceOptions(OfferOptions, total=False):
+    """The options of `hub.resources.add`."""
+
+    mime_type: str | None
+    annotations: Mapping[str, Any] | None
 
 
 class ServerOptions(TypedDict, total=False):

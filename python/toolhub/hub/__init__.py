@@ -2,7 +2,7 @@
 
 Each part owns its state and depends on the core and on other parts, never on the hub:
 
-    Registration ← FolderLoader, LocalSkills    ToolSearch ← ToolPrompts    Callbacks ← ServerManager
+    Registration ← FolderLoader, LocalSkills    Callbacks ← ServerManager
 
 `ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
 """
@@ -36,14 +36,12 @@ from ..options import (
 )
 from ._embedding import Embed
 from ._folders import FolderLoader, each
-from ._formatting import ResultFormatter
 from ._inspection import CapabilityRules
 from ._ledger_methods import LedgerMethods
 from ._limits import MOVED, checked_limits, checked_login
 from ._listing import ListFetcher
 from ._local_skills import LocalSkills
 from ._prompt_methods import PromptMethods
-from ._prompts import ToolPrompts
 from ._registration import Registration
 from ._run_methods import RunMethods, RunOutcome
 from ._sampling import sampler
@@ -201,8 +199,10 @@ class ToolHub(
         self._store = HubStore(self._core, store, numbers["store_results_max_bytes"])
         self._registration = Registration(self._core, self._events, self._state)
         self._search = ToolSearch(self._core, embed)
-        self._prompts = ToolPrompts(self._core, self._search, core, lang)
-        self._formatter = ResultFormatter(self._core, self._events)
+        if isinstance(core, str):
+            raise TypeError(f"core must be a list of names, got the text {core!r}")
+        self._always_shown = list(core)
+        self._lang: Lang = lang
         self._folders = FolderLoader(self._core, self._registration, self._state, lang)
         self._skills = LocalSkills(self._core, self._registration)
         for label, target in SOURCE_ALIASES.items():

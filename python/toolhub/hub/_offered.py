@@ -1,31 +1,17 @@
 """What `hub.resources` and `hub.prompts` share: the hub's own offers, and those of its MCP servers. The core does the work."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypedDict, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from .. import _core
 from .._checks import check_mapping, check_text
 from ..offers import Offers
+from ..options import Completions
 from ._part import Part
 from ._servers import NATIVE, ServerManager, as_ids, as_timeout
 from ._state import HubState
 
 _T = TypeVar("_T")
-
-Completions = Mapping[str, "Iterable[str] | Callable[..., Any]"]
-"""For each argument, the known values, or a function that gets what the user has begun and returns a list of texts."""
-
-
-class OfferOptions(TypedDict, total=False):
-    """What describes a resource or a prompt of the hub."""
-
-    name: str | None
-    title: str | None
-    description: str | None
-    icons: Sequence[Mapping[str, Any]] | None
-    meta: Mapping[str, Any] | None
-    completions: Completions | None
-    replace: bool
 
 
 class Offered(Part):

@@ -1,28 +1,58 @@
-"""The methods of `ToolHub` that write for a model. Each hands over to the part that does the work."""
+"""The methods of `ToolHub` that write for a model: tools in a prompt or as the schemas of an API, and results."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal, NamedTuple, cast
 
 from .. import _core
+from .._checks import check_whole
+from .._core import Hub, Tokenizer, ToolChoice
+from ..events import Events
+from ..exceptions import ErrorKind, ToolError
 from ..options import Lang
 from ..result import ToolResult
-from ._formatting import ResultFormatter
 from ._listing import ListFetcher
-from ._prompts import ToolPrompts, VendorTools
+from ._search import ToolSearch
+
+_log = logging.getLogger("toolhub.prompt")
+
+_MAX_TOOLS = {"openai": 128, "openai_strict": 128}
+"""The number of tools that an API accepts."""
+
+_DEFAULT_LIMIT = 10
+"""The number of tools that a query selects for an API unless the caller says otherwise."""
+
+
+class Skipped(NamedTuple):
+    """A tool that an API would refuse, and why."""
+
+    name: str
+    reason: str
+
+
+class VendorTools(list[dict[str, Any]]):
+    """Tools in the form of an API: a list. `skipped` names the tools that were left out."""
+
+    def __init__(self, tools: Iterable[dict[str, Any]] = (), skipped: Iterable[Skipped] = ()) -> None:
+        super().__init__(tools)
+        self.skipped = list(skipped)
 
 
 class PromptMethods:
     """`system_prompt`, `as_openai`, `as_anthropic`, `as_gemini`, `original_name`, `format` and `read_more`."""
 
-    _prompts: ToolPrompts
+    _core: Hub
+    _events: Events
+    _lang: Lang
     _lists: ListFetcher
-    _formatter: ResultFormatter
+    _search: ToolSearch
+    _always_shown: list[str]
 
     @property
     def lang(self) -> Lang:
         """The language of the hub's own words."""
-        return self._prompts.lang
+        return self._lang
 
     def system_prompt(
         self,
@@ -35,7 +65,7 @@ class PromptMethods:
         lang: Lang | None = None,
         budget_tokens: int | None = None,
         tools: Iterable[str] | None = None,
-        tokenizer: "_core.Tokenizer | str | PathLike[str] | None" = None,
+        tokenizer: "Tokenizer | str | PathLike[str] | None" = None,
         fill: bool = False,
     ) -> str:
         """A prompt that lists the tools and says how to call them, after your own `base`.
@@ -71,17 +101,22 @@ class PromptMethods:
         **You have 1 tool available.**
         """
         self._lists.fetch_missing()
-        return self._prompts.system_prompt(
-            base,
-            query=query,
-            limit=limit,
-            core=core,
-            style=style,
-            lang=lang,
-            budget_tokens=budget_tokens,
-            tools=tools,
-            tokenizer=tokenizer,
-            fill=fill,
+        if budget_tokens is not None:
+            budget_tokens = check_whole("budget_tokens", budget_tokens, 0)
+        if limit is not None:
+            limit = check_whole("limit", limit, 0)
+        first = self._present(self._always_shown if core is None else core)
+        choice = None
+        if query is not None or tools is not None or limit is not None:
+            choice = self._choice(first, tools)
+            if query is not None:
+                choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice, fill)
+        if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+            from .. import text
+
+            tokenizer = text.tokenizer(tokenizer)
+        return _core.prompt_text(
+            self._core, base, first, choice, limit, style, lang or self._lang, budget_tokens, tokenizer
         )
 
     def as_openai(
@@ -109,8 +144,7 @@ class PromptMethods:
         ('text_length_35f3d31e', 'text.length')
         """
         vendor = "openai_strict" if strict else "openai"
-        self._lists.fetch_missing()
-        return self._prompts.declared(vendor, query, limit, core, tools)
+        return self._declared(vendor, query, limit, core, tools)
 
     def as_anthropic(
         self,
@@ -128,8 +162,7 @@ class PromptMethods:
         >>> hub.as_anthropic()[0]["input_schema"]["required"]
         ['obj']
         """
-        self._lists.fetch_missing()
-        return self._prompts.declared("anthropic", query, limit, core, tools)
+        return self._declared("anthropic", query, limit, core, tools)
 
     def as_gemini(
         self,
@@ -151,8 +184,7 @@ class PromptMethods:
         >>> hub.as_gemini()[0]["parameters"]["properties"]["a"]
         {'type': 'INTEGER'}
         """
-        self._lists.fetch_missing()
-        return self._prompts.declared("gemini", query, limit, core, tools)
+        return self._declared("gemini", query, limit, core, tools)
 
     def original_name(self, vendor_name: str) -> str:
         """The name of the tool that an API knows by `vendor_name`. A name that belongs to no tool is returned unchanged.
@@ -163,7 +195,8 @@ class PromptMethods:
         >>> hub.original_name(hub.as_openai()[0]["function"]["name"])
         '长度'
         """
-        return self._prompts.original_name(vendor_name)
+        found = _core.original_name(self._core, vendor_name)
+        return vendor_name if found is None else found
 
     def format(self, result: ToolResult, limit: int | None = None) -> str:
         """A result for a prompt: cut to the limit of its kind of tool; of search hits, the first three.
@@ -181,7 +214,14 @@ class PromptMethods:
         >>> print(hub.format(hub.call("search_notes", "rust")).splitlines()[0])
         1. Note 0 – about rust – note:0
         """
-        return self._formatter.format(result, limit)
+        if limit is not None:
+            limit = check_whole("limit", limit, 0)
+        given = _as_result(result)
+        text, cut = _core.format_result(self._core, given, limit)
+        report_cut(self._events, given, cut)
+        if given is not result and cut is not None:
+            result.setdefault("_meta", {}).update(truncated=True, handle=cut[0])
+        return text
 
     def read_more(self, handle: str, offset: int = 0, limit: int = 4000) -> str:
         """One page of a result that was cut: `limit` characters from `offset` on; empty past the end.
@@ -192,4 +232,79 @@ class PromptMethods:
         Results are kept in bounded memory, and with a store in its file, so that handles from other processes and earlier
         runs work too. A result that newer ones have replaced raises `ToolError` of kind `not_found`.
         """
-        return self._formatter.read_more(handle, offset, limit)
+        offset, limit = check_whole("offset", offset, 0), check_whole("limit", limit, 0)
+        page, error = _core.read_more(self._core, handle, offset, limit)
+        if page is None:
+            raise ToolError(str(error), ErrorKind.NOT_FOUND)
+        return page
+
+    def _declared(
+        self,
+        vendor: str,
+        query: str | None,
+        limit: int | None,
+        core: Iterable[str],
+        tools: Iterable[str] | None,
+    ) -> VendorTools:
+        """The tools in the form of one API; see `as_openai`."""
+        self._lists.fetch_missing()
+        if limit is not None:
+            limit = check_whole("limit", limit, 0)
+        choice = self._choice(self._present(core), tools)
+        if query is not None:
+            choice = self._relevant(query, _DEFAULT_LIMIT if limit is None else limit, choice)
+        made = VendorTools()
+        skipped = _core.vendor_tools(self._core, choice, vendor, made, limit)
+        for name, reason in skipped:
+            _log.warning("the tool %r is left out for %s: %s", name, vendor, reason)
+        if len(made) > _MAX_TOOLS.get(vendor, len(made)):
+            _log.warning("%s accepts at most %d tools, got %d", vendor, _MAX_TOOLS[vendor], len(made))
+        made.skipped = [Skipped(name, reason) for name, reason in skipped]
+        return made
+
+    def _choice(self, first: list[str], tools: Iterable[str] | None) -> ToolChoice:
+        """The tools to choose from, in an order that does not depend on registration."""
+        if isinstance(tools, str):
+            raise TypeError(f"tools must be a list of names, got the text {tools!r}")
+        return ToolChoice(self._core, first, None if tools is None else list(tools))
+
+    def _relevant(self, query: str, limit: int, choice: ToolChoice, fill: bool = False) -> ToolChoice:
+        """The choice with only the tools that match a query best; with `fill`, others follow up to the limit."""
+        # The search cannot exclude tools, so request more than needed. Tools may be added meanwhile; if too few of the hits
+        # are in the choice, request more.
+        wanted = limit + max(0, len(self._core) - len(choice))
+        while True:
+            ranked = self._search.search(query, wanted)
+            best = choice.best(ranked, limit, len(ranked) < wanted, fill)
+            if best is not None:
+                return best
+            wanted *= 2
+
+    def _present(self, wanted: Iterable[str]) -> list[str]:
+        """The names that are registered, each once, in the given order."""
+        if isinstance(wanted, str):
+            raise TypeError(f"core must be a list of names, got the text {wanted!r}")
+        return [name for name in dict.fromkeys(wanted) if name in self._core]
+
+
+def report_cut(events: Events, result: ToolResult, cut: "tuple[str, int, int] | None") -> None:
+    """Tell listeners that a result was cut."""
+    if cut is not None:
+        handle, shown, total = cut
+        about = {"call_id": result.meta.get("call_id"), "tool": result.meta.get("tool")}
+        events.emit("truncated", **about, handle=handle, shown=shown, total=total)
+
+
+def _as_result(given: Any) -> ToolResult:
+    """A result, or a mapping of that shape as one.
+
+    >>> _as_result("text")
+    Traceback (most recent call last):
+    TypeError: format() takes the result of a call, got str; to cut a text, use toolhub.truncate()
+    """
+    if isinstance(given, ToolResult):
+        return given
+    if isinstance(given, Mapping) and "success" in given:
+        return ToolResult(cast("Mapping[str, Any]", given))
+    hint = "; to cut a text, use toolhub.truncate()" if isinstance(given, str) else ""
+    raise TypeError(f"format() takes the result of a call, got {type(cast('object', given)).__name__}{hint}")

@@ -17,7 +17,7 @@ from ..parsing import spelt_out
 from ..permissions import PATIENCE, Approve, Permissions
 from ..result import ToolResult
 from ._dispatch_methods import DispatchMethods
-from ._formatting import ResultFormatter
+from ._prompt_methods import report_cut
 from ._servers import ServerManager
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ class RunOutcome:
 class RunMethods(DispatchMethods):
     """`run`."""
 
-    _formatter: ResultFormatter
     _servers: ServerManager
 
     async def run(
@@ -143,11 +142,20 @@ class RunMethods(DispatchMethods):
         await self._servers.catch_up(answered)
         outcome = RunOutcome(text, calls, answered, format=found)
         if calls:
-            outcome.messages = self._formatter.answers(calls, answered, results, found, limit)
+            outcome.messages = self._answers(outcome, results, limit)
         return outcome
 
     run_sync = blocking(run)
     """`run`, blocking."""
+
+    def _answers(self, outcome: RunOutcome, format: str, limit: int | None) -> list[dict[str, Any]]:
+        """The results as messages in a format."""
+        pairs = zip(outcome.calls, outcome.results, strict=True)
+        answers = [(call.id, call.id_from_model, call.is_custom, call.name, result) for call, result in pairs]
+        messages, cuts = _core.write_answers(self._core, answers, format, outcome.format, limit)
+        for result, cut in zip(outcome.results, cuts, strict=True):
+            report_cut(self._events, result, cut)
+        return messages
 
     def _planned(
         self, message: Any, format: str, reasoning: Reasoning

@@ -8,10 +8,9 @@ from .._checks import check_text
 from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
-from ..options import Source, StrategyName
+from ..options import Lang, RegisterOptions, Source
 from ._inspection import CapabilityRules, StatsRow
 from ._listing import ListFetcher
-from ._prompts import ToolPrompts
 from ._registration import Registration
 from ._search import ToolSearch
 from ._shown_lists import HitList, StatsByTool, StatsList, ToolList
@@ -27,7 +26,7 @@ class ToolMethods:
     _registration: Registration
     _search: ToolSearch
     _lists: ListFetcher
-    _prompts: ToolPrompts
+    _lang: Lang
 
     @overload
     def tool(
@@ -70,20 +69,10 @@ class ToolMethods:
         capabilities: Iterable[str] | None = None,
         parameters: Mapping[str, Any] | None = None,
         *,
-        description: str | None = None,
-        effects: bool | None = None,
-        idempotent: bool | None = None,
-        read_only: bool | None = None,
-        examples: Iterable[Any] | None = None,
-        category: str | None = None,
-        version: str | None = None,
-        timeout: float | None = None,
-        strategy: StrategyName | None = None,
-        annotations: Mapping[str, Any] | None = None,
-        max_concurrency: int | None = None,
         server: str | None = None,
         meta: Mapping[str, Any] | None = None,
         replace: bool = False,
+        **options: Unpack[RegisterOptions],
     ) -> Candidate:
         """Register a callable, or an object with `name`, `description` and `execute(input)`.
 
@@ -105,20 +94,10 @@ class ToolMethods:
             name=name,
             capabilities=capabilities,
             parameters=parameters,
-            description=description,
-            effects=effects,
-            idempotent=idempotent,
-            read_only=read_only,
-            examples=examples,
-            category=category,
-            version=version,
-            timeout=timeout,
-            strategy=strategy,
-            annotations=annotations,
-            max_concurrency=max_concurrency,
             server=server,
             meta=meta,
             replace=replace,
+            **options,
         )
 
     def unregister(self, name: str, source: Source | None = None, server: str | None = None) -> int:
@@ -248,8 +227,8 @@ class ToolMethods:
 
     def _shown(self, table: Shown) -> Shown:
         """A list or a table that a notebook shows in the language of the hub."""
-        if self._prompts.lang != "en":
-            table.lang = self._prompts.lang
+        if self._lang != "en":
+            table.lang = self._lang
         return table
 
     def __contains__(self, name: object) -> bool:

@@ -9,7 +9,8 @@ from .._checks import check_text
 from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from ..offers import Offers, Prompt, PromptText
-from ._offered import Offered, OfferOptions
+from ..options import OfferOptions
+from ._offered import Offered
 from ._servers import as_timeout
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,6 +1,6 @@
 """`hub.resources`: the resources of the hub and of its MCP servers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar, Unpack, cast, overload
 
@@ -9,19 +9,12 @@ from .._checks import check_text
 from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from ..offers import Offers, Resource, ResourceContent, ResourceTemplate
-from ..options import DEFAULT
-from ._offered import Offered, OfferOptions
+from ..options import DEFAULT, ResourceOptions
+from ._offered import Offered
 from ._servers import as_timeout
 
 F = TypeVar("F", bound=Callable[..., Any])
 Contents = list[ResourceContent]  # inside the class, `list` is a method
-
-
-class ResourceOptions(OfferOptions, total=False):
-    """The options of `hub.resources.add`."""
-
-    mime_type: str | None
-    annotations: Mapping[str, Any] | None
 
 
 @explain_unknown_options
