@@ -1,23 +1,46 @@
 """Where other MCP clients keep their servers: files of the user, and files of a project."""
 
+import glob
 import os
 import sys
 from typing import NamedTuple
 
-_FOLDERS = (
-    ".vscode",
-    ".cursor",
-    ".roo",
-    ".gemini",
-    ".kiro",
-    ".codex",
-    ".opencode",
-    ".continue",
-    ".claude",
-    ".zed",
-)
-_INNER = ("settings", "mcpServers")
-_IN_PROJECT = (".mcp.json", "opencode.json", "opencode.jsonc")
+# `~/` is the user's home, `./` the folder of a project. `{config}` is where programs of a terminal keep their settings, and
+# `{settings}` where those with windows do. The blocks of Continue have one server or a few each.
+_FILES = {
+    "claude-desktop": ("{settings}/Claude/claude_desktop_config.json",),
+    "claude-code": ("~/.claude.json", "./.mcp.json"),
+    "cursor": ("~/.cursor/mcp.json", "./.cursor/mcp.json"),
+    "vscode": ("{settings}/Code/User/mcp.json", "./.vscode/mcp.json"),
+    "cline": (
+        "~/.cline/data/settings/cline_mcp_settings.json",
+        "{extensions}/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    ),
+    "roo": ("{extensions}/rooveterinaryinc.roo-cline/settings/mcp_settings.json", "./.roo/mcp.json"),
+    "windsurf": ("~/.codeium/windsurf/mcp_config.json",),
+    "gemini": ("~/.gemini/settings.json", "./.gemini/settings.json"),
+    "codex": ("{codex}/config.toml", "./.codex/config.toml"),
+    "opencode": (
+        "{config}/opencode/opencode.json",
+        "{config}/opencode/opencode.jsonc",
+        "./opencode.json",
+        "./opencode.jsonc",
+        "./.opencode/opencode.json",
+        "./.opencode/opencode.jsonc",
+    ),
+    "goose": ("{config}/goose/config.yaml",),
+    "continue": (
+        "~/.continue/config.yaml",
+        *(f"{root}/.continue/mcpServers/*.{end}" for root in "~." for end in ("yaml", "yml", "json")),
+    ),
+    "zed": ("{config}/zed/settings.json", "./.zed/settings.json"),
+    "lmstudio": ("~/.lmstudio/mcp.json",),
+    "amazonq": ("~/.aws/amazonq/mcp.json", "./.amazonq/mcp.json"),
+    "kiro": ("~/.kiro/settings/mcp.json", "./.kiro/settings/mcp.json"),
+    "copilot": ("~/.copilot/mcp-config.json", "./.github/mcp.json"),
+}
+_OF_PROJECT = [place.split("/")[1] for places in _FILES.values() for place in places if place[0] == "."]
+_FOLDERS = {name for name in _OF_PROJECT if "." not in name[1:]} | {".claude"}
 
 
 class ClientFile(NamedTuple):
@@ -35,14 +58,41 @@ class ClientFile(NamedTuple):
 def known_files(project: str) -> list[ClientFile]:
     """The files of known clients that may be there. In the home folder, the files of the project are those of the user."""
     found: dict[tuple[str, str], ClientFile] = {}
-    for file in [*_of_user(), *_of_project(project)]:
-        found.setdefault((file.client, file.path), file)
+    for of_project in (False, True):
+        for client, places in _FILES.items():
+            for place in places:
+                if (place[0] == ".") is of_project:
+                    for path in paths_of(place, project):
+                        file = ClientFile(client, path, project if of_project else None)
+                        found.setdefault((client, path), file)
     return list(found.values())
+
+
+def paths_of(place: str, project: str) -> list[str]:
+    """The paths that a place of a table stands for: one, or the files there that fit its `*`."""
+    home = os.path.expanduser("~")
+    config = settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    if sys.platform == "darwin":
+        settings = os.path.join(home, "Library", "Application Support")
+    elif sys.platform == "win32":
+        settings = os.environ.get("APPDATA", settings)
+    roots = {
+        "~": home,
+        ".": project,
+        "{config}": config,
+        "{settings}": settings,
+        "{extensions}": os.path.join(settings, "Code", "User", "globalStorage"),
+        "{codex}": os.environ.get("CODEX_HOME") or os.path.join(home, ".codex"),
+    }
+    root, *parts = place.split("/")
+    if "*" in place:
+        return sorted(glob.glob(os.path.join(glob.escape(roots[root]), *parts)))
+    return [os.path.join(roots[root], *parts)]
 
 
 def known_names() -> set[str]:
     """The names of all clients."""
-    return {file.client for file in known_files(".")}
+    return set(_FILES)
 
 
 def named_file(path: str, known: list[ClientFile]) -> list[ClientFile]:
@@ -50,7 +100,7 @@ def named_file(path: str, known: list[ClientFile]) -> list[ClientFile]:
     path = os.path.abspath(path)
     same = [file for file in known if os.path.abspath(file.path) == path]
     folder = folder_of(path)
-    is_known = folder != os.path.dirname(path) or os.path.basename(path) in _IN_PROJECT
+    is_known = folder != os.path.dirname(path) or os.path.basename(path) in _OF_PROJECT
     return same or [ClientFile(client_of(path), path, folder, is_known)]
 
 
@@ -78,86 +128,8 @@ def folder_of(path: str) -> str:
     >>> folder_of("/p/.vscode/mcp.json"), folder_of("/p/.continue/mcpServers/a.yaml"), folder_of("/p/mcp.json")
     ('/p', '/p', '/p')
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    outer, name = os.path.split(folder)
-    if name in _INNER and os.path.basename(outer) in _FOLDERS:
-        folder, name = outer, os.path.basename(outer)
-    return os.path.dirname(folder) if name in _FOLDERS else folder
-
-
-def home_folder() -> str:
-    """The user's home."""
-    return os.path.expanduser("~")
-
-
-def config_folder() -> str:
-    """Where programs of a terminal keep their settings."""
-    return os.environ.get("XDG_CONFIG_HOME") or os.path.join(home_folder(), ".config")
-
-
-def _of_user() -> list[ClientFile]:
-    home, dot_config = home_folder(), config_folder()
-    settings = dot_config
-    if sys.platform == "darwin":
-        settings = os.path.join(home, "Library", "Application Support")
-    elif sys.platform == "win32":
-        settings = os.environ.get("APPDATA", settings)
-    extensions = ("Code", "User", "globalStorage")
-    codex = os.environ.get("CODEX_HOME") or os.path.join(home, ".codex")
-    places: list[tuple[str, str, tuple[str, ...]]] = [
-        ("claude-desktop", settings, ("Claude", "claude_desktop_config.json")),
-        ("claude-code", home, (".claude.json",)),
-        ("cursor", home, (".cursor", "mcp.json")),
-        ("vscode", settings, ("Code", "User", "mcp.json")),
-        ("cline", home, (".cline", "data", "settings", "cline_mcp_settings.json")),
-        ("cline", settings, (*extensions, "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")),
-        ("roo", settings, (*extensions, "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json")),
-        ("windsurf", home, (".codeium", "windsurf", "mcp_config.json")),
-        ("gemini", home, (".gemini", "settings.json")),
-        ("codex", codex, ("config.toml",)),
-        ("opencode", dot_config, ("opencode", "opencode.json")),
-        ("opencode", dot_config, ("opencode", "opencode.jsonc")),
-        ("goose", dot_config, ("goose", "config.yaml")),
-        ("continue", home, (".continue", "config.yaml")),
-        ("zed", dot_config, ("zed", "settings.json")),
-        ("lmstudio", home, (".lmstudio", "mcp.json")),
-        ("amazonq", home, (".aws", "amazonq", "mcp.json")),
-        ("kiro", home, (".kiro", "settings", "mcp.json")),
-        ("copilot", home, (".copilot", "mcp-config.json")),
-    ]
-    files = [ClientFile(client, os.path.join(folder, *parts)) for client, folder, parts in places]
-    return [*files, *_blocks(os.path.join(home, ".continue"), None)]
-
-
-def _of_project(project: str) -> list[ClientFile]:
-    places: list[tuple[str, tuple[str, ...]]] = [
-        ("claude-code", (".mcp.json",)),
-        ("cursor", (".cursor", "mcp.json")),
-        ("vscode", (".vscode", "mcp.json")),
-        ("roo", (".roo", "mcp.json")),
-        ("gemini", (".gemini", "settings.json")),
-        ("codex", (".codex", "config.toml")),
-        ("opencode", ("opencode.json",)),
-        ("opencode", ("opencode.jsonc",)),
-        ("opencode", (".opencode", "opencode.json")),
-        ("opencode", (".opencode", "opencode.jsonc")),
-        ("zed", (".zed", "settings.json")),
-        ("amazonq", (".amazonq", "mcp.json")),
-        ("kiro", (".kiro", "settings", "mcp.json")),
-        ("copilot", (".github", "mcp.json")),
-    ]
-    files = [ClientFile(client, os.path.join(project, *parts), project) for client, parts in places]
-    return [*files, *_blocks(os.path.join(project, ".continue"), project)]
-
-
-def _blocks(folder: str, project: str | None) -> list[ClientFile]:
-    """The files of Continue with one server or a few each."""
-    folder = os.path.join(folder, "mcpServers")
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
-    ends = (".yaml", ".yml", ".json")
-    return [
-        ClientFile("continue", os.path.join(folder, name), project) for name in names if name.endswith(ends)
-    ]
+    own = os.path.dirname(os.path.abspath(path))
+    for folder in (own, os.path.dirname(own)):
+        if os.path.basename(folder) in _FOLDERS:
+            return os.path.dirname(folder)
+    return own

@@ -1,5 +1,7 @@
 """Files of settings that other programs wrote, as data; `ValueError` with a sentence where one cannot be read."""
 
+import os
+
 from .. import _core
 from ._json import kind, members
 
@@ -8,6 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ALLOWED = ("a comment", "a trailing comma")
+
+
+def read_settings(path: str) -> "dict[str, Any]":
+    """A file of settings, in the form that its name tells."""
+    end = os.path.splitext(path)[1]
+    return {".toml": read_toml, ".yaml": read_yaml, ".yml": read_yaml}.get(end, read_document)(path)
 
 
 def read_document(path: str) -> "dict[str, Any]":

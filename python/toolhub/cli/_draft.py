@@ -19,48 +19,28 @@ class Draft:
         self.entry: Any = {}
         self.notes: list[str] = []
         self.is_left_out = False
-        self._used: set[str] = set()
 
-    def copy(self, server: "dict[str, Any]", *keys: str, take: bool = True) -> None:
-        """Take keys over as they are; without `take`, they mean nothing to a hub."""
-        self.used(*keys)
-        if take:
-            self.entry |= {key: server[key] for key in keys if server.get(key) is not None}
+    def translate(self, server: "dict[str, Any]", names: dict[str, str]) -> None:
+        """Take keys over by a table of their names and ours, and say which are not in it.
 
-    def rename(self, server: "dict[str, Any]", key: str, ours: str) -> None:
-        """Take a key over under another name."""
-        self.used(key)
-        if server.get(key) is not None:
-            self.entry[ours] = server[key]
-
-    def option(self, ours: str, server: "dict[str, Any]", key: str, unit: float = 1) -> None:
-        """Take a time over as an option of toolhub, in seconds."""
-        self.used(key)
-        value = server.get(key)
-        if value is None:
-            return
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and unit != 1:
-            value = value * unit
-        self.entry.setdefault("toolhub", {}).setdefault(ours, value)
-
-    def inherit(self, names: "Any") -> None:
-        """Let the program have variables of the environment."""
-        if names:
-            self.entry.setdefault("toolhub", {})["inherit_env"] = names
-
-    def on_or_off(self, server: "dict[str, Any]") -> None:
-        """Keep a server off that is off."""
-        self.used("enabled", "disabled")
-        if server.get("enabled") is False or server.get("disabled") is True:
-            self.entry["disabled"] = True
-
-    def used(self, *keys: str) -> None:
-        """These keys are dealt with."""
-        self._used.update(keys)
-
-    def name_unused(self, server: "dict[str, Any]") -> None:
-        """Say which keys are not taken over."""
-        if left := [key for key in server if key not in self._used]:
+        Those without a name of ours mean nothing to a hub. `toolhub.` leads to our own options, and ` ms` is a time in
+        milliseconds where we have seconds.
+        """
+        left: list[str] = []
+        for key, value in server.items():
+            ours, _, unit = names.get(key, "").partition(" ")
+            if key in ("enabled", "disabled"):
+                if value is (key == "disabled"):
+                    self.entry["disabled"] = True
+            elif key not in names:
+                left.append(key)
+            elif value is not None and ours:
+                if unit and isinstance(value, (int, float)) and not isinstance(value, bool):
+                    value = value * 0.001
+                inner = ours.removeprefix("toolhub.")
+                entry = self.entry.setdefault("toolhub", {}) if inner != ours else self.entry
+                entry[inner] = value
+        if left:
             self.note(f"keys of '{self.id}' that are not taken over: {', '.join(left)}")
 
     def note(self, sentence: str) -> None:

@@ -3,7 +3,7 @@
 import os
 
 from ._clients import ClientFile, folder_of
-from ._json import items, members
+from ._json import items, members, with_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ def settle(draft: "Draft", file: ClientFile) -> None:
     folder = os.path.abspath(file.project or folder_of(file.path))
     if file.project is None and (_FOLDER in str(draft.entry) or _NAME in str(draft.entry)):
         draft.note(f"`{_FOLDER}` of '{draft.id}' is {folder} from now on, whatever project is open")
-    entry = draft.entry = _replaced(draft.entry, folder)
+    name = os.path.basename(folder)
+    entry = draft.entry = with_texts(
+        draft.entry, lambda text: text.replace(_FOLDER, folder).replace(_NAME, name)
+    )
     if "command" not in entry:
         return
     cwd = _absolute(entry.get("cwd"), folder)
@@ -36,16 +39,6 @@ def settle(draft: "Draft", file: ClientFile) -> None:
         entry["command"] = inner
     else:
         entry["command"] = _program(command, cwd or folder)
-
-
-def _replaced(value: "Any", folder: str) -> "Any":
-    if isinstance(value, str):
-        return value.replace(_FOLDER, folder).replace(_NAME, os.path.basename(folder))
-    if isinstance(value, list):
-        return [_replaced(one, folder) for one in items(value)]
-    if isinstance(value, dict):
-        return {key: _replaced(one, folder) for key, one in members(value).items()}
-    return value
 
 
 def _absolute(path: "Any", folder: str) -> str | None:

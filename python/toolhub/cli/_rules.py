@@ -1,4 +1,4 @@
-"""What a client forbids: in an entry, or apart from it in its settings. It stays forbidden after the import.
+"""What a client forbids in its settings, apart from its entries. It stays forbidden after the import.
 
 Rules are pairs of a pattern for names of tools and an effect, the last that fits wins:
 
@@ -10,18 +10,171 @@ Rules are pairs of a pattern for names of tools and an effect, the last that fit
 
 import os
 import re
-from fnmatch import fnmatchcase
+from typing import NamedTuple
 
-from ._clients import ClientFile, config_folder, home_folder
-from ._documents import read_document, read_toml, read_yaml
-from ._json import items, members
+from ._clients import ClientFile, paths_of
+from ._documents import read_settings
+from ._json import items, members, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from ._draft import Draft, Rules
+
+
+class _Said(NamedTuple):
+    """Where a client says something about its tools: files, and a path in them.
+
+    The files are written as in `_clients`; `=` is the file of the servers, `=/` its folder.
+    `names` are the ways to write a tool of the server before its own name; without that, the server. An empty one allows a
+    bare name, which means the tools of every server. Without an `effect` the values say it; `only` lists what is allowed.
+    """
+
+    files: tuple[str, ...]
+    path: str
+    names: tuple[str, ...]
+    effect: str = ""
+
+
+_SERVERS = ("{id}:",)
+_BARE = ("mcp__{id}__", "mcp_{id}_", "{id}__", "")
+_CLAUDE = ("~/.claude/settings.json", "./.claude/settings.json", "./.claude/settings.local.json")
+_CURSOR = ("~/.cursor/cli-config.json", "./.cursor/cli.json")
+_GEMINI = ("~/.gemini/settings.json", "=")
+_GEMINI_POLICIES = ("~/.gemini/policies/*.toml", "./.gemini/policies/*.toml")
+_GOOSE = ("=/permission.yaml",)
+_CONTINUE = ("~/.continue/permissions.yaml",)
+_ZED = ("{config}/zed/settings.json", "=")
+_COPILOT = ("~/.copilot/config.json", "~/.copilot/settings.json")
+_SAID = {
+    "claude-code": (
+        *(
+            _Said(files, f"{at}{key}", _SERVERS, "deny")
+            for files, at in ((_CLAUDE, ""), (("~/.claude.json",), "projects.{project}."))
+            for key in ("disabledMcpServers", "disabledMcpjsonServers", "deniedMcpServers")
+        ),
+        _Said(_CLAUDE, "permissions.ask", ("mcp__{safe}__",), "ask"),
+        _Said(_CLAUDE, "permissions.deny", ("mcp__{safe}__",), "deny"),
+    ),
+    "cursor": (_Said(_CURSOR, "permissions.deny", ("Mcp({id}:",), "deny"),),
+    # The order of priorities of policies is not kept: what one of them forbids stays forbidden.
+    "gemini": (
+        _Said(_GEMINI, "mcp.allowed", _SERVERS, "only"),
+        _Said(_GEMINI, "allowMCPServers", _SERVERS, "only"),
+        _Said(_GEMINI, "mcp.excluded", _SERVERS, "deny"),
+        _Said(_GEMINI, "excludeMCPServers", _SERVERS, "deny"),
+        _Said(_GEMINI, "excludeTools", _BARE, "deny"),
+        _Said(_GEMINI, "tools.exclude", _BARE, "deny"),
+        _Said(_GEMINI_POLICIES, "rule", _BARE),
+    ),
+    # The last one is of version 2.
+    "opencode": tuple(_Said(("=",), key, ("{safe}_",)) for key in ("tools", "permission", "permissions")),
+    "goose": (
+        _Said(_GOOSE, "user.ask_before", ("{goose}__",), "ask"),
+        _Said(_GOOSE, "user.never_allow", ("{goose}__",), "deny"),
+    ),
+    "continue": (_Said(_CONTINUE, "ask", _BARE, "ask"), _Said(_CONTINUE, "exclude", _BARE, "deny")),
+    "zed": (
+        _Said(_ZED, "agent.profiles.{profile}.enable_all_context_servers", ("",)),
+        _Said(_ZED, "agent.profiles.{profile}.context_servers.{id}.tools", ("",)),
+        _Said(_ZED, "agent.tool_permissions.default", ("",)),
+        _Said(_ZED, "agent.tool_permissions.tools", ("mcp:{id}:",)),
+    ),
+    "copilot": (
+        _Said(_COPILOT, "disabledMcpServers", _SERVERS, "deny"),
+        _Said(_COPILOT, "disabled_mcp_servers", _SERVERS, "deny"),
+    ),
+}
+# What clients write for an effect.
+_EFFECTS = {
+    "deny": "deny",
+    "ask": "ask",
+    "ask_user": "ask",
+    "confirm": "ask",
+    "allow": "allow",
+    False: "deny",
+    True: "allow",
+}
+
+
+def forbid(draft: "Draft", file: ClientFile) -> None:
+    """Obey the settings of the client that are not in the entry."""
+    try:
+        draft.obey([rule for said in _SAID.get(file.client, ()) for rule in _rules(said, draft.id, file)])
+    except (OSError, ValueError) as error:
+        draft.disable(
+            f"'{draft.id}' is imported disabled, because settings that may forbid its tools cannot be read: {error}"
+        )
+
+
+def _rules(said: _Said, id: str, file: ClientFile) -> "Rules":
+    project = file.project or os.getcwd()
+    words = {
+        "id": id,
+        "project": project,
+        "safe": re.sub(r"[^a-zA-Z0-9_-]", "_", id),
+        "goose": re.sub(r"[^a-z0-9_-]", "", id.lower()),
+    }
+    prefixes = [name.format(**words) for name in said.names]
+    rules: Rules = []
+    for path in dict.fromkeys(path for place in said.files for path in _paths(place, project, file.path)):
+        value: Any = read_settings(path) if os.path.exists(path) else {}
+        words["profile"] = str(members(members(value).get("agent")).get("default_profile", "write"))
+        for key in said.path.split("."):
+            value = members(value).get(key.format(**words))
+        if said.effect == "only":
+            rules += [("*", "deny")] if isinstance(value, list) and id not in items(value) else []
+            continue
+        for name, effect in _pairs(value, said.effect, id):
+            # What it asks about every tool is its own matter.
+            if effect and (name, effect) != ("*", "ask"):
+                rules += [(rest, effect) for rest in _rests(name, prefixes)]
+    return rules
+
+
+def _paths(place: str, project: str, file: str) -> list[str]:
+    if not place.startswith("="):
+        return paths_of(place, project)
+    return [os.path.join(os.path.dirname(file), place[2:] or os.path.basename(file))]
+
+
+def _pairs(value: "Any", effect: str, id: str) -> "list[tuple[str, str | None]]":
+    """The names and effects of what is said: one effect for all, names with their effects, or a list of names or rules."""
+    if isinstance(value, (str, bool)):
+        meant = _effect(value)
+        return [] if meant == "allow" else [("*", meant)]
+    if isinstance(value, dict):
+        return [(name, _effect(one)) for name, one in members(value).items()]
+    found: list[tuple[str, str | None]] = [(name, effect) for name in texts(value)]
+    for rule in map(members, items(value)):
+        names = rule.get("toolName", rule.get("action", rule.get("serverName", "*" if rule else None)))
+        meant = effect or _effect(rule.get("decision", rule.get("effect")))
+        server = rule.get("mcpName", "*")
+        # What is allowed for some resources only is not allowed.
+        if server not in ("*", id) or (meant == "allow" and rule.get("resource", "*") != "*"):
+            continue
+        before = f"{id}__" if server == id else ""
+        found += [(before + name, meant) for name in texts(names if isinstance(names, list) else [names])]
+    return found
+
+
+def _effect(value: "Any") -> str | None:
+    """The strictest effect of a value, which may have several of them by pattern."""
+    words = [value, *members(value).values()]
+    effects = {_EFFECTS.get(word) for word in words if isinstance(word, (str, bool))}
+    return next((effect for effect in ("deny", "ask", "allow") if effect in effects), None)
+
+
+def _rests(name: str, prefixes: list[str]) -> list[str]:
+    """The patterns for tools of the server that a name means."""
+    # `mcp__git__log(arguments)`, but `Mcp(git:log)`.
+    name = name.rstrip(")") if "(" in prefixes[0] else name.partition("(")[0]
+    found: list[str] = []
+    for prefix in filter(None, prefixes):
+        found += ["*"] if name == prefix.rstrip("_:") else rest_after(name, prefix)
+    is_bare = prefixes == [""] or ("" in prefixes and not found and not name.startswith("mcp_"))
+    return [name] if is_bare and name else list(dict.fromkeys(found))
 
 
 def rest_after(pattern: str, prefix: str) -> list[str]:
@@ -50,197 +203,3 @@ def _opened(pattern: str, states: set[int]) -> set[int]:
             state += 1
             reached.add(state)
     return reached
-
-
-# ---------------------------------------------------------------- what clients say apart from their entries
-
-
-def forbid(draft: "Draft", file: ClientFile) -> None:
-    """Obey the settings of the client that are not in the entry."""
-    read = _READERS.get(file.client)
-    if read is None:
-        return
-    try:
-        draft.obey(read(draft.id, file))
-    except (OSError, ValueError) as error:
-        draft.disable(
-            f"'{draft.id}' is imported disabled, because settings that may forbid its tools cannot be read: {error}"
-        )
-
-
-def _claude_code(id: str, file: ClientFile) -> "Rules":
-    """`permissions` of the settings, and the lists of servers that are off."""
-    name = f"mcp__{re.sub(r'[^a-zA-Z0-9_-]', '_', id)}"
-    project = file.project or os.getcwd()
-    places = [(home_folder(), "settings.json"), (project, "settings.json"), (project, "settings.local.json")]
-    settings = [_document(os.path.join(folder, ".claude", part)) for folder, part in places]
-    state = members(
-        members(_document(os.path.join(home_folder(), ".claude.json")).get("projects")).get(project)
-    )
-    rules: Rules = []
-    is_listed = os.path.basename(file.path) == ".mcp.json"
-    for one in [*settings, state]:
-        off = items(one.get("disabledMcpjsonServers" if is_listed else "disabledMcpServers"))
-        off = [*off, *(members(server).get("serverName") for server in items(one.get("deniedMcpServers")))]
-        if id in off:
-            rules.append(("*", "deny"))
-    for effect in ("ask", "deny"):
-        for one in settings:
-            for rule in _texts(members(one.get("permissions")).get(effect)):
-                if rule == name:
-                    rules.append(("*", effect))
-                rules += [(rest, effect) for rest in rest_after(rule.partition("(")[0], f"{name}__")]
-    return rules
-
-
-def _cursor(id: str, file: ClientFile) -> "Rules":
-    places = [os.path.join(home_folder(), ".cursor", "cli-config.json")]
-    places.append(os.path.join(file.project or os.getcwd(), ".cursor", "cli.json"))
-    rules: Rules = []
-    for path in places:
-        for rule in _texts(members(_document(path).get("permissions")).get("deny")):
-            found = re.fullmatch(r"Mcp\((.+?)(?::(.+))?\)", rule)
-            if found and fnmatchcase(id, found[1]):
-                rules.append((found[2] or "*", "deny"))
-    return rules
-
-
-def _gemini(id: str, file: ClientFile) -> "Rules":
-    """`mcp.allowed`, `mcp.excluded`, the tools that are excluded everywhere, and the policies."""
-    own = os.path.join(home_folder(), ".gemini")
-    rules: Rules = []
-    for path in dict.fromkeys((os.path.join(own, "settings.json"), file.path)):
-        root = _document(path)
-        servers = members(root.get("mcp"))
-        allowed = servers.get("allowed", root.get("allowMCPServers"))
-        excluded = [*items(servers.get("excluded")), *items(root.get("excludeMCPServers"))]
-        if id in excluded or (isinstance(allowed, list) and id not in items(allowed)):
-            rules.append(("*", "deny"))
-        names = [*items(root.get("excludeTools")), *items(members(root.get("tools")).get("exclude"))]
-        rules += [(rest, "deny") for name in _texts(names) for rest in _bare(name.partition("(")[0], id)]
-    for folder in dict.fromkeys((own, os.path.join(file.project or os.getcwd(), ".gemini"))):
-        rules += _gemini_policies(id, os.path.join(folder, "policies"))
-    return rules
-
-
-def _gemini_policies(id: str, folder: str) -> "Rules":
-    """Their order of priorities is not kept: what one of them forbids stays forbidden."""
-    rules: Rules = []
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    for name in names:
-        listed = items(read_toml(os.path.join(folder, name)).get("rule")) if name.endswith(".toml") else []
-        for rule in map(members, listed):
-            effect = {"deny": "deny", "ask_user": "ask"}.get(str(rule.get("decision")))
-            tools, server = rule.get("toolName", "*"), rule.get("mcpName")
-            for tool in _texts(tools if isinstance(tools, list) else [tools]):
-                # What it asks about every tool is its own matter.
-                if effect and (server == id or (server in (None, "*") and (tool != "*" or effect == "deny"))):
-                    rules += [(rest, effect) for rest in _bare(tool, id)]
-    return rules
-
-
-def _opencode(id: str, file: ClientFile) -> "Rules":
-    """`tools` and `permission`, and the list `permissions` of version 2; their names of tools are `server_tool`."""
-    root = read_document(file.path)
-    listed: Rules = []
-    tools = members(root.get("tools")).items()
-    listed += [(name, "allow" if on is True else "deny") for name, on in tools if isinstance(on, bool)]
-    permission = root.get("permission")
-    named = {"*": permission} if isinstance(permission, str) else members(permission)
-    for name, effect in named.items():
-        effects = set(_texts(list(members(effect).values()))) or {effect}
-        listed += [(name, next((one for one in ("deny", "ask", "allow") if one in effects), "allow"))]
-    for rule in map(members, items(root.get("permissions"))):
-        name, effect = rule.get("action"), rule.get("effect")
-        if isinstance(name, str) and (effect in ("deny", "ask") or rule.get("resource") == "*"):
-            listed.append((name, str(effect)))
-    prefix = f"{re.sub(r'[^a-zA-Z0-9_-]', '_', id)}_"
-    # What it asks about every tool is its own matter.
-    return [
-        (rest, effect)
-        for name, effect in listed
-        if (name, effect) != ("*", "ask")
-        for rest in rest_after(name, prefix)
-    ]
-
-
-def _goose(id: str, file: ClientFile) -> "Rules":
-    path = os.path.join(os.path.dirname(file.path), "permission.yaml")
-    user = members(read_yaml(path).get("user")) if os.path.exists(path) else {}
-    effects = (("ask_before", "ask"), ("never_allow", "deny"))
-    key = re.sub(r"[^a-z0-9_-]", "", id.lower())
-    return [
-        (rest, effect)
-        for list_of, effect in effects
-        for name in _texts(user.get(list_of))
-        for rest in rest_after(name, f"{key}__")
-    ]
-
-
-def _continue(id: str, file: ClientFile) -> "Rules":
-    path = os.path.join(home_folder(), ".continue", "permissions.yaml")
-    root = read_yaml(path) if os.path.exists(path) else {}
-    named = [(name, "ask") for name in _texts(root.get("ask"))] + [
-        (name, "deny") for name in _texts(root.get("exclude"))
-    ]
-    return [
-        (rest, effect) for name, effect in named if name != "*" for rest in _bare(name.partition("(")[0], id)
-    ]
-
-
-def _zed(id: str, file: ClientFile) -> "Rules":
-    """The permissions of tools, and the tools of the profile that is used."""
-    agent = members(_document(file.path).get("agent"))
-    if not agent:
-        agent = members(_document(os.path.join(config_folder(), "zed", "settings.json")).get("agent"))
-    rules: Rules = []
-    profile = members(members(agent.get("profiles")).get(agent.get("default_profile", "write")))
-    servers = members(profile.get("context_servers"))
-    if profile.get("enable_all_context_servers") is False:
-        rules.append(("*", "deny"))
-    tools = members(members(servers.get(id)).get("tools")).items()
-    rules += [(name, "allow" if on is True else "deny") for name, on in tools]
-    permissions = members(agent.get("tool_permissions"))
-    if permissions.get("default") == "deny":
-        rules.append(("*", "deny"))
-    for name, rule in members(permissions.get("tools")).items():
-        effect = {"deny": "deny", "confirm": "ask", "allow": "allow"}.get(str(members(rule).get("default")))
-        if name.startswith(f"mcp:{id}:") and effect:
-            rules.append((name[len(f"mcp:{id}:") :], effect))
-    return rules
-
-
-def _copilot(id: str, _file: ClientFile) -> "Rules":
-    for name in ("config.json", "settings.json"):
-        root = _document(os.path.join(home_folder(), ".copilot", name))
-        if id in [*items(root.get("disabledMcpServers")), *items(root.get("disabled_mcp_servers"))]:
-            return [("*", "deny")]
-    return []
-
-
-def _bare(name: str, id: str) -> list[str]:
-    """A name of a tool as the server knows it. One without the server in front is meant for all of them."""
-    prefixes = (f"mcp__{id}__", f"mcp_{id}_", f"{id}__")
-    found = [rest for prefix in prefixes for rest in rest_after(name, prefix)]
-    return list(dict.fromkeys(found or ([name] if name and not name.startswith("mcp_") else [])))
-
-
-def _texts(value: "Any") -> "list[str]":
-    return [one for one in items(value) if isinstance(one, str)]
-
-
-def _document(path: str) -> "dict[str, Any]":
-    """Settings of a client; nothing where there are none."""
-    return read_document(path) if os.path.exists(path) else {}
-
-
-_READERS: "dict[str, Callable[[str, ClientFile], Rules]]" = {
-    "claude-code": _claude_code,
-    "cursor": _cursor,
-    "gemini": _gemini,
-    "opencode": _opencode,
-    "goose": _goose,
-    "continue": _continue,
-    "zed": _zed,
-    "copilot": _copilot,
-}

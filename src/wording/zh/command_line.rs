@@ -184,7 +184,6 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "variables of '{}' that must be set in the environment, because goose keeps them in its keyring: {}",
         "'{0}' 中必须在环境中设置的变量，因为 goose 将它们保存在密钥环中：{1}",
     ),
-    ("must be a list of servers, not {~}.", "应为服务器的列表，而不是{0}。"),
     // Doctor: what is wrong
     ("the server has not listed its tools", "服务器没有列出它的工具"),
     ("the list of tools is empty", "工具列表为空"),
