@@ -34,6 +34,8 @@ PACKAGE = ROOT / "python" / "toolhub"
 
 FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)")
 NO_RUN = re.compile(r"<!--\s*no-run:(?P<reason>.*)-->")
+# The title of a decision, then whether it still holds.
+STATUS = re.compile(r"# .+\n\nStatus: (valid\b|replaced by \[.+\]\(.+\.md\))")
 # These would look like examples and never run.
 OTHER_NAMES = {"py", "python3", "pycon", "ipython"}
 
@@ -182,6 +184,19 @@ def test_every_dependency_has_its_reason() -> None:
     rows = re.findall(r"^\| (`.+`) \| \S", table, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert dependencies() == listed, "docs/dependencies.md has one line for each dependency, and no other"
+
+
+def test_every_decision_has_a_status_and_is_in_the_index() -> None:
+    folder = ROOT / "docs" / "decisions"
+    notes = sorted(folder.glob("2*.md"))
+    without = [note.name for note in notes if not STATUS.match(note.read_text("utf-8"))]
+    assert without == [], "below its title a note has `Status: valid` or `Status: replaced by [title](file)`"
+    index = re.findall(
+        r"^- \*?\[.+\]\((.+\.md)\)\*?: \S", (folder / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert sorted(index) == [note.name for note in notes], (
+        "docs/decisions/README.md has one line for each note"
+    )
 
 
 # ------------------------------------------------------------------ the checks above can fail
