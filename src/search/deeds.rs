@@ -3,8 +3,6 @@
 use super::bilingual::bilingual;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
-use super::verbs::VerbKind;
-use super::{chinese_verbs, verbs};
 use crate::text::{
     ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE, RunKind, first_run, words,
 };
@@ -134,15 +132,24 @@ static HEADS: LazyLock<HashMap<char, &'static str>> = LazyLock::new(|| {
     heads.into_iter().filter_map(|(head, verbs)| Some((head, shared(&verbs)?))).collect()
 });
 
-/// What all verbs of a kind have in common; those without a kind of their own have nothing.
-fn tag(kind: VerbKind) -> Option<String> {
-    let name = match kind {
-        VerbKind::Create => "=create",
-        VerbKind::Change => "=change",
-        VerbKind::Delete => "=delete",
-        VerbKind::Read | VerbKind::Examine | VerbKind::Act => return None,
-    };
-    Some(name.to_owned())
+/// Verbs that do the same to a thing, whatever they mean beside it.
+const SAME_DEED: &[(&str, &str)] = &[
+    ("=create", "create add insert generate build register provision append 创建 新建 添加 新增 插入 生成"),
+    (
+        "=change",
+        "update modify edit change set rename patch alter configure enable disable adjust resize replace upgrade move lock \
+         unlock 更新 修改 编辑 更改 设置 重命名 调整",
+    ),
+    (
+        "=delete",
+        "delete remove drop erase purge destroy clear uninstall wipe unregister empty prune discard trash kill 删除 移除 清除 \
+         清空 卸载 删掉",
+    ),
+];
+
+fn deed_of(verb: &str) -> Option<String> {
+    let same = SAME_DEED.iter().find(|(_, verbs)| verbs.split_whitespace().any(|known| known == verb));
+    same.map(|(deed, _)| (*deed).to_owned())
 }
 
 /// What the words of a name or a verb mean: their stems, those of their synonyms, what they are in the other language, and the
@@ -152,14 +159,14 @@ pub fn meanings(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for word in words(text) {
         if word.is_ascii() {
-            found.extend(verbs::kind(&word).and_then(tag));
+            found.extend(deed_of(&word));
             found.insert(stemmer.stem(&word).into_owned());
             continue;
         }
         let mut deeds = Vec::new();
         wide_deeds(&word, 0, &mut deeds);
         for deed in deeds {
-            found.extend(chinese_verbs::kind(deed.verb).and_then(tag));
+            found.extend(deed_of(deed.verb));
             found.insert(deed.verb.to_owned());
         }
         let translated = bilingual().map(|dictionary| dictionary.split(&word)).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! The inverted index. It follows the registry incrementally: an update reads only the tools that changed.
 
-use super::action::Promise;
 use super::dictionary::{Dictionary, Term};
 use super::part::ToolPart;
 use super::text::{Counts, analyse};
 use super::word_vectors::Direction;
+use crate::model::Safety;
 use crate::registry::{Candidate, NameEntry, Registry, Snapshot};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -47,8 +47,7 @@ pub struct Document {
     /// See [`Analysed`](super::text::Analysed).
     in_lead: u16,
     named_in_lead: u16,
-    pub promise: Promise,
-    pub verb: Option<Term>,
+    pub may_act: bool,
     /// Boxed: tools that are not described in English have none.
     pub direction: Option<Box<Direction>>,
 }
@@ -201,8 +200,7 @@ impl Index {
             in_name: analysed.in_name as u16,
             in_lead: u16::try_from(analysed.in_lead).unwrap_or(u16::MAX),
             named_in_lead: analysed.named_in_lead,
-            promise: analysed.promise,
-            verb: analysed.verb,
+            may_act: candidates.iter().any(|candidate| candidate.spec().effects.safety == Safety::MayAct),
             direction: analysed.direction.map(Box::new),
         };
         match self.documents.get_mut(slot as usize) {

@@ -7,13 +7,11 @@
 //! Registration does not update the index; the next search does, for the tools that changed.
 
 mod abbreviations;
-mod action;
 mod bilingual;
-mod chinese_verbs;
-mod clauses;
 mod deeds;
 mod dictionary;
 mod index;
+mod intent;
 mod lexicon;
 mod objects;
 mod opposites;
@@ -25,7 +23,6 @@ mod synonyms;
 mod text;
 mod usage;
 mod vectors;
-mod verbs;
 mod weights;
 mod word_vectors;
 mod words;

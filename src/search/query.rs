@@ -1,19 +1,15 @@
 //! A query as weighted terms of the index.
 
 use super::abbreviations::other_forms;
-use super::action::is_determiner;
 use super::bilingual::bilingual;
-use super::chinese_verbs::asked_in_chinese;
-use super::clauses::{Place, Wish, clauses};
 use super::dictionary::Term;
 use super::index::Index;
-use super::opposites::opposites;
+use super::intent::asks_to_read;
 use super::stop::is_stop;
 use super::synonyms::synonyms;
-use super::verbs::{VerbKind, is_participle, is_sure_verb};
 use super::weights::{
-    ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NEGATED, NUMBER, OBJECT, QUOTED,
-    SAME_KIND, STOP, SYNONYM, TRANSLATION, TYPO, VERB, WORDS_OF_CLAUSE, WORDS_OF_PAIR,
+    ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, QUOTED, STOP, SYNONYM,
+    TRANSLATION, TYPO, WORDS_OF_PAIR, WORDS_OF_SENTENCE,
 };
 use super::word_vectors::{Direction, VectorSum, word_vectors};
 use super::words::{WordKind, each_wide_run, each_word, start_of};
@@ -34,29 +30,16 @@ pub struct Query {
     pub sequence: Vec<Term>,
     /// The number of sentences that have terms.
     pub sentences: usize,
-    /// What each of them asks for.
-    pub wishes: Vec<Wish>,
     /// The number of words in each of them, without grammar and quotations.
     pub lengths: Vec<u32>,
-    /// The verbs of its clauses, and those that are surely to be done.
-    pub verbs: Vec<Term>,
-    /// What its Chinese words may mean, where these ask to act.
-    pub translated_verbs: Vec<Term>,
-    /// Words of names that do something else: the opposite of a word of the query, unless the tool has that word too; and
-    /// what is not to be done.
-    pub opposed: Vec<Opposed>,
-    /// What the query is about, and each clause of several.
+    /// It asks to read.
+    pub reads: bool,
+    /// What the query is about, and each sentence of several.
     pub directions: Vec<Direction>,
     /// The share of its words that have a vector. A few English words do not say what a Chinese sentence is about.
     pub with_vectors: f32,
     /// A Bloom filter over `terms`: rules out most other terms without a search.
     filter: [u64; 16],
-}
-
-#[derive(Clone, Copy)]
-pub struct Opposed {
-    pub term: Term,
-    pub unless: Option<Term>,
 }
 
 #[derive(Clone, Copy)]
@@ -87,66 +70,41 @@ impl Query {
             asked: Vec::new(),
             other_forms: Vec::new(),
             unknown: Vec::new(),
-            verbs: Vec::new(),
-            translated_verbs: Vec::new(),
-            opposed: Vec::new(),
             sums: Vec::new(),
             without_vectors: 0.0,
             previous: None,
             typos: 0,
         };
         let text = start_of(text, BYTES);
-        let clauses = clauses(text);
-        let only_stops = clauses.words.iter().all(|word| is_stop(&word.text));
-        let mut before = "";
-        for word in &clauses.words {
-            let stop = is_stop(&word.text) && !only_stops && word.place != Place::Particle;
+        let words = query_words(text);
+        let only_stops = words.iter().all(|word| is_stop(&word.text));
+        for QueryWord { text, kind, position, sentence, quoted } in &words {
+            let (kind, sentence) = (*kind, *sentence);
+            let stop = is_stop(text) && !only_stops;
             let mut weight = if stop { STOP } else { 1.0 };
-            weight *= if word.quoted { QUOTED } else { 1.0 };
-            weight *= if word.kind == WordKind::Number { NUMBER } else { 1.0 };
-            weight *= match word.place {
-                Place::Object => OBJECT,
-                Place::Verb => VERB,
-                Place::Negated => NEGATED,
-                Place::Anywhere | Place::Particle => 1.0,
-            };
-            let is_content = !stop
-                && !word.quoted
-                && word.place != Place::Negated
-                && matches!(word.kind, WordKind::Word | WordKind::Number | WordKind::Pair);
+            weight *= if *quoted { QUOTED } else { 1.0 };
+            weight *= if kind == WordKind::Number { NUMBER } else { 1.0 };
             let known = reading.mentioned.len();
-            reading.word(&word.text, word.kind, weight, word.clause);
-            if is_content {
-                reading.ask(known, word.clause);
+            reading.word(text, kind, weight, sentence);
+            if !stop && !quoted && matches!(kind, WordKind::Word | WordKind::Number | WordKind::Pair) {
+                reading.ask(known, sentence);
             }
-            reading.joined(&word.text, word.kind, word.position, word.clause);
-            let reads = clauses.wishes[word.clause as usize].kind.is_some_and(VerbKind::is_harmless);
-            if !stop && word.place != Place::Negated && !(reads && is_participle(&word.text)) {
-                reading.point(&word.text, word.kind, if word.quoted { QUOTED } else { 1.0 }, word.clause);
+            reading.joined(text, kind, *position, sentence);
+            if !stop {
+                reading.point(text, kind, if *quoted { QUOTED } else { 1.0 }, sentence);
             }
-            if !word.quoted {
-                reading.oppose(&word.text, word.place == Place::Negated);
-                let is_noun = word.place == Place::Negated || is_determiner(before);
-                if word.is_head || !is_noun && is_sure_verb(&word.text) {
-                    reading.verbs.extend(index.dictionary.find(&word.text, WordKind::Word));
-                }
-            }
-            before = &word.text;
-            if !stop && !word.quoted {
-                reading.short_and_long(&word.text, word.kind, weight, word.clause);
-                reading.synonyms(&word.text, word.kind, weight, word.clause);
-                reading.add_chinese(&word.text, word.kind, weight, word.clause);
+            if !stop && !quoted {
+                reading.short_and_long(text, kind, weight, sentence);
+                reading.synonyms(text, kind, weight, sentence);
+                reading.add_chinese(text, kind, weight, sentence);
             }
         }
-        each_wide_run(text, |run, sentence| reading.add_english(run, clauses.of_sentence(sentence)));
-        for (clause, wish) in clauses.wishes.iter().enumerate() {
-            reading.same_kind(wish.kind, clause as u32);
-        }
+        each_wide_run(text, |run, sentence| reading.add_english(run, sentence));
         let weight = if reading.words() < LONG_QUERY { CAPABILITY } else { CAPABILITY_OF_LONG };
         for term in capabilities.filter_map(|tag| index.dictionary.find_capability(tag)) {
             reading.add_term(term, weight, 0);
         }
-        reading.finish(&clauses.wishes)
+        reading.finish(asks_to_read(text))
     }
 
     /// The query's entry for a term.
@@ -160,6 +118,41 @@ impl Query {
     }
 }
 
+/// One word of the query.
+struct QueryWord {
+    text: String,
+    kind: WordKind,
+    position: u32,
+    sentence: u32,
+    quoted: bool,
+}
+
+fn query_words(text: &str) -> Vec<QueryWord> {
+    let mut words = Vec::new();
+    each_word(unquoted(text), |word| {
+        words.push(QueryWord {
+            text: word.text.to_owned(),
+            kind: word.kind,
+            position: word.position,
+            sentence: word.sentence,
+            quoted: word.quoted,
+        });
+    });
+    words
+}
+
+/// The text inside quotation marks that enclose all of it: they do not set anything apart.
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    let inside = |open: char, close: char| {
+        text.strip_prefix(open)?.strip_suffix(close).filter(|inner| !inner.contains(close))
+    };
+    [('"', '"'), ('“', '”'), ('「', '」'), ('\'', '\'')]
+        .iter()
+        .find_map(|(open, close)| inside(*open, *close))
+        .unwrap_or(text)
+}
+
 struct QueryReading<'i> {
     index: &'i Index,
     terms: Vec<WantedWord>,
@@ -169,14 +162,9 @@ struct QueryReading<'i> {
     asked: Vec<Term>,
     /// Short and long forms of these.
     other_forms: Vec<Term>,
-    /// The clauses of such words that no tool has.
+    /// The sentences of such words that no tool has.
     unknown: Vec<u32>,
-    /// Words that are surely verbs.
-    verbs: Vec<Term>,
-    translated_verbs: Vec<Term>,
-    /// The opposites of words, and verbs that are not to be done.
-    opposed: Vec<Opposed>,
-    /// What each clause is about.
+    /// What each sentence is about.
     sums: Vec<VectorSum>,
     /// The number of words without a vector.
     without_vectors: f32,
@@ -206,9 +194,9 @@ impl QueryReading<'_> {
     }
 
     /// Takes what was mentioned since `before` as asked for.
-    fn ask(&mut self, before: usize, clause: u32) {
+    fn ask(&mut self, before: usize, sentence: u32) {
         if self.mentioned.len() == before {
-            self.unknown.push(clause);
+            self.unknown.push(sentence);
         }
         self.asked.extend_from_slice(&self.mentioned[before..]);
     }
@@ -218,8 +206,8 @@ impl QueryReading<'_> {
         self.asked.len() + self.unknown.len()
     }
 
-    /// Adds a word to what its clause is about, whether tools have it or not.
-    fn point(&mut self, text: &str, kind: WordKind, weight: f32, clause: u32) {
+    /// Adds a word to what its sentence is about, whether tools have it or not.
+    fn point(&mut self, text: &str, kind: WordKind, weight: f32, sentence: u32) {
         let Some(vectors) = word_vectors() else { return };
         if kind == WordKind::Pair {
             self.without_vectors += WORDS_OF_PAIR;
@@ -231,11 +219,11 @@ impl QueryReading<'_> {
             self.without_vectors += 1.0;
             return;
         };
-        let clause = clause as usize;
-        if self.sums.len() <= clause {
-            self.sums.resize(clause + 1, VectorSum::default());
+        let sentence = sentence as usize;
+        if self.sums.len() <= sentence {
+            self.sums.resize(sentence + 1, VectorSum::default());
         }
-        self.sums[clause].add(vectors, row, weight);
+        self.sums[sentence].add(vectors, row, weight);
     }
 
     fn with_vectors(&self) -> f32 {
@@ -246,8 +234,9 @@ impl QueryReading<'_> {
     fn directions(&self) -> Vec<Direction> {
         let mut whole = VectorSum::default();
         self.sums.iter().for_each(|sum| whole.add_all(sum));
-        let clauses = self.sums.iter().filter(|sum| sum.words >= WORDS_OF_CLAUSE && sum.words < whole.words);
-        std::iter::once(&whole).chain(clauses).filter_map(VectorSum::direction).collect()
+        let sentences =
+            self.sums.iter().filter(|sum| sum.words >= WORDS_OF_SENTENCE && sum.words < whole.words);
+        std::iter::once(&whole).chain(sentences).filter_map(VectorSum::direction).collect()
     }
 
     /// `app service` also matches `appservice`.
@@ -263,27 +252,6 @@ impl QueryReading<'_> {
             }
         }
         self.previous = Some((text.to_owned(), position));
-    }
-
-    /// Remembers what the query does not ask for.
-    fn oppose(&mut self, text: &str, is_negated: bool) {
-        let dictionary = &self.index.dictionary;
-        let unless = dictionary.find(text, WordKind::Word);
-        if is_negated {
-            self.opposed.extend(unless.map(|term| Opposed { term, unless: None }));
-        } else {
-            let others = opposites(text).iter().filter_map(|other| dictionary.find(other, WordKind::Word));
-            self.opposed.extend(others.map(|term| Opposed { term, unless }));
-        }
-    }
-
-    /// Other verbs for the same: who deletes also removes.
-    fn same_kind(&mut self, kind: Option<VerbKind>, sentence: u32) {
-        for other in kind.into_iter().flat_map(VerbKind::verbs) {
-            if let Some(term) = self.index.dictionary.find(other, WordKind::Word) {
-                self.add_term(term, SAME_KIND, sentence);
-            }
-        }
     }
 
     /// The long form of an abbreviation, and the short form of a long word.
@@ -310,12 +278,10 @@ impl QueryReading<'_> {
     /// What the Chinese words of a query are called in English.
     fn add_english(&mut self, run: &str, sentence: u32) {
         let Some(bilingual) = bilingual() else { return };
-        let acts = asked_in_chinese(run).is_none_or(|asked| !asked.kind.is_harmless());
         for word in bilingual.split(run) {
             for english in word.english().filter(|english| !is_stop(english)) {
                 if let Some(term) = self.index.dictionary.find(english, WordKind::Word) {
                     self.add_term(term, TRANSLATION, sentence);
-                    self.translated_verbs.extend(acts.then_some(term));
                 }
             }
         }
@@ -352,16 +318,14 @@ impl QueryReading<'_> {
     }
 
     /// A repeated term counts once, with its highest weight.
-    fn finish(self, wishes: &[Wish]) -> Query {
+    fn finish(self, reads: bool) -> Query {
         let (directions, with_vectors) = (self.directions(), self.with_vectors());
         let (mut terms, mut mentioned, mut asked) = (self.terms, self.mentioned, self.asked);
-        let (mut asked_for, mut lengths) = (Vec::new(), Vec::new());
+        let mut lengths = Vec::new();
         asked.sort_unstable();
         asked.dedup();
         mentioned.sort_unstable();
         mentioned.dedup();
-        let mut opposed = self.opposed;
-        opposed.retain(|other| other.unless.is_none() || mentioned.binary_search(&other.term).is_err());
         terms.sort_by(|a, b| a.term.cmp(&b.term).then(b.weight.total_cmp(&a.weight)));
         terms.dedup_by_key(|wanted| wanted.term);
         for wanted in &mut terms {
@@ -376,13 +340,11 @@ impl QueryReading<'_> {
         }
         terms.sort_by_key(|wanted| wanted.sentence);
         let mut sentences = 0;
-        for sentence in terms.chunk_by_mut(|a, b| a.sentence == b.sentence) {
-            let clause = sentence[0].sentence;
-            asked_for.push(wishes.get(clause as usize).copied().unwrap_or_default());
-            let known = sentence.iter().filter(|wanted| asked.binary_search(&wanted.term).is_ok()).count();
-            let unknown = self.unknown.iter().filter(|other| **other == clause).count();
+        for words in terms.chunk_by_mut(|a, b| a.sentence == b.sentence) {
+            let known = words.iter().filter(|wanted| asked.binary_search(&wanted.term).is_ok()).count();
+            let unknown = self.unknown.iter().filter(|other| **other == words[0].sentence).count();
             lengths.push((known + unknown) as u32);
-            sentence.iter_mut().for_each(|wanted| wanted.sentence = sentences);
+            words.iter_mut().for_each(|wanted| wanted.sentence = sentences);
             sentences += 1;
         }
         terms.sort_by_key(|wanted| wanted.term);
@@ -396,11 +358,8 @@ impl QueryReading<'_> {
             mentioned,
             sequence: self.sequence,
             sentences: sentences as usize,
-            wishes: asked_for,
             lengths,
-            verbs: self.verbs,
-            translated_verbs: self.translated_verbs,
-            opposed,
+            reads,
             directions,
             with_vectors,
             filter,

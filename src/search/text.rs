@@ -1,11 +1,9 @@
 //! Reads the searchable text of a tool, field by field.
 
-use super::action::Promise;
-use super::chinese_verbs::promised_in_chinese;
 use super::dictionary::{Dictionary, Term};
 use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
 use super::word_vectors::{Direction, VectorSum, word_vectors};
-use super::words::{WordKind, each_wide_run, each_word, start_of};
+use super::words::{WordKind, each_word, start_of};
 use crate::registry::Candidate;
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -33,10 +31,6 @@ pub struct Analysed {
     pub in_lead: usize,
     /// A bit for each of the first terms of the name that the first sentence has as well.
     pub named_in_lead: u16,
-    /// What the tool does, by its name.
-    pub promise: Promise,
-    /// The word of the name that says so.
-    pub verb: Option<Term>,
     /// What its name and description are about.
     pub direction: Option<Direction>,
 }
@@ -48,9 +42,8 @@ pub fn analyse(
     dictionary: &mut Dictionary,
     counts: &mut Counts,
 ) -> Analysed {
-    let mut reading =
-        FieldReading { dictionary, counts, lengths: [0.0; FIELDS], promise: Promise::default(), verb: None };
-    reading.name(start_of(name, NAME_BYTES));
+    let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
+    reading.text(Field::Name, start_of(name, NAME_BYTES));
     let names = reading.counts.order.len();
     let candidates = &candidates[..candidates.len().min(CANDIDATES)];
     for (at, candidate) in candidates.iter().enumerate() {
@@ -107,8 +100,6 @@ struct FieldReading<'d> {
     dictionary: &'d mut Dictionary,
     counts: &'d mut Counts,
     lengths: [f32; FIELDS],
-    promise: Promise,
-    verb: Option<Term>,
 }
 
 impl FieldReading<'_> {
@@ -129,23 +120,6 @@ impl FieldReading<'_> {
         self.sentences(description);
         let mut left = PARAMETER_BYTES;
         self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
-    }
-
-    fn name(&mut self, name: &str) {
-        each_word(name, |word| {
-            let is_verb = word.kind == WordKind::Word && self.promise.take(word.text);
-            self.lengths[Field::Name as usize] += length(word.kind);
-            let term = self.dictionary.enter(&word);
-            self.count(Field::Name, term);
-            self.verb = if is_verb { Some(term) } else { self.verb };
-        });
-        self.promise.end();
-        each_wide_run(name, |run, _| {
-            if let Some((promised, verb)) = promised_in_chinese(run).filter(|_| self.promise.kind.is_none()) {
-                self.promise.take_chinese(promised.kind, promised.lists);
-                self.verb = self.dictionary.find(verb, WordKind::Pair);
-            }
-        });
     }
 
     /// A word of the name that is written as one (`loadtest`) counts as its parts too, if the tool's other texts have them.
@@ -285,7 +259,7 @@ impl FieldReading<'_> {
         terms.extend(others.iter().filter(|one| !is_lead(one)).map(weighed));
         let direction = self.direction();
         self.counts.clear();
-        Analysed { terms, in_name, in_lead, named_in_lead, promise: self.promise, verb: self.verb, direction }
+        Analysed { terms, in_name, in_lead, named_in_lead, direction }
     }
 }
 

@@ -56,14 +56,6 @@ pub const TYPO: f32 = 0.7;
 pub const SYNONYM: f32 = 0.25;
 /// A short form of a query word, or the long form of one.
 pub const ABBREVIATION: f32 = 0.6;
-/// A word right behind the verb, which it is about.
-pub const OBJECT: f32 = 1.3;
-/// The verb of a clause that changes something, which counts as its kind too; and the other verbs of that kind: who deletes
-/// also removes.
-pub const VERB: f32 = 0.6;
-pub const SAME_KIND: f32 = 0.5;
-/// A verb that is not to be done.
-pub const NEGATED: f32 = 0.1;
 /// A word of the other language that a query word is translated to.
 pub const TRANSLATION: f32 = 0.6;
 /// A capability extracted from the query; and from one of `LONG_QUERY` words or more, in which each word says less.
@@ -72,33 +64,21 @@ pub const CAPABILITY_OF_LONG: f32 = 1.0;
 pub const LONG_QUERY: usize = 5;
 
 /// Bonuses as a share of the best score: all words of the name are asked for; they stand one after the other; the tool fits
-/// one of several clauses.
+/// one of several sentences.
 pub const NAME_COVERED: f32 = 0.4;
 pub const NAMED: f32 = 0.3;
 pub const SENTENCE: f32 = 0.7;
 /// Bonus as a share of the tool's own score, when all words of the query are found.
 pub const QUERY_COVERED: f32 = 0.3;
-/// Bonuses as a share of the best score with all of the above: the share of the words of its best clause that a tool has, of
-/// `SHORTEST_CLAUSE` words at least; the share of the words of its first sentence that the query has.
+/// Bonuses as a share of the best score with all of the above: the share of the words of its best sentence that a tool has, of
+/// `SHORTEST_SENTENCE` words at least; the share of the words of its first sentence that the query has.
 pub const WORDS_FOUND: f32 = 0.3;
-pub const SHORTEST_CLAUSE: f32 = 3.0;
+pub const SHORTEST_SENTENCE: f32 = 3.0;
 pub const LEAD_COVERED: f32 = 0.2;
-/// Bonus as a share of that score too: the tool is about what the query, or one of its clauses, is about. It counts as far as
-/// words leave it open (by the share of a clause that even the best tool does not have) and as far as the query's words have
-/// vectors. A clause of a single word says too little.
+/// Bonus as a share of that score too: the tool is about what the query, or one of its sentences, is about. It counts as far as
+/// words leave it open (by the share of a sentence that even the best tool does not have) and as far as the query's words have
+/// vectors. A sentence of a single word says too little.
 pub const LIKENESS: f32 = 2.0;
-pub const WORDS_OF_CLAUSE: usize = 2;
+pub const WORDS_OF_SENTENCE: usize = 2;
 /// The words in one pair of characters of a script without spaces, which has no vector: pairs overlap.
 pub const WORDS_OF_PAIR: f32 = 0.5;
-/// Shares of the tool's own score: it does what is asked for, also in the same number (`list`, `get`), and to what its name
-/// and the query have in common; it does something else.
-pub const AGREEING: f32 = 0.05;
-pub const SAME_NUMBER: f32 = 0.06;
-pub const SAME_NUMBER_OF_OBJECT: f32 = 0.12;
-pub const OPPOSITE: f32 = 0.25;
-/// It deletes, and the query reads.
-pub const DELETES: f32 = 0.7;
-/// It acts, and the query is a question or has no verb.
-pub const ACTS: f32 = 0.2;
-/// Its name has the opposite of a word of the query.
-pub const REVERSED: f32 = 0.6;

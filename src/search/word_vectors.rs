@@ -2,7 +2,7 @@
 //! that share few words.
 //!
 //! A text points where its words point to on average, rare words more than common ones. Tools are compared with the query
-//! and with each of its clauses. It only orders tools that share a word with the query: what a table of words knows is too
+//! and with each of its sentences. It only orders tools that share a word with the query: what a table of words knows is too
 //! vague to find a tool by.
 //!
 //! The vectors are a file beside the Python package, because it has a licence of its own. It is read when tools are first
