@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -180,7 +181,7 @@ fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
     }
     if let Some(password) = url.password() {
         secrets.push(Secret::new(password));
-        secrets.push(Secret::new(percent_decoded(password)));
+        secrets.push(Secret::new(percent_decode_str(password).decode_utf8_lossy()));
     }
     let query = url.query_pairs().map(|(_, value)| value.into_owned());
     let headers = config.headers.iter().flat_map(|(_, value)| {
@@ -191,15 +192,6 @@ fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
     secrets
         .extend(query.chain(headers).filter(|value| value.len() >= SHORTEST_HIDDEN_VALUE).map(Secret::new));
     secrets
-}
-
-/// `url` decodes the parts of a query only, so the text takes a detour through one.
-fn percent_decoded(text: &str) -> String {
-    let detour = format!("x:?v={}", text.replace('+', "%2B"));
-    Url::parse(&detour)
-        .ok()
-        .and_then(|url| url.query_pairs().next().map(|(_, value)| value.into_owned()))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A view of one JSON Schema: references resolved, `allOf` merged, nothing copied.
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -252,23 +253,8 @@ fn named<'a>(root: &'a Value, pointer: &str) -> Option<&'a Value> {
 }
 
 /// References are parts of URLs: `%24defs` is `$defs`.
-fn unescaped(pointer: &str) -> String {
-    let mut bytes = Vec::with_capacity(pointer.len());
-    let mut rest = pointer.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match code.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+fn unescaped(pointer: &str) -> Cow<'_, str> {
+    percent_decode_str(pointer).decode_utf8_lossy()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secret_seg
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::RwLock;
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -267,23 +268,7 @@ impl FoundSecrets {
 }
 
 fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
