@@ -1332,9 +1332,9 @@ def meanings(text: str) -> list[str]:
     What the words of a name mean in both languages; two that mean the same have one in common.
     """
 
-def merge_texts(given: Sequence[tuple[str, str]], limit: int, policy: str) -> tuple[str, bool]:
+def merge_texts(given: Sequence[tuple[str, str]], limit: int) -> tuple[str, bool]:
     """
-    Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
+    Merges (label, text) pairs; the second value tells whether what is shown was cut. Of a long text, only the start is converted.
     """
 
 def message_text(message: Any) -> str | None:

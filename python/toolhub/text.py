@@ -60,12 +60,11 @@ def _loaded(given: "_core.Tokenizer | str | PathLike[str] | None") -> _core.Toke
 
 
 @names_unknown_options
-def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -> ToolResult:
+def merge(results: Iterable[Any], *, limit: int = 300) -> ToolResult:
     """Merge several results, each truncated to `limit` characters and labelled with its source.
 
     Results may be `ToolResult`s, mappings of that shape, or plain values. A single success is returned unchanged; without
-    one, the first error is returned. Policies: `simple` (equal answers are shown once, with a note), `first`, `dedupe`,
-    `concat`.
+    one, the first error is returned. Equal answers are shown once, with a note.
 
     >>> merge(["It is 5 pm.", "it is 5 PM", "It is late."]).result
     '[result 1, result 2] (same answer from 2) It is 5 pm.\\n\\n[result 3] It is late.'
@@ -82,7 +81,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
         return _first_failure(given[0][1], errors)
     if len(good) == 1:
         return good[0][1]
-    text, cut = _core.merge_texts([(label, result.text) for label, result in good], limit, policy)
+    text, cut = _core.merge_texts([(label, result.text) for label, result in good], limit)
     metas = [result.meta for _, result in given]
     answered = [result.meta for _, result in good]
     meta = {
@@ -91,7 +90,7 @@ def merge(results: Iterable[Any], *, limit: int = 300, policy: str = "simple") -
         "server": answered[0].get("server"),
         "strategy": "all",
         "synthesized": True,
-        "synthesis_method": "simple_merge" if policy == "simple" else policy,
+        "synthesis_method": "simple_merge",
         "source_count": len(good),
         "sources": [result.meta.get("source") or label for label, result in good],
         "attempts": [attempt for one in metas for attempt in one.get("attempts") or ()],

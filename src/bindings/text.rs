@@ -4,7 +4,7 @@
 use super::gil::released;
 use super::unicode::{all_of, raw, start_of, string};
 use crate::invisible::visible;
-use crate::merge::{self, MergedText};
+use crate::merge;
 use crate::model::Part;
 use crate::truncate::tokens::{Estimate, load};
 use crate::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
@@ -134,16 +134,16 @@ fn window(text: &Bound<'_, PyString>, chars: usize, limit: usize, options: &Opti
     if needed > usual && text.len()? > usual { start_of(text, needed) } else { Ok(window) }
 }
 
-/// Merges labelled Python strings. Of a long one, only the start is converted.
-pub fn merge_labelled(
-    py: Python<'_>,
-    given: &[(String, Bound<'_, PyString>)],
+/// Merges (label, text) pairs; the second value tells whether what is shown was cut. Of a long text, only the start is converted.
+#[pyfunction]
+pub fn merge_texts<'py>(
+    py: Python<'py>,
+    given: Vec<(String, Bound<'py, PyString>)>,
     limit: usize,
-    policy: merge::Policy,
-) -> PyResult<MergedText> {
+) -> PyResult<(Bound<'py, PyString>, bool)> {
     let options = Options::default();
     let mut answers = Vec::with_capacity(given.len());
-    for (label, text) in given {
+    for (label, text) in &given {
         answers.push((label, window(text, Part::LONG, limit, &options)?, text.len()?, raw(text)?));
     }
     let merged = py.detach(|| {
@@ -157,23 +157,7 @@ pub fn merge_labelled(
                 cut: shown.truncated,
             }
         });
-        policy(&parts.collect::<Vec<_>>())
+        merge::simple(&parts.collect::<Vec<_>>())
     });
-    Ok(merged)
-}
-
-/// Merges (label, text) pairs with a policy; the second value tells whether what is shown was cut.
-#[pyfunction]
-pub fn merge_texts<'py>(
-    py: Python<'py>,
-    given: Vec<(String, Bound<'py, PyString>)>,
-    limit: usize,
-    policy: &str,
-) -> PyResult<(Bound<'py, PyString>, bool)> {
-    let merge = merge::policy(policy).ok_or_else(|| {
-        let known: Vec<&str> = merge::POLICIES.iter().map(|(name, _)| *name).collect();
-        PyValueError::new_err(format!("policy must be one of {}, got {policy:?}", known.join(", ")))
-    })?;
-    let merged = merge_labelled(py, &given, limit, merge)?;
     Ok((string(py, &merged.text)?, merged.truncated))
 }

@@ -235,23 +235,6 @@ def test_one_success_is_returned_as_it_is_and_without_any_the_first_error() -> N
     assert toolhub.merge([]).kind == "invalid_arguments"
 
 
-@pytest.mark.parametrize(
-    ("policy", "text"),
-    [
-        ("first", "[result 1] one"),
-        ("dedupe", "[result 1] one\n\n[result 3] two"),
-        ("concat", "[result 1] one\n\n[result 2] One.\n\n[result 3] two"),
-    ],
-)
-def test_policies(policy: str, text: str) -> None:
-    assert toolhub.merge(["one", "One.", "two"], policy=policy).result == text
-
-
-def test_an_unknown_policy_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="simple, first, dedupe, concat"):
-        toolhub.merge(["a", "b"], policy="vote")
-
-
 PAGE_ONE = {
     *("tool", "source", "server", "strategy", "synthesized", "synthesis_method", "source_count", "sources"),
     *("attempts", "duration_ms", "truncated", "cached"),
