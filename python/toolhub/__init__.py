@@ -121,41 +121,23 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Names are imported on first use, so that `import toolhub` and the command line stay fast.
-_HOMES = {
-    "_compat": ("ToolCandidate",),
-    "_core": ("Candidate", "Hit", "Tokenizer", "ToolInfo", "Truncated", "extract_capabilities"),
-    "_marks": ("tool",),
-    "calls": ("CurrentCall", "current_call"),
-    "exceptions": (
-        *(
-            "AuthenticationFailed",
-            "ConnectionFailed",
-            "ErrorKind",
-            "InvalidArguments",
-            "LimitExceeded",
-            "NotAllowed",
-            "ServerError",
-            "Strategy",
-        ),
-        *(
-            "ToolCancelled",
-            "ToolError",
-            "ToolFailed",
-            "ToolNotFound",
-            "ToolOverloaded",
-            "ToolPaused",
-            "ToolTimeout",
-        ),
-    ),
-    "formatting": ("format_results",),
-    "hub": ("RunOutcome", "ToolHub"),
-    "parsing": ("ParseResult", "ParsedCall", "StreamParser", "formats", "parse"),
-    "principal": ("Principal",),
-    "result": ("ToolResult",),
-    "routing": ("Explanation",),
-    "text": ("merge", "truncate"),
+_MODULE_OF = dict.fromkeys(__all__, "exceptions") | {
+    name: module
+    for module, names in {
+        "_compat": ("ToolCandidate",),
+        "_core": ("Candidate", "Hit", "Tokenizer", "ToolInfo", "Truncated", "extract_capabilities"),
+        "_marks": ("tool",),
+        "calls": ("CurrentCall", "current_call"),
+        "formatting": ("format_results",),
+        "hub": ("RunOutcome", "ToolHub"),
+        "parsing": ("ParseResult", "ParsedCall", "StreamParser", "formats", "parse"),
+        "principal": ("Principal",),
+        "result": ("ToolResult",),
+        "routing": ("Explanation",),
+        "text": ("merge", "truncate"),
+    }.items()
+    for name in names
 }
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 _lifecycle.install()
 if "TOOLHUB_RECORD" in os.environ or "TOOLHUB_REPLAY" in os.environ:

@@ -5,7 +5,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack, cast
 
 from .. import _background, _lifecycle
 from .._checks import check_callable, check_seconds, check_whole
@@ -94,9 +94,8 @@ class ServeMethods:
         >>> _ = hub.register(len, name="length")
         >>> hub.serve("http", port=0, ready=lambda serving: serving.stop())
         """
-        gateway, grace = self._gateway(path, options), check_seconds("grace", grace)
-        with self._reloader(gateway) as reloader, _signals(gateway, reloader, grace):
-            self._serve_blocking(gateway, reloader, transport, host, port, path, ready, grace)
+        place = _checked_place(transport, ready, host, port, path, grace)
+        self._serve_blocking(place, self._gateway(path, options))
 
     def _serve_configured(
         self,
@@ -112,12 +111,9 @@ class ServeMethods:
             return {**_OWN, **given}
 
         options = checked_options()
-        own = {key: options[key] for key in _OWN}
-        gateway = self._gateway(own["path"], cast("ServeOptions", options))
-        configured = ConfiguredOptions(gateway, checked_options, options)
-        own["grace"] = check_seconds("grace", own["grace"])
-        with self._reloader(gateway, configured) as reloader, _signals(gateway, reloader, own["grace"]):
-            self._serve_blocking(gateway, reloader, transport, ready=ready, **own)
+        place = _checked_place(transport, ready, **{key: options[key] for key in _OWN})
+        gateway = self._gateway(place.path, cast("ServeOptions", options))
+        self._serve_blocking(place, gateway, ConfiguredOptions(gateway, checked_options, options))
 
     async def aserve(
         self,
@@ -134,9 +130,15 @@ class ServeMethods:
 
         Async tools run on the event loop of this call, so what they share with the rest of the program stays on one loop.
         """
+        place = _checked_place(transport, ready, host, port, path, grace)
         gateway = self._gateway(path, options)
-        with self._reloader(gateway) as reloader:
-            await self._serve(gateway, reloader, transport, host, port, path, ready, grace)
+        with self._reloader(gateway) as reloader, self._open(gateway):
+            gateway.enter()
+            if transport == "http":
+                opened: Any = gateway.bind(place.host, place.port)
+                _announce(gateway, reloader, await opened, place)
+            served: Any = gateway.serve(place.grace)
+            await served
 
     def asgi(self, *, path: str = "/mcp", **options: Unpack[ServeOptions]) -> "AsgiApp":
         """The hub as an ASGI application, to be run by a server such as uvicorn or mounted in FastAPI or Starlette.
@@ -154,44 +156,19 @@ class ServeMethods:
         self._gateways.add(gateway)
         return AsgiApp(gateway)
 
-    async def _serve(
-        self,
-        gateway: Gateway,
-        reloader: Reloader,
-        transport: Transport,
-        host: str,
-        port: int,
-        path: str,
-        ready: "Callable[[Serving], Any] | None",
-        grace: float,
-    ) -> None:
-        grace = _checked_serving(transport, ready, grace)
-        with self._open(gateway):
-            gateway.enter()
-            if transport == "http":
-                opened: Any = gateway.bind(checked("host", host), _checked_port(port))
-                _announce(gateway, reloader, await opened, path, ready)
-            served: Any = gateway.serve(grace)
-            await served
-
     def _serve_blocking(
-        self,
-        gateway: Gateway,
-        reloader: Reloader,
-        transport: Transport,
-        host: str,
-        port: int,
-        path: str,
-        ready: "Callable[[Serving], Any] | None",
-        grace: float,
+        self, place: "_Place", gateway: Gateway, configured: ConfiguredOptions | None = None
     ) -> None:
         """Serve without an event loop until Python has something to run: asyncio is slow to import, and servers need none."""
-        grace = _checked_serving(transport, ready, grace)
-        with self._open(gateway), _background.lent_loop() as open_loop:
-            if transport == "http":
-                address = gateway.bind_blocking(checked("host", host), _checked_port(port))
-                _announce(gateway, reloader, address, path, ready)
-            gateway.serve_blocking(grace, open_loop)
+        with (
+            self._reloader(gateway, configured) as reloader,
+            _signals(gateway, reloader, place.grace),
+            self._open(gateway),
+            _background.lent_loop() as open_loop,
+        ):
+            if place.transport == "http":
+                _announce(gateway, reloader, gateway.bind_blocking(place.host, place.port), place)
+            gateway.serve_blocking(place.grace, open_loop)
 
     @contextlib.contextmanager
     def _open(self, gateway: Gateway) -> Generator[None]:
@@ -213,39 +190,41 @@ class ServeMethods:
         return Gateway(self._core, given, None if function is None else asking(function))
 
 
-def _checked_serving(transport: Any, ready: Any, grace: Any) -> float:
+class _Place(NamedTuple):
+    """Where a hub is served, and how that ends."""
+
+    transport: Transport
+    ready: "Callable[[Serving], Any] | None"
+    host: str
+    port: int
+    path: str
+    grace: float
+
+
+def _checked_place(transport: Any, ready: Any, host: Any, port: Any, path: Any, grace: Any) -> _Place:
     if transport not in ("stdio", "http"):
         raise ValueError(f"transport must be 'stdio' or 'http', got {transport!r}")
     if ready is not None:
         check_callable("ready", ready)
-    return check_seconds("grace", grace)
+    if transport == "http":
+        host, port = checked("host", host), check_whole("port", port, 0)
+        if port > _HIGHEST_PORT:
+            raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {port}")
+    return _Place(transport, ready, host, port, path, check_seconds("grace", grace))
 
 
-def _announce(
-    gateway: Gateway,
-    reloader: Reloader,
-    address: tuple[str, int],
-    path: str,
-    ready: "Callable[[Serving], Any] | None",
-) -> None:
+def _announce(gateway: Gateway, reloader: Reloader, address: tuple[str, int], place: _Place) -> None:
     """The socket is open."""
     from ..serving import Serving
 
-    serving = Serving(*address, path, gateway, reloader.request)
+    serving = Serving(*address, place.path, gateway, reloader.request)
     warning = gateway.exposure(*address)
     if warning:
         _log.warning("%s", warning)
     if few := gateway.few_descriptors():
         _log.info("%s", few)
-    if ready is not None:
-        ready(serving)
-
-
-def _checked_port(port: Any) -> int:
-    number = check_whole("port", port, 0)
-    if number > _HIGHEST_PORT:
-        raise ValueError(f"port must be at most {_HIGHEST_PORT}, got {number}")
-    return number
+    if place.ready is not None:
+        place.ready(serving)
 
 
 @contextlib.contextmanager
