@@ -4,36 +4,38 @@ Each part owns its state and depends on the core and on other parts, never on th
 
     Registration ← FolderLoader, LocalSkills    Callbacks ← ServerManager
 
-`ToolHub` creates them and has the public methods, which hand over to a part. The methods are grouped by topic, one file each.
+`ToolHub` creates them. It loads folders and adds servers; the methods that do more than hand over are grouped by topic, one
+file each, and what belongs together is an attribute: `resources`, `prompts`, `skills`, `pins`.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, cast
 
 from .. import _background, _core
 from .._callbacks import Callbacks
-from .._checks import (
-    check_callable,
-    check_seconds,
-    check_text,
-    check_whole,
-)
+from .._checks import check_callable, check_seconds, check_switch, check_text, check_whole
 from .._compat import CORE_TOOLS, SOURCE_ALIASES, CompatMethods
+from .._twins import blocking
 from .._unknown_options import explain_unknown_options
 from .._user_functions import aend_waits, end_waits, in_thread
 from ..events import Event, Events
+from ..exceptions import ToolError
 from ..options import (
+    HeaderFunction,
     Lang,
     Limits,
     Login,
     Model,
     Prefer,
+    ServerOptions,
     Shadow,
     StrategyName,
+    Transport,
 )
+from ..servers import ConnectReport, LoadReport, ServerInfo
 from ._embedding import Embed
 from ._folders import FolderLoader, each
 from ._inspection import CapabilityRules
@@ -47,9 +49,7 @@ from ._run_methods import RunMethods, RunOutcome
 from ._sampling import sampler
 from ._search import ToolSearch
 from ._serve_methods import ServeMethods
-from ._server_methods import ServerMethods
 from ._servers import ServerManager
-from ._source_methods import SourceMethods
 from ._state import HubState
 from ._store import HubStore
 from ._synthesis import check_llm
@@ -76,8 +76,6 @@ class ToolHub(
     ToolMethods,
     RunMethods,
     PromptMethods,
-    SourceMethods,
-    ServerMethods,
     LedgerMethods,
     ServeMethods,
     CompatMethods,
@@ -223,6 +221,169 @@ class ToolHub(
             self.load_skills(folder)
         for config in each(mcp):
             self.load_mcp(config)
+
+    def load_tools(self, folder: Folder, *, watch: bool = False) -> LoadReport:
+        """Import the modules of a folder and register their tools: functions marked with `@toolhub.tool`, and objects and
+        classes with `name`, `description` and `execute(input)`.
+
+        Modules are imported under private names and may import each other relatively. A broken module is reported and
+        logged; the others still load. Loading a folder again applies the difference, see `reload`; with `watch` that
+        happens whenever a file changes (needs `agent-toolhub[watch]`). Importing blocks: in async code, write
+        `await asyncio.to_thread(hub.load_tools, folder)`.
+        """
+        return self._folders.load("tools", folder, watch)
+
+    def load_skills(
+        self,
+        folder: Folder,
+        *,
+        python: bool = True,
+        allow_scripts: bool = False,
+        watch: bool = False,
+    ) -> LoadReport:
+        """Register the skills of a folder: every subfolder with a `SKILL.md` of the Agent Skills format, and the skill classes
+        in its Python modules (with `python=False` no module is imported).
+
+        Only the front matter of a `SKILL.md` is read. Calling the skill returns its instructions, its folder and the files
+        in it; with `{"file": path}` it returns one of the files. Nothing is run unless you pass `allow_scripts`: then the
+        tool `run_skill_script` can run the scripts of these skills. The latest call for a folder decides.
+        """
+        for what, given in (("python", python), ("allow_scripts", allow_scripts)):
+            check_switch(what, given)
+        report = self._folders.load("skills", folder, watch, python)
+        self._skills.permit_scripts(folder, allow_scripts)
+        return report
+
+    def reload(self) -> LoadReport:
+        """Load all folders again: one in which a file has changed is imported again as a whole.
+
+        Calls in progress finish with the old code. A module that is broken now keeps its tools; a skill that is broken now
+        stays listed, but a call reads the file as it is. Both are in the report.
+        """
+        return self._folders.reload()
+
+    def load_mcp(self, config: McpConfig) -> LoadReport:
+        """Add the servers of an `mcpServers` file, or of a mapping like it. No server is started yet.
+
+        Loading a file again applies the difference: new servers are added, changed ones replaced, missing ones removed. A
+        wrong entry is an error that names file, server and key, in the report and once in the log; the others still load.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.load_mcp({"mcpServers": {"files": {"command": "files-server"}, "bad": {"args": 5}}}).loaded
+        ['files']
+        """
+        return self._servers.load(config)
+
+    def add_server(
+        self,
+        id: str,
+        *,
+        command: str | None = None,
+        args: Iterable[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        url: str | None = None,
+        headers: Mapping[str, str] | HeaderFunction | None = None,
+        transport: Transport | None = None,
+        auth: Any = None,
+        disabled: bool = False,
+        **options: Unpack[ServerOptions],
+    ) -> list[str]:
+        """Add one MCP server: a program (`command`, `args`, `env`, `cwd`) or a `url` with `headers`.
+
+        `transport` is `http` or `sse`; without it the hub detects the transport. `options` are those of the key `toolhub` in
+        a file, see `toolhub.options.ServerOptions`. `auth` is a bearer token, a function that returns one (sync or async,
+        called for each request), `"oauth"` for a login in the browser, or a mapping with its details. A server with the same
+        id is replaced. Returns warnings about the configuration.
+
+        `headers` may differ by caller of a served hub: with placeholders such as `{principal.token}`, or as a function of the
+        `toolhub.Principal`, sync or async, which is called for each request and returns the headers. It gets None where
+        there is no caller: for lists of tools, and for calls outside of a served hub. A caller for whom it raises or returns
+        None is refused, and so is a header with the caller's own token. It has 10 s.
+
+        >>> from toolhub import ToolHub
+        >>> hub = ToolHub()
+        >>> hub.add_server("files", command="files-server", args=["--root", "/tmp"], startup_timeout=10)
+        []
+        >>> [server.state for server in hub.servers()]
+        ['disconnected']
+        """
+        entry = {
+            "command": command,
+            "args": args,
+            "env": env,
+            "cwd": cwd,
+            "url": url,
+            "headers": headers,
+            "transport": transport,
+            "disabled": disabled or None,
+        }
+        return self._servers.add(id, entry, auth, options)
+
+    def add_fastmcp(self, mcp: Any, id: str | None = None, **options: Unpack[ServerOptions]) -> list[str]:
+        """Add the tools of a FastMCP server, or of an `MCPServer` of the MCP SDK, that is an object of this process.
+
+        The hub is a client of the server, without a socket or a child process, so everything works as with other servers:
+        effects, errors, progress, cancellation, resources, prompts. Its tools are known at once, and so are changes. `id`
+        is the server's name by default, `options` are those of `add_server`, which also tells what is returned.
+
+        The server runs on the running event loop, otherwise on a thread of its own. A blocking call such as `hub.call(...)`
+        stops the loop of its thread, so the server goes on in a thread of its own from the first one on. Its calls that are
+        under way then fail.
+
+            mcp = FastMCP("Notes")
+            hub.add_fastmcp(mcp)
+        """
+        from ._hosted import check_server
+
+        check_server(mcp)
+        return self._servers.host(str(mcp.name) if id is None else id, mcp, options)
+
+    def remove_server(self, id: str) -> bool:
+        """Remove a server and its tools; False, and a warning in the log, if there is none with that id."""
+        return self._servers.remove(id)
+
+    def servers(self) -> list[ServerInfo]:
+        """All servers, in the order in which they were added."""
+        return self._servers.infos()
+
+    async def connect(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: Callable[[str, ToolError | None], Any] | None = None,
+    ) -> ConnectReport:
+        """Connect servers now, all of them or those named, up to 16 concurrently. Failures are reported per server.
+
+        `progress` is called (and awaited, if it is async) with the id of each server as soon as it is connected, or with
+        the error if it failed. An exception it raises ends `connect`.
+        """
+        return await self._servers.connect(ids, timeout, progress)
+
+    connect_sync = blocking(connect)
+    """`connect`, blocking. `progress` is called on a thread of the hub."""
+
+    async def refresh(
+        self, ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> ConnectReport:
+        """List the tools of servers again, connecting them if needed."""
+        return await self._servers.refresh(ids, timeout)
+
+    refresh_sync = blocking(refresh)
+    """`refresh`, blocking."""
+
+    def flush(self) -> bool:
+        """Write what the hub has learnt to its store now instead of within a second; False if it could not be written.
+
+        Without a store there is nothing to write, and the result is True. `close` writes too.
+
+        >>> from toolhub import ToolHub
+        >>> ToolHub().flush()
+        True
+        """
+        return self._store.flush()
 
     @property
     def resources(self) -> "Resources":
