@@ -87,7 +87,7 @@ impl Upstreams for HubUpstreams {
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
         Box::pin(async move {
             let Some(servers) = self.set() else { return Vec::new() };
-            let shows_any = || view.tools(&self.hub.registry.snapshot(), None).next().is_some();
+            let shows_any = || view.tools(&self.hub.registry.snapshot()).next().is_some();
             self.first_lists.wait(servers, patience, shows_any).await
         })
     }

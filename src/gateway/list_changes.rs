@@ -49,7 +49,7 @@ impl ListChanges {
 fn fingerprint(hub: &Hub, view: &View) -> u64 {
     let snapshot = hub.registry.snapshot();
     let mut hasher = DefaultHasher::new();
-    for tool in view.tools(&snapshot, None) {
+    for tool in view.tools(&snapshot) {
         (tool.name, tool.changed_at()).hash(&mut hasher);
     }
     hasher.finish()

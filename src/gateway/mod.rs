@@ -26,7 +26,7 @@
 //! | [`caller`], [`view`], [`shown_tool`] | who makes a request, and what they see |
 //! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
-//! | [`sealing`], [`cursor`], [`request_state`] | texts that callers cannot read: where a list goes on, and a request that has asked |
+//! | [`sealing`], [`request_state`] | a text that callers cannot read: the state of a request that has asked |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
@@ -51,7 +51,6 @@ mod client_changes;
 mod client_tasks;
 mod connections;
 mod conversation;
-mod cursor;
 mod endpoint;
 mod era;
 mod exchange;

@@ -96,7 +96,7 @@ pub fn is_on(view: &View, snapshot: &Snapshot) -> bool {
         SearchMode::On => true,
         SearchMode::Off => false,
         SearchMode::Auto => {
-            snapshot.len() > AUTO_SEARCH_ABOVE && view.tools(snapshot, None).nth(AUTO_SEARCH_ABOVE).is_some()
+            snapshot.len() > AUTO_SEARCH_ABOVE && view.tools(snapshot).nth(AUTO_SEARCH_ABOVE).is_some()
         }
     }
 }

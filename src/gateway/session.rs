@@ -6,7 +6,7 @@
 //!
 //! Any replica that has the key serves any request, and sessions take no memory beyond the few that were
 //! [verified](verified) lately. The first key signs, all of them are accepted, so that keys can be rotated. The key of each
-//! purpose (session ids, the state of a question to the caller, cursors) is derived from the secret, so that a text of one
+//! purpose (session ids, the state of a question to the caller) is derived from the secret, so that a text of one
 //! purpose never opens as one of another.
 //!
 //! `DELETE` ends a session on the replica that receives it, which remembers the id until it expires.
@@ -21,7 +21,6 @@ pub use verified::OpenSession;
 const MOST_ENDED: usize = 50_000;
 
 use super::by_principal::PrincipalTable;
-use super::cursor::CursorPlace;
 use super::sealing::SealingKey;
 use crate::error::{ErrorKind, HubError};
 use crate::sync::Mutex;
@@ -61,8 +60,7 @@ pub enum SessionRefusal {
 #[derive(Clone)]
 struct SigningKey {
     session: hmac::Key,
-    /// `None` never happens: the bytes of both have the length that the cipher wants.
-    cursor: Option<SealingKey>,
+    /// `None` never happens: the bytes have the length that the cipher wants.
     state: Option<SealingKey>,
     /// In seconds since 1970; `None` while the secret is in use.
     accepted_until: Option<u64>,
@@ -74,7 +72,6 @@ impl SigningKey {
         let signed = |label: &[u8]| hmac::sign(&root, label);
         SigningKey {
             session: hmac::Key::new(hmac::HMAC_SHA256, signed(b"toolhub session 1").as_ref()),
-            cursor: SealingKey::new("cursor", signed),
             state: SealingKey::new("request state", signed),
             accepted_until: None,
         }
@@ -133,29 +130,15 @@ impl SessionKeys {
         BASE64_URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// The cursor of a page that ends at a position.
-    pub fn seal_cursor(&self, place: CursorPlace<'_>, position: u64) -> Option<String> {
-        place.seal(self.keys.read().first()?.cursor.as_ref()?, position)
-    }
-
-    /// The position of a cursor that was given for the same place.
-    pub fn open_cursor(&self, place: CursorPlace<'_>, cursor: &str, now: SystemTime) -> Option<u64> {
-        self.opened(now, |key| place.open(key.cursor.as_ref()?, cursor))
-    }
-
     pub fn seal_state(&self, place: &[&str], content: &[u8]) -> Option<String> {
         self.keys.read().first()?.state.as_ref()?.seal(place, content)
     }
 
     /// The content of a state that was sealed for the same place.
     pub fn open_state(&self, place: &[&str], state: &str, now: SystemTime) -> Option<Vec<u8>> {
-        self.opened(now, |key| key.state.as_ref()?.open(place, state))
-    }
-
-    /// What the first of the accepted keys gives that opens it.
-    fn opened<T>(&self, now: SystemTime, open: impl Fn(&SigningKey) -> Option<T>) -> Option<T> {
         let (keys, now) = (self.keys.read(), seconds(now));
-        keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now)).find_map(open)
+        let mut accepted = keys.iter().filter(|key| key.accepted_until.is_none_or(|until| until > now));
+        accepted.find_map(|key| key.state.as_ref()?.open(place, state))
     }
 
     /// What one of the keys has signed.

@@ -58,23 +58,18 @@ impl View {
         }
     }
 
-    /// All tools, in the order of the registry, from behind a position.
-    pub fn tools<'a>(
-        &'a self,
-        snapshot: &'a Snapshot,
-        after: Option<u64>,
-    ) -> impl Iterator<Item = ShownTool<'a>> {
-        self.tools_for(snapshot, after, Audience::Model)
+    /// All tools, in the order of the registry.
+    pub fn tools<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = ShownTool<'a>> {
+        self.tools_for(snapshot, Audience::Model)
     }
 
     pub fn tools_for<'a>(
         &'a self,
         snapshot: &'a Snapshot,
-        after: Option<u64>,
         audience: Audience,
     ) -> impl Iterator<Item = ShownTool<'a>> {
         let shown = move |(name, entry)| self.shown(name, entry, audience);
-        let listed = snapshot.entries_after(after).map(|(name, entry)| (&**name, &**entry));
+        let listed = snapshot.entries().map(|(name, entry)| (&**name, &**entry));
         listed.filter_map(shown).map(|tool| tool.named_in(snapshot))
     }
 
@@ -139,11 +134,6 @@ impl<'a> ShownTool<'a> {
     /// The server of its provider.
     pub fn server(&self) -> Option<&'a Arc<str>> {
         self.provider.server.as_ref()
-    }
-
-    /// Where it stands in the list of all tools.
-    pub fn position(&self) -> u64 {
-        self.entry.position()
     }
 
     pub fn changed_at(&self) -> u64 {

@@ -9,7 +9,6 @@ use crate::text::LetterSet;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
@@ -124,14 +123,7 @@ impl Snapshot {
 
     /// The listed names in the order of their first registration.
     pub fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
-        self.entries_after(None)
-    }
-
-    /// The entries whose position is above this one; all of them for `None`.
-    pub fn entries_after(&self, position: Option<u64>) -> impl Iterator<Item = (&Arc<str>, &Arc<NameEntry>)> {
-        let start = position.map_or(Bound::Unbounded, Bound::Excluded);
-        let names = self.order.range((start, Bound::Unbounded));
-        names.filter_map(|(_, one)| self.get(&one.name).map(|entry| (&one.name, entry)))
+        self.order.values().filter_map(|one| self.get(&one.name).map(|entry| (&one.name, entry)))
     }
 
     pub fn with_tag(&self, tag: &str) -> impl Iterator<Item = &Arc<Candidate>> {

@@ -258,7 +258,7 @@ async fn a_pipe_answers_a_batch_on_one_line() {
     let answers = pipe.ask(&batch).await;
     assert_eq!(answers[0]["result"]["content"][0]["text"], "2");
     assert_eq!([&answers[1]["error"]["code"], &answers[2]["error"]["code"]], [-32600, -32600]);
-    assert_eq!(answers[3]["result"]["tools"][0]["name"], "sum");
+    assert_eq!(answers[3]["result"]["tools"][0]["name"], "ask");
     assert_eq!(world.act().await, "cancelled");
     pipe.send(&json!([notice("notifications/initialized", json!({}))]).to_string()).await;
     assert_eq!(pipe.ask(&request(9, "ping", json!({}))).await["id"], 9, "nothing answers a notification");

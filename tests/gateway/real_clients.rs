@@ -42,7 +42,7 @@ async fn all_works(environment: &str, mode: &str, version: &str) {
     let mut world = World::new().with_background();
     let Some(found) = run(environment, mode, &world).await else { return };
     assert_eq!(found["version"], version);
-    assert_eq!(found["tools"][0], "sum");
+    assert_eq!(found["tools"][0], "ask");
     assert_eq!(found["sum"], "5");
     assert_eq!(found["structured"], json!({"name": "Ada"}));
     assert_eq!(found["failed"], true);

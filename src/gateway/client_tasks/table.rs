@@ -6,11 +6,8 @@ use crate::gateway::caller::Caller;
 use crate::gateway::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS, MOST_OF_PRINCIPAL};
 use crate::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::broadcast;
 
-/// The tasks in one page of a list.
-const PAGE: usize = 100;
 /// The changes that a slow listener may be behind. It misses older ones, and asks for the task instead.
 const MOST_UNHEARD: usize = 256;
 
@@ -20,7 +17,6 @@ pub struct ClientTasks(Arc<TaskTable>);
 
 struct TaskTable {
     tasks: Mutex<PrincipalTable<Arc<str>, Arc<ClientTask>>>,
-    next: AtomicU64,
     changes: broadcast::Sender<Arc<ClientTask>>,
 }
 
@@ -28,7 +24,7 @@ impl Default for ClientTasks {
     fn default() -> Self {
         let changes = broadcast::Sender::new(MOST_UNHEARD);
         let tasks = Mutex::new(PrincipalTable::new(MOST_KEPT_CALLS));
-        ClientTasks(Arc::new(TaskTable { tasks, next: AtomicU64::new(1), changes }))
+        ClientTasks(Arc::new(TaskTable { tasks, changes }))
     }
 }
 
@@ -40,8 +36,7 @@ impl ClientTasks {
         for gone in tasks.make_room(&principal, MOST_OF_PRINCIPAL, |task| task.has_ended())? {
             gone.removed.cancel();
         }
-        let number = self.0.next.fetch_add(1, Ordering::Relaxed);
-        let task = Arc::new(ClientTask::new(start, number)?);
+        let task = Arc::new(ClientTask::new(start)?);
         tasks.insert(&principal, task.id.clone(), task.clone());
         Some(task)
     }
@@ -52,15 +47,10 @@ impl ClientTasks {
         task.filter(|task| task.owner.is(caller))
     }
 
-    /// One page of the tasks that the caller has made, and the number of its last one if there are more.
-    pub fn list(&self, caller: &Caller, after: u64) -> (Vec<Arc<ClientTask>>, Option<u64>) {
-        let is_own = |task: &&Arc<ClientTask>| task.number > after && task.owner.lists_for(caller);
-        let mut own: Vec<_> = self.0.tasks.lock().of(&caller.principal.id).filter(is_own).cloned().collect();
-        own.sort_unstable_by_key(|task| task.number);
-        let has_more = own.len() > PAGE;
-        own.truncate(PAGE);
-        let last = own.last().map(|task| task.number).filter(|_| has_more);
-        (own, last)
+    /// The tasks that the caller has made.
+    pub fn of(&self, caller: &Caller) -> Vec<Arc<ClientTask>> {
+        let is_own = |task: &&Arc<ClientTask>| task.owner.lists_for(caller);
+        self.0.tasks.lock().of(&caller.principal.id).filter(is_own).cloned().collect()
     }
 
     /// Reports each task whose state has changed.
@@ -77,7 +67,7 @@ impl ClientTasks {
     pub(super) fn ended(&self, ended: &ClientTask) {
         let mut tasks = self.0.tasks.lock();
         tasks.renew(&ended.owner.principal, &ended.id);
-        let stays = |task: &Arc<ClientTask>| task.number == ended.number;
+        let stays = |task: &Arc<ClientTask>| task.id == ended.id;
         let large = tasks.shrink(None, MOST_KEPT_BYTES, |task| task.result_bytes(), stays);
         drop(tasks);
         for task in large {

@@ -81,8 +81,6 @@ impl ClientTaskStart {
 
 pub struct ClientTask {
     pub id: Arc<str>,
-    /// Its place among all tasks.
-    pub number: u64,
     pub owner: TaskOwner,
     era: Era,
     created: SystemTime,
@@ -150,12 +148,11 @@ pub enum TaskStep {
 
 impl ClientTask {
     /// `None` when the system gives no random numbers: an id must not be guessed.
-    pub(super) fn new(start: ClientTaskStart, number: u64) -> Option<Self> {
+    pub(super) fn new(start: ClientTaskStart) -> Option<Self> {
         let ClientTaskStart { owner, era, ttl, cancel, removed, outlet } = start;
         let created = SystemTime::now();
         Some(ClientTask {
             id: Arc::from(random_id()?),
-            number,
             owner,
             era,
             created,
@@ -178,6 +175,11 @@ impl ClientTask {
 
     pub fn is_modern(&self) -> bool {
         self.era == Era::Modern
+    }
+
+    /// Orders tasks by their age; made of what its client knows.
+    pub fn name(&self) -> String {
+        format!("{} {}", timestamp(self.created), self.id)
     }
 
     /// Fires with each change of the state.

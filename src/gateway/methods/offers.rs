@@ -1,7 +1,7 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
 use super::audited::AuditedRequest;
-use super::pages::{next_cursor, position};
+use super::pages::{Page, page};
 use super::results::{cancelled, upstream_refusal};
 use super::rounds::{RunningContext, answer_or_ask};
 use super::tools::written;
@@ -19,6 +19,7 @@ use crate::model::protocol::Era;
 use crate::model::{Arguments, OfferKind, size_within};
 use crate::offers::{OfferQuery, PartialArgument};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The code of older protocols for a resource that is not there.
@@ -32,17 +33,14 @@ pub async fn list(
     params: &RpcParams,
 ) -> Result<String, RpcError> {
     available(gateway, caller, kind.capability(), kind.method())?;
-    let begin = position(gateway, caller, kind.method(), params)?;
-    let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, begin.is_some()).await;
-    let begin = usize::try_from(begin.unwrap_or(0)).unwrap_or(usize::MAX);
-    let end = begin.saturating_add(gateway.options.page_size.max(1));
-    let mut page = Map::from_iter([(kind.name().to_owned(), json!([]))]);
-    if end < all.len() {
-        let cursor = next_cursor(gateway, caller, kind.method(), end as u64)?;
-        page.insert("nextCursor".to_owned(), Value::String(cursor));
-    }
-    page[kind.name()] = all.into_iter().skip(begin).take(end - begin).collect();
-    written(gateway, caller, &page, ResultKind::Cacheable)
+    let continues = params.get("cursor").is_some_and(|cursor| !cursor.is_null());
+    let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, continues).await;
+    let Page { items, next } = page(params, gateway.options.page_size, all, |offer| {
+        Cow::Borrowed(offer[kind.key()].as_str().unwrap_or_default())
+    })?;
+    let mut listed = Map::from_iter([(kind.name().to_owned(), Value::Array(items))]);
+    listed.extend(next.map(|cursor| ("nextCursor".to_owned(), Value::String(cursor))));
+    written(gateway, caller, &listed, ResultKind::Cacheable)
 }
 
 /// A method that no server behind the view supports does not exist for its callers.

@@ -1,40 +1,112 @@
-//! Where the pages of lists begin and end.
+//! Pages of lists. A list has the order of its names, and the cursor of a page is the last name that it shows: a caller learns
+//! nothing from it that is not on the page, any replica continues it, and a name that is gone since still has its place.
 
-use crate::gateway::caller::Caller;
-use crate::gateway::cursor::CursorPlace;
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError};
-use crate::gateway::state::Gateway;
-use serde_json::{Map, Value};
-use std::time::SystemTime;
+use crate::gateway::params::{RpcParams, must_be};
+use crate::gateway::rpc::RpcError;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde_json::Value;
+use std::borrow::Cow;
 
-/// The position that the cursor of a request names; `None` without one.
-pub fn position(
-    gateway: &Gateway,
-    caller: &Caller,
-    list: &'static str,
-    params: &Map<String, Value>,
-) -> Result<Option<u64>, RpcError> {
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// The page after the cursor of a request, of at most `size` names.
+pub fn page<T>(
+    params: &RpcParams,
+    size: usize,
+    all: impl IntoIterator<Item = T>,
+    name: impl Fn(&T) -> Cow<'_, str>,
+) -> Result<Page<T>, RpcError> {
+    let after = last_name(params)?;
+    let follows = |item: &T| after.as_deref().is_none_or(|after| *name(item) > *after);
+    let mut items: Vec<T> = all.into_iter().filter(follows).collect();
+    items.sort_by(|one, other| name(one).cmp(&name(other)));
+    let Some(last) = items.get(size.max(1) - 1).map(|last| name(last).into_owned()) else {
+        return Ok(Page { items, next: None });
+    };
+    // Servers may list a name twice. Namesakes share a page: the next one begins after their name.
+    let end = items.partition_point(|item| *name(item) <= *last);
+    let next = (end < items.len()).then(|| BASE64_URL_SAFE_NO_PAD.encode(&last));
+    items.truncate(end);
+    Ok(Page { items, next })
+}
+
+/// The last name of the page before, in an encoding that keeps any name one word.
+fn last_name(params: &RpcParams) -> Result<Option<String>, RpcError> {
     let cursor = match params.get("cursor") {
         None | Some(Value::Null) => return Ok(None),
-        Some(cursor) => cursor.as_str(),
+        Some(cursor) => cursor.as_str().and_then(|text| BASE64_URL_SAFE_NO_PAD.decode(text).ok()),
     };
-    let keys = gateway.sessions.keys();
-    let opened = cursor.and_then(|cursor| keys.open_cursor(place(caller, list), cursor, SystemTime::now()));
-    let refused = || RpcError::invalid_params("Invalid params: 'cursor' is not one of this server");
-    opened.map(Some).ok_or_else(refused)
+    let name = cursor.and_then(|bytes| String::from_utf8(bytes).ok());
+    name.map(Some).ok_or_else(|| must_be("cursor", "the 'nextCursor' of an earlier page"))
 }
 
-/// The cursor of the page after this position.
-pub fn next_cursor(
-    gateway: &Gateway,
-    caller: &Caller,
-    list: &'static str,
-    position: u64,
-) -> Result<String, RpcError> {
-    let sealed = gateway.sessions.keys().seal_cursor(place(caller, list), position);
-    sealed.ok_or_else(|| RpcError::new(INTERNAL_ERROR, "Internal error: the list could not be continued"))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use std::collections::BTreeSet;
 
-fn place<'a>(caller: &'a Caller, list: &'static str) -> CursorPlace<'a> {
-    CursorPlace { list, principal: &caller.principal.id, view: &caller.view.name }
+    fn page_after(cursor: Option<&str>, names: &BTreeSet<String>, size: usize) -> Page<String> {
+        let params = json!({"cursor": cursor}).as_object().unwrap().clone();
+        page(&RpcParams::from(params), size, names.iter().rev().cloned(), |name| Cow::Borrowed(name)).unwrap()
+    }
+
+    fn names(most: usize) -> impl Strategy<Value = BTreeSet<String>> {
+        proptest::collection::btree_set(".{0,3}", 0..most)
+    }
+
+    proptest! {
+        /// Before each page some names go and others come.
+        #[test]
+        fn a_list_that_changes_shows_what_stays_once_and_in_order(
+            stays in names(40),
+            moves in proptest::collection::vec(names(12), 1..12),
+            size in 1usize..6,
+        ) {
+            let (mut shown, mut cursor) = (Vec::new(), None);
+            for round in 0.. {
+                let listed: BTreeSet<String> = stays.union(&moves[round % moves.len()]).cloned().collect();
+                let Page { items, next } = page_after(cursor.as_deref(), &listed, size);
+                prop_assert!(items.len() <= size);
+                shown.extend(items);
+                cursor = next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            prop_assert!(shown.is_sorted_by(|one, other| one < other), "{shown:?}");
+            prop_assert!(stays.iter().all(|name| shown.contains(name)), "{stays:?} {shown:?}");
+        }
+
+        /// Any name that a caller makes up gives the same page, whether a hidden tool has it or none.
+        #[test]
+        fn a_hidden_name_and_an_unknown_one_continue_alike(
+            all in names(30), is_shown: u32, size in 1usize..6, made_up in ".{0,3}",
+        ) {
+            let shows = |(at, _): &(usize, &String)| is_shown >> (at % 32) & 1 == 1;
+            let view: BTreeSet<String> = all.iter().enumerate().filter(shows).map(|(_, name)| name.clone()).collect();
+            for name in all.iter().chain([&made_up]) {
+                let cursor = BASE64_URL_SAFE_NO_PAD.encode(name);
+                let expected: Vec<String> = view.iter().filter(|one| *one > name).take(size).cloned().collect();
+                prop_assert_eq!(page_after(Some(&cursor), &view, size).items, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn namesakes_share_a_page() {
+        let listed = ["b", "a", "b", "c", "b"];
+        let first =
+            page(&RpcParams::from(serde_json::Map::new()), 2, listed, |name| Cow::Borrowed(*name)).unwrap();
+        assert_eq!(first.items, ["a", "b", "b", "b"]);
+        let cursor = RpcParams::from(json!({"cursor": first.next}).as_object().unwrap().clone());
+        let last = page(&cursor, 2, listed, |name| Cow::Borrowed(*name)).unwrap();
+        assert_eq!((last.items, last.next), (vec!["c"], None));
+    }
 }

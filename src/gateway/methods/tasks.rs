@@ -7,7 +7,7 @@
 //! | questions | requests on the stream of `tasks/result` | inside of `tasks/get`; answered with `tasks/update` |
 
 use super::asking::ask;
-use super::pages::{next_cursor, position};
+use super::pages::{Page, page};
 use super::results::cancelled;
 use super::rounds::{ConversationStart, RunningContext, conversation};
 use super::tools::written;
@@ -26,12 +26,15 @@ use crate::model::protocol::Era;
 use crate::tool::OnProgress;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The member of `_meta` that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+const TASKS_OF_A_PAGE: usize = 100;
 
 /// A task that a call asks for.
 pub struct WantedTask {
@@ -125,13 +128,12 @@ pub fn update(gateway: &Gateway, caller: &Caller, mut params: RpcParams) -> Resu
 
 /// One page of the tasks that the caller has made.
 pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    const LIST: &str = "tasks/list";
-    check_client(caller, LIST)?;
-    let after = position(gateway, caller, LIST, params)?;
-    let (tasks, next) = gateway.tasks.list(caller, after.unwrap_or_default());
-    let mut result = json!({"tasks": tasks.iter().map(|task| task.summary()).collect::<Vec<_>>()});
+    check_client(caller, "tasks/list")?;
+    let Page { items, next } =
+        page(params, TASKS_OF_A_PAGE, gateway.tasks.of(caller), |task| Cow::Owned(task.name()))?;
+    let mut result = json!({"tasks": items.iter().map(|task| task.summary()).collect::<Vec<_>>()});
     if let Some(next) = next {
-        result["nextCursor"] = json!(next_cursor(gateway, caller, LIST, next)?);
+        result["nextCursor"] = json!(next);
     }
     written(gateway, caller, &result, ResultKind::Plain)
 }

@@ -2,7 +2,7 @@
 
 use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
-use super::pages::{next_cursor, position};
+use super::pages::{Page, page};
 use super::perform::{SHORT_PATIENCE, find};
 use crate::error::{ErrorKind, NOW_KEY, clip};
 use crate::gateway::caller::Caller;
@@ -21,14 +21,12 @@ use crate::plan::LookUpRequest;
 use crate::tool::Freshness;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const LIST: &str = "tools/list";
-
-/// One page of the tools that the caller sees, in the order of the registry.
+/// One page of the tools that the caller sees, in the order of their names.
 pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    let after = position(gateway, caller, LIST, params)?;
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
         let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
@@ -37,12 +35,10 @@ pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<St
         let tools: Vec<Value> = own.chain(core).collect();
         return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
     }
-    let mut visible = caller.view.tools_for(&snapshot, after, audience(caller));
-    let page: Vec<_> = visible.by_ref().take(gateway.options.page_size.max(1)).collect();
-    // The position of the last tool of the page, so that no tool is skipped when others come or go.
-    let last = visible.next().and(page.last()).map(ShownTool::position);
-    let next = last.map(|last| next_cursor(gateway, caller, LIST, last)).transpose()?;
-    let tools = page.into_iter().map(|tool| ToolDefinition::new(caller, tool)).collect();
+    let visible = caller.view.tools_for(&snapshot, audience(caller));
+    let Page { items, next } =
+        page(params, gateway.options.page_size, visible, |tool| Cow::Borrowed(tool.name))?;
+    let tools = items.into_iter().map(|tool| ToolDefinition::new(caller, tool)).collect();
     written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
 }
 
@@ -53,7 +49,7 @@ pub async fn list_now(gateway: &Gateway, exchange: &Exchange, params: &RpcParams
         return;
     }
     let snapshot = gateway.hub.registry.snapshot();
-    let shown = exchange.caller.view.tools_for(&snapshot, None, audience(&exchange.caller));
+    let shown = exchange.caller.view.tools_for(&snapshot, audience(&exchange.caller));
     let servers: BTreeSet<Arc<str>> = shown.filter_map(|tool| tool.server().cloned()).collect();
     if servers.is_empty() {
         return;

@@ -92,7 +92,7 @@ async def test_a_client_of_fastmcp_signs_in_with_its_token(
         run = await asyncio.to_thread(
             subprocess.run, [*command, issuer()], capture_output=True, text=True, timeout=50
         )
-        assert run.stdout.splitlines() == ["['read_ping', 'delete_all']", "pong"], run.stderr
+        assert run.stdout.splitlines() == ["['delete_all', 'read_ping']", "pong"], run.stderr
         refused = await asyncio.to_thread(
             subprocess.run, [*command, "wrong"], capture_output=True, text=True, timeout=50
         )

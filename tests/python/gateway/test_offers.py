@@ -76,9 +76,9 @@ async def test_clients_of_both_generations_see_what_a_server_offers(client: str,
     assert "not found" in seen.pop("missing").lower()
     asking = ["test_input_required_result_prompt"] if era == "modern" else []
     assert seen == {
-        "resources": ["test://static-text", "test://static-binary", "test://watched-resource"],
+        "resources": ["test://static-binary", "test://static-text", "test://watched-resource"],
         "templates": "test://template/{id}/data",
-        "prompts": NAMES + asking,
+        "prompts": sorted(NAMES + asking),
         "text": "This is the content of the static text resource.",
         "from template": '{"id": "7", "templateTest": true, "data": "Data for ID: 7"}',
         "prompt": "Prompt with arguments: arg1='one', arg2='two'",

@@ -233,7 +233,7 @@ async def test_tokens_and_views_decide_who_sees_what(tmp_path: Path) -> None:
             ("", "reader-secret"),
         )
     ]
-    assert seen == [401, 401, ["read_ping", "delete_all"], 404, ["read_ping"]]
+    assert seen == [401, 401, ["delete_all", "read_ping"], 404, ["read_ping"]]
     headers = {"Authorization": "Bearer reader-secret"}
     _, refused = await asyncio.to_thread(
         lambda: post(at.url, "tools/call", {"name": "delete_all"}, **headers)

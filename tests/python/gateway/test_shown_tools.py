@@ -122,5 +122,5 @@ async def test_a_view_with_a_token_is_for_its_callers_alone() -> None:
             of_admin = [await names(f"{own.url}{path}", ADMIN) for path in ("", "/admin", "/open")]
             refused = await call(f"{own.url}/admin", "delete_note", BOB)
     assert seen == [["read_note"], ["read_note"], ["read_note"], 404]
-    assert of_admin == [["read_note", "delete_note"], ["read_note", "delete_note"], 404]
+    assert of_admin == [["delete_note", "read_note"], ["delete_note", "read_note"], 404]
     assert (refused.status, ran) == (404, [])
