@@ -1080,6 +1080,11 @@ class Worker:
     def raised(self, /, error: BaseException) -> None: ...
     def returned(self, /, value: Any) -> None: ...
 
+def accept_store(path: str | PathLike[str]) -> bool:
+    """
+    Accepts a store that is not the one that was here before; false if it is.
+    """
+
 def acting_verb(name: str) -> str | None:
     """
     The acting verb in the name of a tool of which nothing else is known: empty if it may act all the same, `None` if the name

@@ -6,10 +6,12 @@ use super::json;
 use crate::hub::{answer_refused, not_settled, run_refused};
 use crate::plan::in_short;
 use crate::store::ledger::{EffectState, LedgerFilter, Settlement};
+use crate::store::{accept, real_place};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -172,4 +174,13 @@ pub fn close_ledger(py: Python<'_>, hub: &Bound<'_, PyHub>, seconds: f64) -> boo
 #[pyfunction]
 pub fn shown_in_short(shown: &str) -> String {
     in_short(shown)
+}
+
+/// Accepts a store that is not the one that was here before; false if it is.
+#[pyfunction]
+pub fn accept_store(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let store = real_place(&path);
+    py.detach(|| accept(&store)).map_err(|why| {
+        PyOSError::new_err(format!("The store '{}' cannot be accepted ({why}).", store.display()))
+    })
 }

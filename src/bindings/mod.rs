@@ -160,8 +160,8 @@ mod _core {
     use super::inspector::recorded_page;
     #[pymodule_export]
     use super::ledger::{
-        close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run, resume_run,
-        settle_row, shown_in_short,
+        accept_store, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run,
+        resume_run, settle_row, shown_in_short,
     };
     #[pymodule_export]
     use super::llm::ChatClient;

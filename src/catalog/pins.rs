@@ -4,54 +4,42 @@
 
 use crate::error::clip;
 use crate::sources::mcp::listing::Listed;
-use crate::store::{Definition, PinChange, Store, StoredPin, pin_mark, pin_mark::PinName};
+use crate::store::{Definition, PinChange, Store, StoredPin};
 use crate::tape;
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Server and tool.
+type PinName = (Arc<str>, Arc<str>);
 
 pub struct Pins {
     known: Mutex<BTreeMap<PinName, StoredPin>>,
     store: Option<Arc<Store>>,
     are_lost: bool,
-    /// Servers of which all tools were accepted after the loss.
-    complete: Mutex<HashSet<Arc<str>>>,
-    /// Pins that are not secured yet.
-    fresh: Mutex<Vec<PinName>>,
+    /// Some are not secured yet.
+    is_fresh: AtomicBool,
 }
 
 impl Pins {
     pub fn new(store: Option<Arc<Store>>, are_lost: bool) -> Self {
         let stored = store.as_ref().map(|store| store.take_pins()).unwrap_or_default();
-        let (marks, pins): (Vec<_>, Vec<_>) = stored.into_iter().partition(|pin| &*pin.tool == pin_mark::ALL);
-        let known = pins.into_iter().map(|pin| ((pin.server.clone(), pin.tool.clone()), pin)).collect();
-        let complete = marks.into_iter().map(|mark| mark.server).collect();
-        Pins {
-            known: Mutex::new(known),
-            store,
-            are_lost,
-            complete: Mutex::new(complete),
-            fresh: Mutex::default(),
-        }
+        let known = stored.into_iter().map(|pin| ((pin.server.clone(), pin.tool.clone()), pin)).collect();
+        Pins { known: Mutex::new(known), store, are_lost, is_fresh: AtomicBool::new(false) }
     }
 
     /// Accepts the first definition of a tool, or only notes it.
     fn first(&self, id: PinName, now: Definition) -> (StoredPin, PinChange) {
         let (server, tool) = id;
-        let is_lost = self.are_lost && !self.complete.lock().contains(&server);
-        let is_missing = || self.store.as_ref().is_some_and(|store| store.is_pin_missing(&server, &tool));
-        if is_lost || is_missing() {
-            self.report_loss();
+        if self.are_lost {
             let change = PinChange::Unaccepted(now.clone());
             return (StoredPin { server, tool, accepted: Definition::default(), changed: Some(now) }, change);
         }
-        if !self.are_lost && self.complete.lock().insert(Arc::from(pin_mark::ALL)) {
-            self.mark_complete(Arc::from(pin_mark::ALL));
-        }
-        self.fresh.lock().push((server.clone(), tool.clone()));
+        self.is_fresh.store(true, Ordering::Release);
         let change = PinChange::First(now.clone());
         (StoredPin { server, tool, accepted: now, changed: None }, change)
     }
@@ -59,22 +47,10 @@ impl Pins {
     /// Makes sure that the loss of the pins that [`Pins::refusal`] has made is noticed. Until then they do not count, and
     /// their tools must not be published.
     pub fn secure(&self) {
-        let fresh = std::mem::take(&mut *self.fresh.lock());
-        if let Some(store) = &self.store {
-            store.secure_pins(&fresh);
-        }
-    }
-
-    fn report_loss(&self) {
-        if let Some(store) = &self.store {
-            store.report_lost_pins();
-        }
-    }
-
-    fn mark_complete(&self, server: Arc<str>) {
-        if let Some(store) = &self.store {
-            let change = PinChange::Accepted(Definition::default());
-            store.change_pin(server, Arc::from(pin_mark::ALL), change);
+        if self.is_fresh.swap(false, Ordering::AcqRel)
+            && let Some(store) = &self.store
+        {
+            store.secure_pins();
         }
     }
 
@@ -116,9 +92,6 @@ impl Pins {
             report(PinChange::Changed(now.clone()));
             pin.changed = Some(now);
         }
-        if pin.accepted.hash.is_empty() {
-            self.report_loss();
-        }
         refusal(pin)
     }
 
@@ -140,9 +113,6 @@ impl Pins {
             }
             pin.accepted = now;
             accepted += 1;
-        }
-        if self.are_lost && tool.is_none() && self.complete.lock().insert(Arc::from(server)) {
-            self.mark_complete(Arc::from(server));
         }
         accepted
     }

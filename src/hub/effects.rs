@@ -286,9 +286,9 @@ pub fn run_refused(run: &str, refusal: &RunRefusal) -> String {
         RunRefusal::Taken => format!(
             "another hub, in this process or another one, is working on run '{name}'. Close it first, or use one hub."
         ),
-        RunRefusal::Lost(noted) => format!(
-            "the store that had run '{name}' was lost, damaged or replaced, so what the run has done is not known. Look what \
-             has happened, and use another run; or remove '{noted}' to let runs begin again."
+        RunRefusal::Lost(store) => format!(
+            "the store of run '{name}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
+             Look at what has happened, accept the store with 'toolhub store accept --store {store}', and use another run."
         ),
         RunRefusal::Pruned => format!(
             "the last call of run '{name}' was more than 30 days ago, so what the run has done is not kept any more. Use \

@@ -1,6 +1,5 @@
 //! The file: opening it, checking it, and quarantining a bad one.
 
-use super::pin_mark;
 use super::schema::{self, STEPS, SchemaState};
 use super::state::StoredState;
 use crate::error::clip;
@@ -14,20 +13,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 /// What a store leaves beside its file.
-const TRACES: [&str; 4] = ["-wal", "-shm", ".pins", ".runs"];
+const TRACES: [&str; 3] = ["-wal", "-shm", ".id"];
 /// How each database of SQLite begins.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
 /// The files of an SQLite database: itself, its log, and the index of the log.
 const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
-/// The most links that are followed to a file, as systems do.
-const MOST_LINKS: usize = 40;
-
 pub struct StoreFile {
     pub connection: Connection,
     pub id: FileId,
-    /// There was no file before, or an empty one.
-    pub is_new: bool,
 }
 
 /// Identifies a file on its disk, whatever its name is; empty where the system has no such number.
@@ -73,14 +67,11 @@ impl FileProblem {
     }
 }
 
-/// A file that is ready, its content, and a notice if a bad file had to be quarantined first or the file cannot be written.
+/// A file that is ready, its content, and a notice if a bad file had to be quarantined first.
 pub struct OpenedFile {
     pub file: StoreFile,
     pub state: StoredState,
     pub notice: Option<String>,
-    pub is_read_only: bool,
-    /// False if a part of the content cannot be read.
-    pub is_complete: bool,
 }
 
 impl StoreFile {
@@ -89,31 +80,12 @@ impl StoreFile {
         let mut notice = None;
         for _ in 0..3 {
             match StoreFile::prepare(path, PATIENCE) {
-                Ok((file, state)) => {
-                    return Ok(OpenedFile { file, state, notice, is_read_only: false, is_complete: true });
-                }
-                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => {
-                    return StoreFile::read_only(path).ok_or(why);
-                }
+                Ok((file, state)) => return Ok(OpenedFile { file, state, notice }),
+                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => return Err(why),
                 Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
             }
         }
         Err("it cannot be put aside".to_owned())
-    }
-
-    /// Reads a file that cannot be written, such as one on a read-only disk: its pins must hold there too.
-    fn read_only(path: &Path) -> Option<OpenedFile> {
-        if !fs::metadata(path).is_ok_and(|data| data.is_file()) {
-            return None;
-        }
-        let has_log = has_log(path);
-        let (file, state) = read_immutable(path)?;
-        let missing = if has_log { " except for its '-wal', which cannot be read here" } else { "" };
-        let notice = format!(
-            "The store '{}' cannot be written; its content is used{missing}, and changes stay in memory.",
-            path.display()
-        );
-        Some(OpenedFile { file, state, notice: Some(notice), is_read_only: true, is_complete: !has_log })
     }
 
     /// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
@@ -122,13 +94,12 @@ impl StoreFile {
         if !fs::metadata(path).map_or(true, |data| data.is_file()) {
             return Err(FileProblem::Unusable("it is not a file".to_owned()));
         }
-        let is_new = fs::metadata(path).map_or(true, |data| data.len() == 0);
         let begun = Instant::now();
         loop {
             let error = match connect(path, patience) {
                 Err(error) => error,
                 Ok((connection, SchemaState::Ready)) => match StoredState::load(&connection) {
-                    Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path), is_new }, state)),
+                    Ok(state) => return Ok((StoreFile { connection, id: FileId::of(path) }, state)),
                     Err(error) => error,
                 },
                 Ok((_, SchemaState::Newer(version))) => {
@@ -188,14 +159,9 @@ impl FileId {
 
 /// Where a file really is. Two hubs that name it in different ways, one through a link, must name the files beside it alike.
 pub fn real_place(path: &Path) -> PathBuf {
-    let mut place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    // A link may lead to a file that is still to be created, and that through another link.
-    for _ in 0..MOST_LINKS {
-        if let Ok(real) = fs::canonicalize(&place) {
-            return real;
-        }
-        let Ok(target) = fs::read_link(&place) else { break };
-        place = place.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if let Ok(real) = fs::canonicalize(&place) {
+        return real;
     }
     let folder = place.parent().and_then(|folder| fs::canonicalize(folder).ok());
     match (folder, place.file_name()) {
@@ -221,19 +187,6 @@ pub fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(Duration::ZERO)?;
     Ok(connection)
-}
-
-/// Connections to a file that cannot be written, the best first: SQLite reads some of them only if it may ignore the log,
-/// which counts only if there is none.
-pub fn readers(path: &Path) -> impl Iterator<Item = Connection> {
-    let plain = reader(path).ok();
-    let immutable = (!has_log(path)).then(|| read_immutable(path)).flatten().map(|(file, _)| file.connection);
-    plain.into_iter().chain(immutable)
-}
-
-/// Whether there are changes that a killed process, or one still running, has not moved into the file yet.
-fn has_log(path: &Path) -> bool {
-    fs::metadata(beside(path, "-wal")).is_ok_and(|data| data.is_file() && data.len() > 0)
 }
 
 fn connect(path: &Path, patience: Duration) -> rusqlite::Result<(Connection, SchemaState)> {
@@ -279,7 +232,7 @@ fn keep_older(path: &Path, connection: &Connection) -> rusqlite::Result<()> {
         FileProblem::Locked(_) => error,
         _ => failed(error.to_string()),
     })?;
-    // Without notes nothing was lost.
+    // The version that wrote it notes runs beside it; without notes nothing was lost.
     let _ = fs::copy(beside(path, ".runs"), beside(&copy, ".runs"));
     fs::rename(&unfinished, &copy).map_err(|error| failed(error.to_string()))
 }
@@ -291,25 +244,6 @@ fn older_name(path: &Path, version: usize) -> PathBuf {
 /// The copy of a store from before its format was changed.
 pub fn older_copy(path: &Path) -> Option<PathBuf> {
     (0..STEPS.len()).rev().map(|version| older_name(path, version)).find(|copy| copy.exists())
-}
-
-/// Opens the file in the one mode in which SQLite creates nothing beside it; the log is ignored. `None` if its tables are not
-/// of this version.
-fn read_immutable(path: &Path) -> Option<(StoreFile, StoredState)> {
-    let mut uri = String::from("file:");
-    for letter in path.to_str()?.chars() {
-        match letter {
-            '?' => uri.push_str("%3f"),
-            '#' => uri.push_str("%23"),
-            '%' => uri.push_str("%25"),
-            letter => uri.push(letter),
-        }
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let mut connection = Connection::open_with_flags(format!("{uri}?immutable=1"), flags).ok()?;
-    let is_ready = schema::migrate(&mut connection, STEPS).ok()? == SchemaState::Ready;
-    let state = StoredState::load(&connection).ok().filter(|_| is_ready)?;
-    Some((StoreFile { connection, id: FileId::of(path), is_new: false }, state))
 }
 
 /// Creates the file readable for its owner alone: it holds results. SQLite gives its companions the same rights.
@@ -357,8 +291,6 @@ fn quarantine_bad(path: &Path) -> Result<Option<String>, String> {
     let _lock = QuarantineLock::take(path);
     match StoreFile::prepare(path, PATIENCE) {
         Err(FileProblem::Bad(word, why)) => {
-            // Whether it held pins cannot be read any more.
-            pin_mark::leave(path);
             let aside = rename(path, word).map_err(|error| format!("{why}, and {error}"))?;
             Ok(Some(format!(
                 "The store '{}' cannot be used: {why}. It was renamed to '{}', and a new one started.",
@@ -394,7 +326,7 @@ fn new_ending(word: &str, seconds: u64, number: u32) -> String {
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

@@ -15,10 +15,10 @@
 mod candidates;
 mod file;
 pub mod fork;
+mod identity;
 pub mod ledger;
 mod lists;
 mod pending;
-pub mod pin_mark;
 mod pins;
 mod results;
 mod schema;
@@ -28,8 +28,8 @@ mod time;
 mod uses;
 mod writer;
 
+pub use identity::accept;
 pub use lists::{ListKey, StoredList};
-use pin_mark::{PinLosses, PinName};
 pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
@@ -41,7 +41,6 @@ use parking_lot::Mutex;
 use results::KeptResult;
 use shared::SharedStore;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -53,9 +52,8 @@ pub struct Store {
     stats: Arc<StatsSink>,
     uses: Mutex<Vec<Use>>,
     pins: Mutex<Vec<StoredPin>>,
-    pin_losses: PinLosses,
-    /// The loss of pins needs one warning.
-    is_loss_reported: AtomicBool,
+    /// It is not the store that was here before.
+    is_doubted: bool,
     /// A store belongs to one process; its copy in a forked child does nothing.
     process: u32,
 }
@@ -65,15 +63,17 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = real_place(path);
-        let OpenedFile { file, state, mut notice, is_read_only, is_complete } = match open_file(&path) {
+        let OpenedFile { file, state, notice } = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
-        let mut pin_losses = pin_mark::losses(&path, &state.pins, is_read_only);
-        pin_losses.are_lost |= !is_complete;
-        notice = found_at_opening(&path, notice, &pin_losses, file.is_new);
-        let is_loss_reported = notice.is_some() && pin_losses.matter();
-        let shared = SharedStore::new(path.clone(), results_limit, file, is_read_only);
+        // What cannot be asked is in doubt.
+        let is_doubted = identity::is_doubted(&path, &file.connection).unwrap_or(true);
+        let doubt = is_doubted.then(|| {
+            let (store, doubt) = (path.display(), identity::doubt(&path));
+            format!("Runs, approvals and new pins are refused in the store '{store}': {doubt}.")
+        });
+        let shared = SharedStore::new(path.clone(), results_limit, file);
         let writer: Weak<SharedStore> = Arc::downgrade(&shared);
         let wake = move || writer.upgrade().into_iter().for_each(|shared| shared.wake_writer());
         let stats = StatsSink::new(state.stats, Box::new(wake));
@@ -90,11 +90,10 @@ impl Store {
             stats,
             uses: Mutex::new(state.uses),
             pins: Mutex::new(state.pins),
-            pin_losses,
-            is_loss_reported: AtomicBool::new(is_loss_reported),
+            is_doubted,
             process: std::process::id(),
         });
-        (Some(store), notice.into_iter().collect())
+        (Some(store), notice.into_iter().chain(doubt).collect())
     }
 
     /// The sink that candidates get their statistics from and report new calls to.
@@ -112,36 +111,16 @@ impl Store {
         std::mem::take(&mut *self.pins.lock())
     }
 
-    /// True if pins are missing that were there before. Then a tool without a pin must not be accepted at first sight.
+    /// True if pins may be missing that were there before. Then a tool without a pin must not be accepted at first sight.
     pub fn pins_are_lost(&self) -> bool {
-        self.pin_losses.are_lost
+        self.is_doubted
     }
 
-    /// Whether this tool had a pin that is missing now. It must not be accepted at first sight either.
-    pub fn is_pin_missing(&self, server: &Arc<str>, tool: &Arc<str>) -> bool {
-        self.pin_losses.missing.contains(&(server.clone(), tool.clone()))
-    }
-
-    /// Writes new pins, and notes their names beside the file: from now on their loss is noticed, also if this process is
-    /// killed. A pin must not count before.
-    pub fn secure_pins(&self, names: &[PinName]) {
-        if names.is_empty() || self.process != std::process::id() {
-            return;
-        }
-        self.flush(PINS_PATIENCE);
-        if let Err(error) = pin_mark::note(&self.shared.path, names) {
-            let path = self.shared.path.display();
-            self.shared.report(format!(
-                "The names of pinned tools cannot be written beside the store '{path}' ({error}): if the store is lost, \
-                 new definitions of these tools are accepted."
-            ));
-        }
-    }
-
-    /// Reports the loss of pins when a tool is refused for it, unless that was reported before.
-    pub fn report_lost_pins(&self) {
-        if !self.is_loss_reported.swap(true, Ordering::Relaxed) {
-            self.shared.report(pin_loss(&self.shared.path, &self.pin_losses));
+    /// Waits until new pins are written: from now on their loss is noticed, also if this process is killed. A pin must not count
+    /// before.
+    pub fn secure_pins(&self) {
+        if self.process == std::process::id() {
+            self.flush(PINS_PATIENCE);
         }
     }
 
@@ -234,27 +213,10 @@ fn open_file(path: &Path) -> Result<OpenedFile, String> {
     StoreFile::open(path)
 }
 
-/// The notice at opening: what was found, and what it means for pins. A new file in the place of one with pins is a find.
-fn found_at_opening(path: &Path, notice: Option<String>, losses: &PinLosses, is_new: bool) -> Option<String> {
-    match notice {
-        Some(notice) if losses.matter() => Some(format!("{notice} {}", pin_mark::consequence(path))),
-        None if losses.are_lost && is_new => Some(pin_loss(path, losses)),
-        notice => notice,
-    }
-}
-
-fn pin_loss(path: &Path, losses: &PinLosses) -> String {
-    let gone = match losses.are_lost {
-        true => format!("The store '{}' is not the one that was there before.", path.display()),
-        false => format!("The store '{}' has lost some of its pins.", path.display()),
-    };
-    format!("{gone} {}", pin_mark::consequence(path))
-}
-
 fn in_memory(path: &Path, why: &str) -> String {
-    let consequence = pin_mark::consequence(path);
     format!(
-        "The store '{}' cannot be used ({why}); everything stays in memory. {consequence}",
+        "The store '{}' cannot be used ({why}); everything stays in memory, and tools of servers with `pin` are refused until \
+         hub.pins.accept() accepts them.",
         path.display()
     )
 }

@@ -1,5 +1,6 @@
 //! The pending changes: a newer list replaces an older one, new calls add to pending ones.
 
+use super::identity::{self, StoreIdentity};
 use super::lists::{ListKey, StoredList};
 use super::pins::PinChange;
 use super::results::KeptResult;
@@ -8,6 +9,7 @@ use super::{candidates, lists, pins, results, schema, uses};
 use crate::stats::{Record, StatsDelta, StatsKey};
 use rusqlite::Connection;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A hub remembers this many uses, so more pending ones are not worth writing.
@@ -28,6 +30,8 @@ pub struct WrittenChanges {
     pub stats: Vec<(StatsKey, Record)>,
     /// Handles that another result has already.
     pub refused_results: Vec<String>,
+    /// The store with the pins, to be noted.
+    pub counted: Option<StoreIdentity>,
 }
 
 impl PendingChanges {
@@ -70,13 +74,22 @@ impl PendingChanges {
     }
 
     /// Writes everything or nothing.
-    pub fn write(&self, connection: &mut Connection, limit: u64) -> rusqlite::Result<WrittenChanges> {
+    pub fn write(
+        &self,
+        store: &Path,
+        connection: &mut Connection,
+        limit: u64,
+    ) -> rusqlite::Result<WrittenChanges> {
+        // A pin has to survive a power cut.
+        let mode = if self.pins.is_empty() { "normal" } else { "full" };
+        connection.pragma_update(None, "synchronous", mode)?;
         let work = schema::begin(connection)?;
+        let counted = if self.pins.is_empty() { None } else { identity::count(store, &work)? };
         let stats = candidates::save(&work, &self.stats)?;
         lists::save(&work, &self.lists)?;
         uses::save(&work, &self.uses)?;
         let refused_results = results::save(&work, &self.results, limit)?;
         pins::save(&work, &self.pins)?;
-        work.commit().map(|()| WrittenChanges { stats, refused_results })
+        work.commit().map(|()| WrittenChanges { stats, refused_results, counted })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::file::{FileId, FileProblem, PATIENCE, StoreFile, reader};
 use super::fork::{self, OpenStore};
+use super::identity;
 use super::pending::PendingChanges;
 use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -19,8 +20,6 @@ pub struct SharedStore {
     pub path: PathBuf,
     /// The number of bytes of results that the file keeps.
     pub results_limit: u64,
-    /// The file can be read but not written: a flush always fails.
-    is_read_only: bool,
     file: Mutex<FileSlot>,
     pub pending: Mutex<PendingChanges>,
     pub stats: OnceLock<Arc<StatsSink>>,
@@ -68,18 +67,15 @@ enum WorkError {
 }
 
 impl SharedStore {
-    /// A read-only file has been reported already: its writes fail without another notice.
-    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile, is_read_only: bool) -> Arc<Self> {
+    pub fn new(path: PathBuf, results_limit: u64, file: StoreFile) -> Arc<Self> {
         let known_file = file.id;
-        let signal = WriterSignal { failed: is_read_only, ..WriterSignal::default() };
         Arc::new(SharedStore {
             path,
             results_limit,
-            is_read_only,
             file: Mutex::new(FileSlot { open: Some(file), known_file }),
             pending: Mutex::default(),
             stats: OnceLock::new(),
-            signal: Mutex::new(signal),
+            signal: Mutex::default(),
             changed: Condvar::new(),
             notices: Mutex::default(),
             on_notice: OnceLock::new(),
@@ -238,7 +234,7 @@ impl SharedStore {
             pause = if failed { (pause * 2).min(LONGEST_PAUSE) } else { GATHER };
             let mut signal = self.signal.lock();
             signal.done = requested;
-            signal.failed = failed || self.is_read_only;
+            signal.failed = failed;
             signal.work |= failed;
             if stop {
                 break;
@@ -289,7 +285,7 @@ impl SharedStore {
             return true;
         }
         let written = self.work(|file| {
-            let written = batch.write(&mut file.connection, self.results_limit)?;
+            let written = batch.write(&self.path, &mut file.connection, self.results_limit)?;
             if checkpoint {
                 file.checkpoint();
             }
@@ -297,6 +293,9 @@ impl SharedStore {
         });
         let problem = match written {
             Ok(written) => {
+                if let Some(Err(why)) = written.counted.map(|counted| identity::note(&self.path, &counted)) {
+                    self.report(format!("{why}. If the store is lost, that is not noticed."));
+                }
                 written.stats.into_iter().for_each(|(key, record)| stats.saved(key, record));
                 written.refused_results.iter().for_each(|handle| {
                     self.report(format!(

@@ -44,7 +44,7 @@ fn a_file_that_never_was_a_store_keeps_its_name() {
     assert!(notices[0].contains("it is no database, and is left as it is"), "{notices:?}");
     assert_eq!(fs::read_to_string(folder.file()).unwrap(), "notes of somebody");
     // Beside it stands what a store has left: this was one.
-    fs::write(folder.0.join("hub.db.runs"), "").unwrap();
+    fs::write(folder.0.join("hub.db.id"), "").unwrap();
     starts_a_new_file(&folder, "corrupt");
 }
 

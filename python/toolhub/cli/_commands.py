@@ -30,6 +30,7 @@ COMMANDS = {
     "deny": "refuse a call that waits",
     "ledger": "list what calls that may have effects have done",
     "settle": "say what became of a call whose outcome is unknown",
+    "store": "accept a store that was replaced or restored",
     "record": "record the calls of a Python program",
     "replay": "run a Python program against its recording",
     "cassette": "print what a cassette has recorded",

@@ -14,7 +14,6 @@ mod occurrences;
 mod owner;
 mod queue;
 mod rows;
-mod run_marks;
 mod runs;
 mod tidying;
 
@@ -30,8 +29,7 @@ use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
 use queue::{LedgerTask, TaskKind, TaskTerms};
-use run_marks::RunMarks;
-use runs::{ClaimReason, RunPlace};
+use runs::ClaimReason;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -47,8 +45,6 @@ type LedgerDone<T> = Box<dyn FnOnce(Result<T, LedgerFailure>) + Send>;
 pub struct Ledger {
     queue: Arc<LedgerQueue>,
     occurrences: Occurrences,
-    /// The runs that are noted beside the file.
-    marks: Option<Arc<RunMarks>>,
     begun: AtomicUsize,
     /// A ledger belongs to one process; its copy in a forked child does nothing.
     process: u32,
@@ -58,7 +54,6 @@ impl Ledger {
     /// A ledger in the file of a store, or in memory.
     pub fn new(path: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Ledger {
-            marks: path.as_deref().map(RunMarks::beside).map(Arc::new),
             queue: LedgerQueue::new(path),
             occurrences: Occurrences::default(),
             begun: AtomicUsize::new(0),
@@ -87,18 +82,11 @@ impl Ledger {
             self.queue.tidy_soon();
         }
         let terms = TaskTerms::new(TaskKind::Now).synced(new.run.is_some());
-        let run = new.run.clone().map(|run| (new.principal.clone(), run));
         let begin = move |connection: &Connection, owner: &str| {
             rows::insert(connection, &new, owner)?;
-            let count = |run: &String| runs::count(connection, &new.principal, run, owner);
-            new.run.as_ref().map(count).transpose()
+            new.run.as_ref().map_or(Ok(()), |run| runs::touch(connection, &new.principal, run, owner))
         };
-        let marks = self.marks.clone();
-        let noted = move |number: Option<u64>| match (marks, run, number) {
-            (Some(marks), Some((principal, run)), Some(number)) => marks.raise((&principal, &run), number),
-            _ => Ok(()),
-        };
-        self.ask_as(terms, begin, Box::new(move |begun| done(begun.and_then(noted))));
+        self.ask_as(terms, begin, done);
     }
 
     /// Writes how attempts ended, and in a run what their call gave, in one transaction. Nobody waits for it: until it is
@@ -131,24 +119,18 @@ impl Ledger {
         end: Option<Instant>,
         done: LedgerDone<RunMemory>,
     ) {
-        let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
-        let noted = self.noting(&wanted.principal, &wanted.run);
+        let (path, call) = (self.queue.path.clone(), new_row_id());
         let recall = move |connection: &Connection, owner: &str| {
-            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::recall(connection, place, (&wanted, &before), &call, owner)
+            runs::recall(connection, path.as_deref(), (&wanted, &before), &call, owner)
         };
-        let is_held = |memory: &RunMemory| !matches!(memory, RunMemory::Refused(_));
-        let done =
-            move |memory: Result<RunMemory, String>| done(memory.and_then(|memory| noted(memory, is_held)));
-        self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, Box::new(done));
+        self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, done);
     }
 
     /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
     pub fn tell(&self, told: RunCall, answer: String) {
-        let (path, marks, call) = (self.queue.path.clone(), self.marks.clone(), new_row_id());
+        let (path, call) = (self.queue.path.clone(), new_row_id());
         let work = move |connection: &Connection, owner: &str| {
-            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::tell(connection, place, (&told, &answer), &call, owner)
+            runs::tell(connection, path.as_deref(), (&told, &answer), &call, owner)
         };
         let terms = TaskTerms::new(TaskKind::MayBeLate);
         self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
@@ -157,27 +139,11 @@ impl Ledger {
     /// Takes a run that was begun, and counts its calls from the beginning.
     pub fn resume(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
-        let (path, marks) = (self.queue.path.clone(), self.marks.clone());
-        let noted = self.noting(&principal, &run);
+        let path = self.queue.path.clone();
         let claim = move |connection: &Connection, owner: &str| {
-            let place = RunPlace { path: path.as_deref(), marks: marks.as_deref() };
-            runs::claim(connection, place, (&principal, &run), ClaimReason::Resume, owner)
+            runs::claim(connection, path.as_deref(), (&principal, &run), ClaimReason::Resume, owner)
         };
-        let is_held = |claim: &RunClaim| claim.is_ok();
-        self.ask(claim, Box::new(move |claim| done(claim.and_then(|claim| noted(claim, is_held)))));
-    }
-
-    /// Notes a run that is held, after it was written: from now on its loss is noticed.
-    fn noting<T>(
-        &self,
-        principal: &str,
-        run: &str,
-    ) -> impl FnOnce(T, fn(&T) -> bool) -> Result<T, LedgerFailure> + Send + 'static {
-        let (marks, principal, run) = (self.marks.clone(), principal.to_owned(), run.to_owned());
-        move |known, is_held| match marks.filter(|_| is_held(&known)) {
-            Some(marks) => marks.note(&principal, &run).map(|()| known),
-            None => Ok(known),
-        }
+        self.ask(claim, done);
     }
 
     /// Lets other processes have the run.
@@ -218,15 +184,8 @@ impl Ledger {
         end: Option<Instant>,
         done: LedgerDone<ApprovalAnswer>,
     ) {
-        let (marks, noting) = (self.marks.clone(), self.marks.clone());
-        let ask =
-            move |connection: &Connection, _: &str| approvals::ask(connection, marks.as_deref(), &question);
-        let noted = move |answer: ApprovalAnswer| match (&answer, noting) {
-            (ApprovalAnswer::Approved(id), Some(marks)) => marks.use_up(id).map(|()| answer),
-            _ => Ok(answer),
-        };
-        let terms = TaskTerms::new(TaskKind::Now).by(end).synced(true);
-        self.ask_as(terms, ask, Box::new(move |answer| done(answer.and_then(noted))));
+        let ask = move |connection: &Connection, _: &str| approvals::ask(connection, &question);
+        self.ask_as(TaskTerms::new(TaskKind::Now).by(end).synced(true), ask, done);
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {

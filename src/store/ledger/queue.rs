@@ -10,8 +10,9 @@
 use super::owner::LedgerOwner;
 use super::tidying::Tidying;
 use crate::kill_point::kill_point;
-use crate::store::file::{FileId, FileProblem, StoreFile, readers};
+use crate::store::file::{FileId, FileProblem, StoreFile, reader};
 use crate::store::fork::{self, OpenStore};
+use crate::store::identity;
 use crate::store::schema::{self, STEPS};
 use crate::store::writer;
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -298,19 +299,39 @@ impl LedgerQueue {
                 connection.pragma_update(None, "synchronous", if syncs { "full" } else { "normal" })?;
             }
             let transaction = schema::begin(&mut connection)?;
+            let counted = match &self.path {
+                Some(path) if syncs => match identity::count(path, &transaction)? {
+                    Some(counted) => Some((path, counted)),
+                    // Others of the batch may do without what is in doubt.
+                    None => {
+                        return Ok(Err(CommitFailure {
+                            why: identity::doubt(path),
+                            is_of_one: true,
+                            is_locked: false,
+                        }));
+                    }
+                },
+                _ => None,
+            };
             let done = work(&transaction, owner)?;
-            transaction.commit().map(|()| done)
+            transaction.commit().map(|()| Ok((done, counted)))
         };
-        let written = write().map_err(|error| match FileProblem::of(&error) {
-            FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true, is_locked: false },
-            FileProblem::Locked(why) => CommitFailure { why, is_of_one: false, is_locked: true },
-            FileProblem::Unusable(why) => {
-                CommitFailure { is_of_one: !is_of_file(&error), why, is_locked: false }
-            }
+        let written = write().unwrap_or_else(|error| {
+            Err(match FileProblem::of(&error) {
+                FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true, is_locked: false },
+                FileProblem::Locked(why) => CommitFailure { why, is_of_one: false, is_locked: true },
+                FileProblem::Unusable(why) => {
+                    CommitFailure { is_of_one: !is_of_file(&error), why, is_locked: false }
+                }
+            })
         });
         file.open = Some(connection);
         file.syncs = syncs;
-        written
+        let (done, counted) = written?;
+        match counted.map(|(path, counted)| identity::note(path, &counted)) {
+            Some(Err(why)) => Err(CommitFailure { why, is_of_one: false, is_locked: false }),
+            _ => Ok(done),
+        }
     }
 
     /// Does a task that only reads with a file that cannot be written. False if it cannot be read either.
@@ -321,7 +342,7 @@ impl LedgerQueue {
         if file.known.is_some_and(|known| known != FileId::of(path)) {
             return false;
         }
-        readers(path).any(|connection| (task.work)(&connection, "").is_ok())
+        reader(path).is_ok_and(|connection| (task.work)(&connection, "").is_ok())
     }
 
     fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {

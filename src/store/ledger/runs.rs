@@ -11,8 +11,8 @@
 
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
-use super::run_marks::RunMarks;
 use crate::store::file::older_copy;
+use crate::store::identity;
 use crate::store::time::now;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ pub struct CallsBefore {
 pub enum RunRefusal {
     /// Another hub has it.
     Taken,
-    /// The store that had it is gone, or further than this one: where its runs are noted.
+    /// The store that had it is gone, or further than this one, which is here.
     Lost(String),
     /// Its last call is so long ago that what it did is not kept any more.
     Pruned,
@@ -88,13 +88,6 @@ pub enum ClaimReason {
     Resume,
 }
 
-/// Where the runs of a ledger are: nowhere but in memory, or in a file.
-#[derive(Clone, Copy)]
-pub struct RunPlace<'a> {
-    pub path: Option<&'a Path>,
-    pub marks: Option<&'a RunMarks>,
-}
-
 /// How old the time of the last call of a run may be, in microseconds: it is not written again for each call.
 const LAST_CALL: i64 = 60 * 1_000_000;
 /// The most names of runs that are looked through for one that was meant.
@@ -103,35 +96,28 @@ const MOST_NAMES: u32 = 1_000;
 /// A run as the file knows it.
 struct KnownRun {
     owner: String,
-    begun: u64,
     state: String,
     changed_at: i64,
 }
 
 fn known(connection: &Connection, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
     connection
-        .prepare_cached("SELECT owner, begun, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2")?
+        .prepare_cached("SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2")?
         .query_row([principal, run], |row| {
-            let begun: i64 = row.get(1)?;
-            Ok(KnownRun {
-                owner: row.get(0)?,
-                begun: u64::try_from(begun).unwrap_or_default(),
-                state: row.get(2)?,
-                changed_at: row.get(3)?,
-            })
+            Ok(KnownRun { owner: row.get(0)?, state: row.get(1)?, changed_at: row.get(2)? })
         })
         .optional()
 }
 
 pub fn claim(
     connection: &Connection,
-    place: RunPlace<'_>,
+    path: Option<&Path>,
     (principal, run): (&str, &str),
     reason: ClaimReason,
     own: &str,
 ) -> rusqlite::Result<RunClaim> {
     let known = known(connection, principal, run)?;
-    if let Some(refusal) = refusal(place, (principal, run), known.as_ref(), own) {
+    if let Some(refusal) = refusal(connection, path, known.as_ref(), own)? {
         return Ok(Err(refusal));
     }
     if known.is_none() && reason == ClaimReason::Resume {
@@ -149,35 +135,34 @@ pub fn claim(
         .execute(params![principal, run, own, now()])?;
     match is_own {
         true => Ok(Ok(())),
-        false => rows::reap(connection, place.path, own).map(Ok),
+        false => rows::reap(connection, path, own).map(Ok),
     }
 }
 
 /// Why nobody, or not this owner, may work on a run.
 fn refusal(
-    place: RunPlace<'_>,
-    name: (&str, &str),
+    connection: &Connection,
+    path: Option<&Path>,
     known: Option<&KnownRun>,
     own: &str,
-) -> Option<RunRefusal> {
-    match known {
+) -> rusqlite::Result<Option<RunRefusal>> {
+    let lost = || RunRefusal::Lost(path.map(|path| path.display().to_string()).unwrap_or_default());
+    let is_alive = |owner: &str| path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner));
+    Ok(match known {
         Some(known) if known.state == "older" => {
-            let copy = place.path.and_then(older_copy);
-            return Some(RunRefusal::Older(copy.map(|copy| copy.display().to_string())));
+            let copy = path.and_then(older_copy);
+            Some(RunRefusal::Older(copy.map(|copy| copy.display().to_string())))
         }
+        Some(known) if known.state == "lost" => Some(lost()),
         // A word of a later version says nothing that allows the run.
-        Some(known) if known.state != "open" => return Some(RunRefusal::Pruned),
-        Some(known) if known.owner == own => return None,
-        Some(known)
-            if place.path.is_some_and(|path| !known.owner.is_empty() && is_alive(path, &known.owner)) =>
-        {
-            return Some(RunRefusal::Taken);
-        }
-        _ => {}
-    }
-    let begun = known.map(|known| known.begun);
-    let lost = place.marks.filter(|marks| marks.is_lost(name, begun))?;
-    Some(RunRefusal::Lost(lost.path.display().to_string()))
+        Some(known) if known.state != "open" => Some(RunRefusal::Pruned),
+        Some(known) if known.owner == own => None,
+        Some(known) if is_alive(&known.owner) => Some(RunRefusal::Taken),
+        _ => match path {
+            Some(path) if identity::is_doubted(path, connection)? => Some(lost()),
+            _ => None,
+        },
+    })
 }
 
 /// The runs of a principal, the last first.
@@ -190,15 +175,15 @@ fn names(connection: &Connection, principal: &str) -> rusqlite::Result<Vec<Strin
         .collect()
 }
 
-/// Counts a row of a run that is begun. The number never goes down, whatever is deleted of the run later.
-pub fn count(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<u64> {
-    let begun: i64 = connection
+/// Notes the time of a row of a run.
+pub fn touch(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
+    connection
         .prepare_cached(
-            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at, begun) VALUES (?1, ?2, ?3, ?4, ?4, 1)
-             ON CONFLICT (principal, run) DO UPDATE SET begun = begun + 1, changed_at = ?4 RETURNING begun",
+            "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
+             ON CONFLICT (principal, run) DO UPDATE SET changed_at = ?4",
         )?
-        .query_row(params![principal, run, own, now()], |row| row.get(0))?;
-    Ok(u64::try_from(begun).unwrap_or_default())
+        .execute(params![principal, run, own, now()])
+        .map(drop)
 }
 
 pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
@@ -209,13 +194,13 @@ pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -
 /// What is known about a call, and about those before it; a new one is noted under `call`.
 pub fn recall(
     connection: &Connection,
-    place: RunPlace<'_>,
+    path: Option<&Path>,
     (wanted, before): (&RunCall, &CallsBefore),
     call: &str,
     own: &str,
 ) -> rusqlite::Result<RunMemory> {
     let name = (wanted.principal.as_str(), wanted.run.as_str());
-    if let Err(refusal) = claim(connection, place, name, ClaimReason::Call, own)? {
+    if let Err(refusal) = claim(connection, path, name, ClaimReason::Call, own)? {
         return Ok(RunMemory::Refused(refusal));
     }
     let own = known_call(connection, wanted, wanted.occurrence)?;
@@ -363,13 +348,13 @@ fn write(
 /// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
 pub fn tell(
     connection: &Connection,
-    place: RunPlace<'_>,
+    path: Option<&Path>,
     (told, answer): (&RunCall, &str),
     call: &str,
     own: &str,
 ) -> rusqlite::Result<()> {
     let name = (told.principal.as_str(), told.run.as_str());
-    if claim(connection, place, name, ClaimReason::Call, own)?.is_err() {
+    if claim(connection, path, name, ClaimReason::Call, own)?.is_err() {
         return Ok(());
     }
     match known_call(connection, told, told.occurrence)? {

@@ -90,6 +90,11 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("approved {}", "已批准 {0}"),
     ("denied {}", "已拒绝 {0}"),
     ("settled {}: {}", "已处理 {0}：{1}"),
+    ("accepted {}; its open runs and approvals have ended", "已接受 {0}；其中未完成的运行和批准已结束"),
+    (
+        "there is nothing to accept: {} is the store that was here before",
+        "没有需要接受的：{0} 就是之前的存储",
+    ),
     (
         "calls that may have happened: {}; look, then say 'toolhub settle ID done', 'failed' or 'again'",
         "可能已经发生的调用数：{0}；请查看实际情况，然后运行 'toolhub settle ID done'、'failed' 或 'again'",

@@ -92,43 +92,29 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
         "存储 '{0}' 无法使用：{1}。它已改名为 '{2}'，并新建了一个。",
     ),
     (
-        "The store '{}' cannot be used ({~}); everything stays in memory. {~}",
-        "存储 '{0}' 无法使用（{1}）；一切保留在内存中。{2}",
+        "The store '{}' cannot be used ({~}); everything stays in memory, and tools of servers with `pin` are refused until \
+         hub.pins.accept() accepts them.",
+        "存储 '{0}' 无法使用（{1}）；一切保留在内存中，带有 `pin` 的服务器的工具会被拒绝，直到 hub.pins.accept() 接受它们。",
     ),
     (
-        "The store '{}' cannot be used ({~}); everything stays in memory.",
-        "存储 '{0}' 无法使用（{1}）；一切保留在内存中。",
+        "Runs, approvals and new pins are refused in the store '{}': {~}.",
+        "存储 '{0}' 拒绝运行、批准和新的 pin：{1}。",
     ),
     (
-        "The store '{}' cannot be written; its content is used{}, and changes stay in memory. {~}",
-        "存储 '{0}' 无法写入；会使用其内容{1}，更改保留在内存中。{2}",
+        "it is not the store that was here before, or an older copy of it: look at what has happened, then accept it with \
+         'toolhub store accept --store {}'",
+        "它不是之前的存储，或是其较旧的副本：请查明发生了什么，然后用 'toolhub store accept --store {0}' 接受它",
     ),
-    (
-        "The store '{}' cannot be written; its content is used{}, and changes stay in memory.",
-        "存储 '{0}' 无法写入；会使用其内容{1}，更改保留在内存中。",
-    ),
+    ("{~}. If the store is lost, that is not noticed.", "{0}。如果存储丢失，将不会被发现。"),
+    ("The store '{}' cannot be accepted ({~}).", "无法接受存储 '{0}'（{1}）。"),
     (
         "The store '{}' cannot be written ({~}); changes wait in memory.",
         "存储 '{0}' 无法写入（{1}）；更改在内存中等待。",
     ),
-    ("The store '{}' has lost some of its pins. {~}", "存储 '{0}' 丢失了部分 pin。{1}"),
-    ("The store '{}' has lost some of its pins.", "存储 '{0}' 丢失了部分 pin。"),
-    ("The store '{}' is not the one that was there before. {~}", "存储 '{0}' 不是之前的那个。{1}"),
-    ("The store '{}' is not the one that was there before.", "存储 '{0}' 不是之前的那个。"),
     ("The store '{}' {~}; this hub goes on in memory.", "存储 '{0}' {1}；此 hub 在内存中继续。"),
     (
         "The store has another result with the handle '{}'; the new one is not stored.",
         "存储中已有句柄为 '{0}' 的另一个结果；新结果不会保留。",
-    ),
-    (
-        "The names of pinned tools cannot be written beside the store '{}' ({~}): if the store is lost, new definitions \
-         of these tools are accepted.",
-        "无法在存储 '{0}' 旁写入被 pin 的工具名称（{1}）：如果存储丢失，这些工具的新定义会被接受。",
-    ),
-    (
-        "Its pins are lost: the tools of servers with `pin` are refused until hub.pins.accept() accepts them (to start \
-         again, remove '{}').",
-        "它的 pin 已丢失：带有 `pin` 的服务器的工具会被拒绝，直到 hub.pins.accept() 接受它们（要重新开始，请删除 '{0}'）。",
     ),
     ("was removed or replaced while it was in use", "在使用中被删除或替换"),
     ("cannot be used: {~}. It was renamed to '{}'", "无法使用：{0}。它已改名为 '{1}'"),

@@ -37,9 +37,9 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "另一个 hub（在本进程或其他进程中）正在处理运行 '{0}'。请先关闭它，或只使用一个 hub",
     ),
     (
-        "the store that had run '{}' was lost, damaged or replaced, so what the run has done is not known. Look what has \
-         happened, and use another run; or remove '{}' to let runs begin again",
-        "保存运行 '{0}' 的存储已丢失、损坏或被替换，因此不知道该运行做过什么。请查明发生了什么并使用另一个运行；或删除 '{1}' 让运行重新开始",
+        "the store of run '{}' was lost, damaged or replaced by an older copy, so what the run has done is not known. Look at \
+         what has happened, accept the store with 'toolhub store accept --store {}', and use another run",
+        "运行 '{0}' 的存储已丢失、损坏或被较旧的副本替换，因此不知道该运行做过什么。请查明发生了什么，用 'toolhub store accept --store {1}' 接受该存储，并使用另一个运行",
     ),
     (
         "the last call of run '{}' was more than 30 days ago, so what the run has done is not kept any more. Use another run",
@@ -104,7 +104,6 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "它旁边无法写入任何文件：{0}；请让该文件及其所在目录可写",
     ),
     ("it was removed or replaced while it was in use", "它在使用中被删除或替换"),
-    ("it is older than '{}' says", "它比 '{0}' 中所记录的更旧"),
     ("it is closed", "它已关闭"),
     ("it gave no answer", "它没有给出回答"),
     ("its thread cannot be started", "无法启动它的线程"),

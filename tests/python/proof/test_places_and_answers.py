@@ -40,26 +40,17 @@ def linked(folder: Path) -> Path:
     return folder / "link.db"
 
 
-def linked_twice(folder: Path) -> Path:
-    (folder / "again.db").symlink_to(linked(folder).name)
-    return folder / "again.db"
-
-
 def in_a_linked_folder(folder: Path) -> Path:
     (folder / "linked").symlink_to(folder / "real")
     return folder / "linked" / "hub.db"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-@pytest.mark.parametrize("name", [linked, linked_twice, in_a_linked_folder], ids=lambda make: make.__name__)
-@pytest.mark.parametrize("is_there", [True, False], ids=["there", "new"])
-def test_a_store_has_one_place_however_it_is_named(
-    tmp_path: Path, name: Callable[[Path], Path], is_there: bool
-) -> None:
+@pytest.mark.parametrize("name", [linked, in_a_linked_folder], ids=lambda make: make.__name__)
+def test_a_store_has_one_place_however_it_is_named(tmp_path: Path, name: Callable[[Path], Path]) -> None:
     real = tmp_path / "real" / "hub.db"
     real.parent.mkdir()
-    if is_there:
-        ToolHub(store=real).close()
+    ToolHub(store=real).close()
     other_name = name(tmp_path)
     with ToolHub(store=other_name) as one, ToolHub(store=real) as other:
         for hub in (one, other):
@@ -67,13 +58,13 @@ def test_a_store_has_one_place_however_it_is_named(
         assert one.call("send", run="monday").success
         refused = other.call("send", run="monday")
         assert "another hub, in this process or another one, is working on run 'monday'" in str(refused.error)
-    assert real.with_name("hub.db.runs").exists()
-    real.unlink()
+    assert real.with_name("hub.db.id").exists()
+    real.write_bytes(b"")
     with ToolHub(store=other_name) as hub:
         hub.register(lambda: "sent", name="send")
         assert hub.call("send", run="monday").kind == "not_allowed"
     beside = [one.name for one in other_name.parent.iterdir() if one.name.startswith(other_name.name + ".")]
-    assert beside in ([], ["hub.db.runs"])
+    assert beside in ([], ["hub.db.id"])
 
 
 def test_what_a_run_keeps_of_a_failure_has_no_secret(tmp_path: Path) -> None:
@@ -117,13 +108,6 @@ if os.geteuid() == 0:
     os.setuid(65534)
 with ToolHub(store=sys.argv[1]) as hub:
     hub.register(lambda: "sent", name="send")
-    assert [(row.tool, row.state) for row in hub.ledger()] == [("send", "done")]
-    (waiting,) = hub.pending()
-    try:
-        hub.approve(waiting.id)
-    except OSError as error:
-        said = str(error)
-    assert "make the file and its folder writable" in said, said
     for run in (None, "monday", "tuesday"):
         refused = hub.call("send", run=run)
         assert refused.kind == "not_allowed", refused
@@ -137,14 +121,13 @@ print("all as it should be")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are something else there")
-def test_a_store_that_cannot_be_written_can_be_read() -> None:
+def test_a_store_that_cannot_be_written_makes_no_call_with_effects() -> None:
     # Not in `tmp_path`, whose parents nobody else may read.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "shelf" / "hub.db"
         with ToolHub(store=path) as hub:
             hub.register(lambda: "sent", name="send")
             hub.call("send", run="monday")
-            hub.run_sync('<tool_call>{"name": "send", "arguments": {}}</tool_call>', approve="ask")
         path.chmod(0o444)
         path.parent.chmod(0o555)
         Path(folder).chmod(0o755)

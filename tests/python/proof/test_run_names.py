@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from toolhub import ToolError, ToolHub
+from toolhub import ToolError, ToolHub, ToolResult
 
 
 @pytest.fixture
@@ -40,6 +45,23 @@ def remove(path: Path) -> None:
     path.unlink()
 
 
+def accept(path: Path) -> str:
+    command = [sys.executable, "-m", "toolhub", "store", "accept", "--store", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+def noted(path: Path) -> tuple[str, int]:
+    """What stands beside a store: its id, and the number of its changes."""
+    id, changes = path.with_name("hub.db.id").read_text().split()
+    return id, int(changes)
+
+
+def kept(path: Path) -> tuple[str, int]:
+    """The same, as the store has it."""
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        return file.execute("SELECT id, changes FROM store").fetchone()
+
+
 @pytest.mark.parametrize("lose", [damage, remove], ids=["damaged", "removed"])
 def test_a_run_whose_store_was_lost_does_nothing_again(
     path: Path, opened: Callable[[], ToolHub], sent: list[str], lose: Callable[[Path], None]
@@ -47,38 +69,40 @@ def test_a_run_whose_store_was_lost_does_nothing_again(
     with opened() as hub:
         assert hub.call("send_mail", {"to": "ann"}, run="monday").success
     lose(path)
+    for _ in range(2):
+        with opened() as hub:
+            for run in ("monday", "tuesday"):
+                refused = hub.call("send_mail", {"to": "ann"}, run=run)
+                assert refused.kind == "not_allowed"
+                assert f"the store of run '{run}' was lost, damaged or replaced" in str(refused.error)
+            with pytest.raises(ToolError, match="cannot be resumed: the store of run 'monday' was lost"):
+                hub.resume("monday")
+            # Calls without a run go on.
+            assert hub.call("send_mail", {"to": "bob"}).success
+    assert f"accepted {path}" in accept(path)
+    assert "there is nothing to accept" in accept(path)
     with opened() as hub:
-        refused = hub.call("send_mail", {"to": "ann"}, run="monday")
-        assert refused.kind == "not_allowed"
-        assert "the store that had run 'monday' was lost, damaged or replaced" in str(refused.error)
-        with pytest.raises(ToolError, match="cannot be resumed: the store that had run 'monday' was lost"):
-            hub.resume("monday")
-        # Other runs, and calls without one, go on.
-        assert hub.call("send_mail", {"to": "bob"}, run="tuesday").success
-        assert hub.call("send_mail", {"to": "cem"}).success
-    assert sent == ["ann", "bob", "cem"]
-    path.with_name("hub.db.runs").unlink()
-    with opened() as hub:
-        assert hub.call("send_mail", {"to": "ann"}, run="monday").success
+        assert hub.call("send_mail", {"to": "cem"}, run="tuesday").success
+    assert sent == ["ann", "bob", "bob", "cem"]
+    assert noted(path) == kept(path)
 
 
-def test_an_older_copy_of_the_store_does_nothing_again(
-    path: Path, tmp_path: Path, opened: Callable[[], ToolHub], sent: list[str]
+@pytest.mark.parametrize("beside", ["", "garbage", "0" * 54], ids=["emptied", "garbage", "zeros"])
+def test_a_line_that_cannot_be_read_tells_of_another_store(
+    path: Path, opened: Callable[[], ToolHub], beside: str
 ) -> None:
     with opened() as hub:
         hub.call("send_mail", {"to": "ann"}, run="monday")
-    shutil.copy(path, tmp_path / "copy.db")
+    path.with_name("hub.db.id").write_text(beside)
     with opened() as hub:
-        hub.call("send_mail", {"to": "ann"}, run="tuesday")
-    shutil.copy(tmp_path / "copy.db", path)
+        assert hub.call("send_mail", {"to": "ann"}, run="tuesday").success == (beside == "")
+    accept(path)
     with opened() as hub:
-        assert hub.call("send_mail", {"to": "ann"}, run="monday").meta["replayed"]
-        assert hub.call("send_mail", {"to": "ann"}, run="tuesday").kind == "not_allowed"
-    assert sent == ["ann", "ann"]
+        assert hub.call("send_mail", {"to": "ann"}, run="wednesday").success
 
 
 @pytest.mark.parametrize("again", [["ann", "bob"], ["bob"]], ids=["all", "the new one"])
-def test_an_older_copy_that_has_the_run_does_nothing_again(
+def test_an_older_copy_of_the_store_does_nothing_again(
     path: Path, tmp_path: Path, opened: Callable[[], ToolHub], sent: list[str], again: list[str]
 ) -> None:
     with opened() as hub:
@@ -91,46 +115,73 @@ def test_an_older_copy_that_has_the_run_does_nothing_again(
             hub.resume("monday")
             assert all(hub.call("send_mail", {"to": to}, run="monday").success for to in ("ann", "bob"))
     shutil.copy(tmp_path / "copy.db", path)
+
+    def refused() -> None:
+        with opened() as hub:
+            for to in again:
+                result = hub.call("send_mail", {"to": to}, run="monday")
+                assert result.kind == "not_allowed"
+                assert "the store of run 'monday' was lost" in str(result.error)
+            with pytest.raises(ToolError, match="cannot be resumed: the store of run 'monday' was lost"):
+                hub.resume("monday")
+
+    refused()
+    accept(path)
+    # Nobody knows how far the runs of the copy went on, and another one may begin.
+    refused()
     with opened() as hub:
-        for to in again:
-            refused = hub.call("send_mail", {"to": to}, run="monday")
-            assert refused.kind == "not_allowed"
-            assert "the store that had run 'monday'" in str(refused.error)
-        with pytest.raises(ToolError, match="cannot be resumed: the store that had run 'monday' was lost"):
-            hub.resume("monday")
-        assert hub.call("send_mail", {"to": "bob"}, run="tuesday").success
-    assert sent == ["ann", "ann", "bob", "bob"]
+        assert hub.call("send_mail", {"to": "cem"}, run="wednesday").success
+    assert sent == ["ann", "ann", "bob", "cem"]
 
 
-def test_the_notes_of_runs_do_not_grow_with_their_calls(
+def test_several_hubs_keep_one_line_that_never_goes_back(
     path: Path, opened: Callable[[], ToolHub], sent: list[str]
 ) -> None:
-    notes = path.with_name("hub.db.runs")
     with opened() as hub:
         hub.call("send_mail", {"to": "ann"}, run="monday")
-        size = notes.stat().st_size
-        calls = [("send_mail", {"to": str(number)}) for number in range(64)]
-        assert all(result.success for result in hub.call_many(calls, run="monday"))
-        assert len(sent) == 65
-        assert notes.stat().st_size == size
+    size = path.with_name("hub.db.id").stat().st_size
+    seen: list[list[tuple[str, int]]] = [[], [], []]
+
+    def work(number: int) -> None:
+        with opened() as hub:
+            for call in range(20):
+                assert hub.call("send_mail", {"to": str(call)}, run=f"run {number}").success
+                seen[number].append(noted(path))
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(sent) == 61
+    assert all(lines == sorted(lines) and len(lines) == 20 for lines in seen)
+    assert noted(path) == kept(path)
+    assert path.with_name("hub.db.id").stat().st_size == size
+    assert "there is nothing to accept" in accept(path)
 
 
 def test_an_approval_that_was_used_is_used_in_an_older_copy_too(
     path: Path, tmp_path: Path, opened: Callable[[], ToolHub], sent: list[str]
 ) -> None:
-    def ask() -> str | None:
+    def ask() -> ToolResult:
         with opened() as hub:
             text = '<tool_call>{"name": "send_mail", "arguments": {"to": "ann"}}</tool_call>'
-            return hub.run_sync(text, approve="ask").results[0].paused
+            return hub.run_sync(text, approve="ask").results[0]
 
-    asked = ask()
+    asked = ask().paused
     assert asked is not None
     with opened() as hub:
         hub.approve(asked)
     shutil.copy(path, tmp_path / "copy.db")
-    assert ask() is None
+    assert ask().success
     shutil.copy(tmp_path / "copy.db", path)
-    assert ask() not in (None, asked), "a new question"
+    refused = ask()
+    assert (refused.success, refused.paused) == (False, None)
+    assert "it is not the store that was here before, or an older copy of it" in str(refused.error)
+    with opened() as hub, pytest.raises(OSError, match="it is not the store that was here before"):
+        hub.approve(asked)
+    accept(path)
+    assert ask().paused not in (None, asked), "a new question"
     assert sent == ["ann"]
 
 

@@ -179,9 +179,10 @@ def test_a_damaged_file_is_quarantined(
         hub.call("length", {"obj": "abc"})
     (aside,) = tmp_path.glob("hub.db.corrupt-*")
     assert aside.read_bytes() == content
-    (message,) = caplog.messages
+    message, doubt = caplog.messages
     assert str(aside) in message
     assert "a new one started" in message
+    assert "toolhub store accept" in doubt
     assert message.isprintable()
     with ToolHub(store=tmp_path / "hub.db") as hub:
         hub.register(len, name="length")
@@ -257,15 +258,12 @@ def test_a_closed_hub_has_no_file_open(tmp_path: Path) -> None:
     def is_open(path: Path) -> bool:
         return any(os.path.realpath(number) == str(path) for number in Path("/proc/self/fd").iterdir())
 
-    for readable_only in (False, True):
-        path = tmp_path / "hub.db"
-        if readable_only:
-            (tmp_path / "hub.db-wal").mkdir()  # writing fails now
-        hub = ToolHub(store=path)
-        assert hub.flush() is not readable_only
-        assert is_open(path)
-        hub.close()
-        assert not is_open(path)
+    path = tmp_path / "hub.db"
+    hub = ToolHub(store=path)
+    assert hub.flush()
+    assert is_open(path)
+    hub.close()
+    assert not is_open(path)
 
 
 def test_the_home_of_the_user_is_written_as_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -80,56 +79,3 @@ def test_forks_do_not_harm_the_file(how: str, expected: int, tmp_path: Path) -> 
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert calls(tmp_path / "hub.db") == expected
-
-
-LEAVE_A_LOG = """
-import os, sqlite3, sys
-file = sqlite3.connect(sys.argv[1])
-file.execute("UPDATE candidates SET calls = calls + 5")
-file.commit()
-os._exit(0)
-"""
-
-
-def read_only(folder: str) -> tuple[str, str]:
-    """What a process says that may not write: its warning, and its numbers."""
-    place = Path(folder) / "innér 100%3f"
-    Path(folder).chmod(0o755)
-    for file in place.iterdir():
-        file.chmod(0o444)
-    place.chmod(0o555)
-    ended = subprocess.run(
-        [*COMMAND, "read_only", place / "hub.db"], capture_output=True, text=True, check=False
-    )
-    place.chmod(0o755)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    warning, rest = ended.stdout.split("\n", 1)
-    return warning, rest
-
-
-@unix
-def test_a_file_that_may_not_be_written_is_used_as_it_is() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "innér 100%3f"
-        subprocess.run([*COMMAND, "closed", place / "hub.db"], check=True)
-        before = (place / "hub.db").read_bytes()
-        warning, rest = read_only(folder)
-        assert "cannot be written" in warning
-        assert "its content is used" in warning
-        assert rest == "101 False\n", "100 calls of before and one of its own, which cannot be written"
-        assert (place / "hub.db").read_bytes() == before
-        assert [file.name for file in place.iterdir()] == ["hub.db"]
-
-
-@unix
-def test_the_log_of_a_killed_process_is_not_read_and_the_warning_says_so() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "innér 100%3f"
-        subprocess.run([*COMMAND, "closed", place / "hub.db"], check=True)
-        subprocess.run([sys.executable, "-c", LEAVE_A_LOG, place / "hub.db"], check=True)
-        assert (place / "hub.db-wal").stat().st_size > 0
-        before = {file.name: file.read_bytes() for file in place.iterdir()}
-        warning, rest = read_only(folder)
-        assert "its content is used except for its '-wal', which cannot be read here" in warning
-        assert rest == "101 False\n"
-        assert {file.name: file.read_bytes() for file in place.iterdir()} == before
