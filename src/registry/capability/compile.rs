@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use super::matcher::{Companions, Matcher, Says};
 use super::table::{Grade, Table};
 use super::text;
-use super::vocabulary::{Trie, Vocabulary};
+use super::vocabulary::{Phrases, Vocabulary};
 
 impl Matcher {
     pub fn new(table: &Table) -> Self {
         let mut matcher = Self {
             vocabulary: Vocabulary::default(),
-            phrases: Trie::default(),
-            user: Trie::default(),
-            fine: Trie::default(),
+            phrases: Phrases::default(),
+            user: Phrases::default(),
+            fine: Phrases::default(),
             is_fine: table.tags.iter().map(|rules| rules.fine).collect(),
             companions: Vec::new(),
             action: table.tags.iter().map(|rules| rules.action).collect(),
@@ -21,14 +21,14 @@ impl Matcher {
         let long = matcher.add_words(table);
         for stop in table.tags.iter().filter(|rules| rules.fine).flat_map(|rules| &rules.stops) {
             let phrase = text::phrase(stop, &mut matcher.vocabulary);
-            matcher.fine.entry(&phrase).get_or_insert_default();
+            matcher.fine.value_of(&phrase, Says::new);
         }
         let stops = stops(table, &mut matcher.vocabulary);
         matcher.show_inner(&long, &stops);
         matcher.add_stops(stops);
         for stop in &table.stops {
             let phrase = text::phrase(stop, &mut matcher.vocabulary);
-            matcher.phrases.entry(&phrase).get_or_insert_default();
+            matcher.phrases.value_of(&phrase, Says::new);
         }
         matcher.companions = companions(table, &mut matcher.vocabulary);
         matcher
@@ -41,12 +41,12 @@ impl Matcher {
             for (word, grade) in &rules.words {
                 let of_user = *grade == Grade::Sure;
                 for phrase in spellings(word, &mut self.vocabulary) {
-                    let trie = match of_user {
+                    let phrases = match of_user {
                         true => &mut self.user,
                         false if rules.fine => &mut self.fine,
                         false => &mut self.phrases,
                     };
-                    say(trie.entry(&phrase).get_or_insert_default(), tag, *grade);
+                    say(phrases.value_of(&phrase, Says::new), tag, *grade);
                     if phrase.len() > 1 && !of_user && !rules.fine {
                         long.push(phrase);
                     }
@@ -62,7 +62,7 @@ impl Matcher {
     fn show_inner(&mut self, long: &[Vec<u32>], stops: &Stops) {
         let mut shown = Vec::new();
         for phrase in long {
-            let own = self.phrases.entry(phrase).get_or_insert_default();
+            let own = self.phrases.value_of(phrase, Says::new);
             let is_action = own.iter().all(|(tag, _)| self.action[*tag]);
             let stopped = stops.get(phrase).map_or(&[][..], Vec::as_slice);
             let mut says = inner(&self.phrases, phrase);
@@ -70,7 +70,7 @@ impl Matcher {
             shown.push((phrase, says));
         }
         for (phrase, says) in shown {
-            let known = self.phrases.entry(phrase).get_or_insert_default();
+            let known = self.phrases.value_of(phrase, Says::new);
             says.into_iter().for_each(|(tag, grade)| say(known, tag, grade));
         }
     }
@@ -86,7 +86,7 @@ impl Matcher {
             entries.push((stop, says));
         }
         for (stop, says) in entries {
-            self.phrases.entry(&stop).get_or_insert(says);
+            self.phrases.value_of(&stop, || says);
         }
     }
 }
@@ -123,7 +123,7 @@ fn stops(table: &Table, vocabulary: &mut Vocabulary) -> Stops {
 }
 
 /// What the parts of a phrase say.
-fn inner(phrases: &Trie<Says>, phrase: &[u32]) -> Says {
+fn inner(phrases: &Phrases<Says>, phrase: &[u32]) -> Says {
     let mut says = Says::new();
     let mut at = 0;
     while at < phrase.len() {
@@ -144,12 +144,12 @@ fn companions(table: &Table, vocabulary: &mut Vocabulary) -> Vec<Companions> {
         if tags.is_empty() {
             continue;
         }
-        let mut hollow = Trie::default();
+        let mut hollow = Phrases::default();
         let own =
             tags.iter().chain([&action]).flat_map(|&tag| table.tags[tag].words.iter().map(|(word, _)| word));
         for word in own.chain(&table.hollow) {
             for phrase in spellings(word, vocabulary) {
-                *hollow.entry(&phrase) = Some(());
+                hollow.value_of(&phrase, || ());
             }
         }
         all.push(Companions { action, tags, hollow });

@@ -7,7 +7,7 @@
 
 use super::table::Grade;
 use super::text::{self, Token};
-use super::vocabulary::{BREAK, Trie, Vocabulary};
+use super::vocabulary::{BREAK, Phrases, Vocabulary};
 use super::zone::Zone;
 
 /// A tag with a clear word is given from this score on; so is one with hints only when no subject
@@ -66,11 +66,11 @@ impl Score {
 
 pub(super) struct Matcher {
     pub(super) vocabulary: Vocabulary,
-    pub(super) phrases: Trie<Says>,
-    /// The user's words are in a trie of their own, so that no longer builtin phrase hides them.
-    pub(super) user: Trie<Says>,
+    pub(super) phrases: Phrases<Says>,
+    /// The user's words are apart, so that no longer builtin phrase hides them.
+    pub(super) user: Phrases<Says>,
     /// So are the words of the finer tags, which are given in addition to the others.
-    pub(super) fine: Trie<Says>,
+    pub(super) fine: Phrases<Says>,
     pub(super) is_fine: Vec<bool>,
     pub(super) companions: Vec<Companions>,
     pub(super) action: Vec<bool>,
@@ -81,7 +81,7 @@ pub(super) struct Companions {
     pub action: usize,
     pub tags: Vec<usize>,
     /// Words that name no object.
-    pub hollow: Trie<()>,
+    pub hollow: Phrases<()>,
 }
 
 impl Matcher {
@@ -143,11 +143,16 @@ impl Matcher {
 }
 
 /// Adds up what the phrases in the tokens say, each phrase once in each zone.
-fn read<'a>(trie: &'a Trie<Says>, tokens: &[Token], scores: &mut [Score], seen: &mut Vec<(&'a Says, Zone)>) {
+fn read<'a>(
+    phrases: &'a Phrases<Says>,
+    tokens: &[Token],
+    scores: &mut [Score],
+    seen: &mut Vec<(&'a Says, Zone)>,
+) {
     let mut at = 0;
     while at < tokens.len() && seen.len() < EVIDENCE_MOST {
         let zone = tokens[at].zone;
-        let Some((len, says)) = trie.longest(tokens[at..].iter().map(|token| token.id)) else {
+        let Some((len, says)) = phrases.longest(tokens[at..].iter().map(|token| token.id)) else {
             at += 1;
             continue;
         };
