@@ -5,6 +5,17 @@ pub const MODERN: &str = "2026-07-28";
 /// The older versions we speak, newest first.
 pub const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
+/// Codes of errors in JSON-RPC.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+/// The server or client is busy.
+pub const TRY_LATER: i64 = -32000;
+/// Codes of the modern era: headers that contradict the body, a capability that the client lacks, an unknown version.
+pub const HEADER_MISMATCH: i64 = -32020;
+pub const MISSING_CAPABILITY: i64 = -32021;
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+
 /// The extension that lets a server answer a call with a task.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// MCP Apps: tools with a user interface that the client shows.

@@ -9,6 +9,7 @@ use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, clip};
+use crate::model::protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
@@ -26,10 +27,8 @@ const COURTESY: Duration = Duration::from_secs(3);
 pub const LISTEN: &str = "subscriptions/listen";
 /// How much of its log a modern server sends for a request.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// The server refuses our version and names its own.
-pub const UNSUPPORTED_VERSION: i64 = -32022;
-/// Other errors that only a modern server gives: headers that do not fit, a capability that we lack.
-const MODERN_ERRORS: [i64; 2] = [-32020, -32021];
+/// Errors that only a modern server gives, beside the one about our version.
+const MODERN_ERRORS: [i64; 2] = [HEADER_MISMATCH, MISSING_CAPABILITY];
 
 /// How a server describes itself, and the protocol that was negotiated with it.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::auth::Credentials;
 use super::config::{Dialect, Endpoint, Remote, ServerConfig};
-use super::connection::{Connection, Probe, ServerIdentity, UNSUPPORTED_VERSION};
+use super::connection::{Connection, Probe, ServerIdentity};
 use super::host::ServerCallbacks;
 use super::in_process::ServerLink;
 use super::inbox::Inbox;
@@ -13,6 +13,7 @@ use super::transport::in_process::InProcess;
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError, shown_seconds};
+use crate::model::protocol::UNSUPPORTED_VERSION;
 use arc_swap::ArcSwapOption;
 use serde_json::json;
 use std::pin::pin;

@@ -10,6 +10,7 @@ use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
 use crate::error::clip;
+use crate::model::protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use crate::model::{OfferKind, Trust};
 use crate::offers::OfferSignals;
 use crate::tape;
@@ -90,8 +91,6 @@ pub struct ServerCallbacks {
 const QUESTIONS: [&str; 3] = ["elicitation", "sampling", "roots"];
 /// What they ask.
 const QUESTION_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;
 /// The next call of each client has a process of its own.
 const UNCLEAR: &str = "nobody was asked: several clients have calls at this server, and the question may be about any of them; call again";
 /// How many questions of a server may wait for a person at once. More are declined.

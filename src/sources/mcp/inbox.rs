@@ -7,6 +7,7 @@
 use super::wire::{self, Incoming, Malformed};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
+use crate::model::protocol::TRY_LATER;
 use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;
 use futures_util::stream::{self, StreamExt};
@@ -27,7 +28,7 @@ const QUEUED_ANSWERS: usize = 100_000;
 /// How many of them are sent at once: over HTTP each is a request.
 const SENT_AT_ONCE: usize = 8;
 /// JSON-RPC leaves codes from -32000 on to implementations.
-const TOO_MANY: (i64, &str) = (-32000, "too many requests at once; try again later");
+const TOO_MANY: (i64, &str) = (TRY_LATER, "too many requests at once; try again later");
 
 /// Calls that were given up and that a question may still belong to, and for how long.
 const MOST_GIVEN_UP: usize = 1_000;

@@ -18,17 +18,15 @@
 use super::transport::SendStage;
 use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
 use crate::model::RpcEnvelope;
+use crate::model::protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use serde_json::Value;
-
-const METHOD_NOT_FOUND: i64 = -32601;
-/// Of a tool that the server does not know, too.
-const INVALID_PARAMS: i64 = -32602;
 
 /// What the `error` of an answer says about the call that it answers, if it came alone.
 pub fn of_answer(error: HubError, envelope: &RpcEnvelope<'_>, sent: &Value) -> HubError {
     let code = sent.get("code").and_then(Value::as_i64);
     let is_well_formed = code.is_some() && sent.get("message").is_some_and(Value::is_string);
     let reported = of_report(error.upstream.as_ref().and_then(|upstream| upstream.data.as_ref()));
+    // Servers refuse a tool that they do not know in either way.
     let refuses = matches!(error.code, Some(METHOD_NOT_FOUND | INVALID_PARAMS));
     let is_alone = envelope.jsonrpc.is_some_and(|version| version.get() == "\"2.0\"")
         && envelope.id.is_some_and(|id| id.get().parse::<u64>().is_ok())

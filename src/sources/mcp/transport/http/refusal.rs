@@ -4,6 +4,7 @@ use super::body::{self, BodyKind};
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError};
+use crate::model::protocol::METHOD_NOT_FOUND;
 use crate::net::retry_after;
 use crate::sources::mcp::message::ping_id;
 use crate::sources::mcp::proof;
@@ -11,7 +12,6 @@ use crate::sources::mcp::wire::{self, Incoming};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-const METHOD_NOT_FOUND: i64 = -32601;
 /// How long the server may take to answer a ping.
 const PING_TIME: Duration = Duration::from_secs(3);
 
