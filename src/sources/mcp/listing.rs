@@ -2,12 +2,11 @@
 //!
 //! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it. The notices say so.
 
-use super::connection::{Connection, RequestExtras};
-use super::message::Params;
+use super::connection::Connection;
+use super::pages::{self, ListEnd, MAX_PAGES, PagedList};
 use super::protocol::Era;
 use super::wire;
 use super::wire::clean;
-use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, NOW_KEY, shown_seconds};
 use crate::invisible::is_invisible;
 use crate::model::param_headers::{Mirrored, mirrored};
@@ -19,7 +18,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-const MAX_PAGES: usize = 400;
 const MAX_TOOLS: usize = 100_000;
 const MAX_NAME: usize = 1_000;
 const MAX_DESCRIPTION: usize = 100_000;
@@ -172,16 +170,6 @@ impl Listing {
 }
 
 #[derive(Deserialize)]
-struct ToolPage {
-    #[serde(default)]
-    tools: Option<Box<RawValue>>,
-    #[serde(default, rename = "nextCursor")]
-    next_cursor: Value,
-    #[serde(default, rename = "ttlMs")]
-    ttl_ms: Option<Value>,
-}
-
-#[derive(Deserialize)]
 struct ToolEntry {
     name: String,
     #[serde(default)]
@@ -212,79 +200,38 @@ pub fn unanswered(limit: Duration) -> HubError {
 
 async fn fetch_pages(connection: &Connection, of_now: bool) -> Result<Listing, HubError> {
     let mut listing = Listing::default();
-    let mut names = ListedNames::default();
-    let mut cursors = HashSet::new();
-    let mut cursor: Option<String> = None;
+    let (mut names, mut twice) = (HashSet::new(), Vec::new());
     let era = connection.server().era;
-    for _ in 0..MAX_PAGES {
-        let params = match &cursor {
-            Some(cursor) => Params::new().with("cursor", cursor),
-            None => Params::new(),
-        };
-        let mut extras = RequestExtras::default();
-        if of_now {
-            extras.meta.insert(NOW_KEY.to_owned(), Value::Bool(true));
-        }
-        let raw = connection.request("tools/list", params, extras).await?;
-        let page = heavy(raw.get().len(), || add_page(&raw, era, &mut listing, &mut names))?;
-        listing.ttl_ms = page.ttl_ms.as_ref().and_then(Value::as_u64);
-        match page.next_cursor {
-            Value::String(next) if listing.tools.len() < MAX_TOOLS && !cursors.contains(&next) => {
-                cursors.insert(next.clone());
-                cursor = Some(next);
-            }
-            // Pages that came again have told nothing about the names. Some servers say with an empty cursor that the list ends.
-            Value::String(next) if listing.tools.len() < MAX_TOOLS => {
-                if !next.is_empty() {
-                    listing.notices.insert(0, "the list did not end: its cursor came again".to_owned());
+    let meta = of_now.then(|| (NOW_KEY.to_owned(), Value::Bool(true)));
+    let list = PagedList { method: "tools/list", member: "tools", meta: Map::from_iter(meta) };
+    let end = pages::fetch(connection, list, |page| {
+        for entry in page.entries.iter().take(MAX_TOOLS - listing.tools.len()) {
+            match read(entry, era) {
+                Ok((tool, notices)) if names.insert(tool.name.clone()) => {
+                    listing.tools.push(Arc::new(tool));
+                    listing.notices.extend(notices);
                 }
-                return Ok(listing);
-            }
-            _ => {
-                listing.notices.extend(names.twice);
-                return Ok(listing);
+                Ok((tool, _)) => twice.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
+                Err(reason) => listing.notices.push(reason),
             }
         }
-    }
-    listing.notices.insert(0, format!("the list did not end after {MAX_PAGES} pages"));
-    Ok(listing)
-}
-
-/// The names of a list while it is read.
-#[derive(Default)]
-struct ListedNames {
-    known: HashSet<Arc<str>>,
-    /// What to say about those that came again.
-    twice: Vec<String>,
-}
-
-/// Reads one page; the rest of the page says where the list goes on.
-fn add_page(
-    raw: &RawValue,
-    era: Era,
-    listing: &mut Listing,
-    names: &mut ListedNames,
-) -> Result<ToolPage, HubError> {
-    let page: ToolPage = serde_json::from_str(raw.get()).map_err(|error| malformed(&error.to_string()))?;
-    let entries: Vec<&RawValue> = match &page.tools {
-        None => Vec::new(),
-        Some(tools) => serde_json::from_str(tools.get()).map_err(|_| malformed("'tools' is not a list"))?,
+        listing.ttl_ms = page.member("ttlMs");
+        listing.tools.len() < MAX_TOOLS
+    });
+    let cut = match end.await? {
+        ListEnd::Complete => {
+            listing.notices.extend(twice);
+            None
+        }
+        // Pages that came again have told nothing about the names.
+        ListEnd::CursorAgain { is_empty: true } => None,
+        ListEnd::CursorAgain { is_empty: false } => {
+            Some("the list did not end: its cursor came again".to_owned())
+        }
+        ListEnd::TooManyPages => Some(format!("the list did not end after {MAX_PAGES} pages")),
     };
-    for entry in entries.iter().take(MAX_TOOLS - listing.tools.len()) {
-        match read(entry, era) {
-            Ok((tool, notices)) if names.known.insert(tool.name.clone()) => {
-                listing.tools.push(Arc::new(tool));
-                listing.notices.extend(notices);
-            }
-            Ok((tool, _)) => names.twice.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
-            Err(reason) => listing.notices.push(reason),
-        }
-    }
-    Ok(page)
-}
-
-fn malformed(what: &str) -> HubError {
-    HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: tools/list: {what}"))
+    listing.notices.splice(0..0, cut);
+    Ok(listing)
 }
 
 /// A tool, and what was left out of it; or why it is none.

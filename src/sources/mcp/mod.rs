@@ -32,6 +32,7 @@ pub mod message;
 mod offer_changes;
 pub mod offers;
 mod outage;
+mod pages;
 mod principal_headers;
 mod principal_pool;
 mod proof;

@@ -6,26 +6,25 @@ use super::convert::protocol;
 use super::input::{self, InputRequests};
 use super::message::Params;
 use super::offer_changes::OfferList;
+use super::pages::{self, PagedList};
 use super::server::Server;
 use super::wire::clean;
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 pub use crate::model::OfferKind;
+use crate::model::protocol::METHOD_NOT_FOUND;
 use crate::tool::CallContextExtras;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-const MAX_PAGES: usize = 400;
 const MAX_OFFERS: usize = 10_000;
 /// In characters.
 const MAX_KEY: usize = 8_000;
 const MAX_TEXT: usize = 100_000;
 /// How often one request may be answered with a question.
 const ROUNDS: usize = 10;
-const METHOD_NOT_FOUND: i64 = -32601;
 
 fn is_offered(kind: OfferKind, connection: &Connection) -> bool {
     connection.server().capabilities.get(kind.capability()).is_some_and(|declared| !declared.is_null())
@@ -37,12 +36,6 @@ pub struct OfferRequest {
     /// The resource or the prompt, as the modern era wants to see it in a header.
     pub name: String,
     pub params: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct OfferPage {
-    #[serde(flatten)]
-    members: Map<String, Value>,
 }
 
 /// What a server listed last, unless it has announced a change since or was connected again.
@@ -75,48 +68,26 @@ async fn list_pages(connection: &Connection, kind: OfferKind) -> Result<Vec<Valu
     if !is_offered(kind, connection) {
         return Ok(offers);
     }
-    let (mut keys, mut cursors) = (HashSet::new(), HashSet::new());
-    let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let params = match &cursor {
-            Some(cursor) => Params::new().with("cursor", cursor),
-            None => Params::new(),
-        };
-        let raw = match connection.request(kind.method(), params, RequestExtras::default()).await {
-            // A server with resources need not have templates.
-            Err(error) if error.code == Some(METHOD_NOT_FOUND) => return Ok(offers),
-            answer => answer?,
-        };
-        let mut page = read_page(kind, &raw)?;
-        let entries = match page.remove(kind.name()) {
-            None => Vec::new(),
-            Some(Value::Array(entries)) => entries,
-            Some(_) => return Err(protocol(format!("{}: '{}' is not a list", kind.method(), kind.name()))),
-        };
-        for entry in entries.into_iter().filter_map(|entry| checked(kind, entry)) {
+    let mut keys = HashSet::new();
+    let list = PagedList { method: kind.method(), member: kind.name(), meta: Map::new() };
+    let fetched = pages::fetch(connection, list, |page| {
+        for entry in page.entries.into_iter().filter_map(|entry| checked(kind, entry)) {
             if offers.len() < MAX_OFFERS && keys.insert(entry[kind.key()].to_string()) {
                 offers.push(entry);
             }
         }
-        match page.remove("nextCursor") {
-            Some(Value::String(next)) if cursors.insert(next.clone()) && offers.len() < MAX_OFFERS => {
-                cursor = Some(next);
-            }
-            _ => break,
-        }
+        offers.len() < MAX_OFFERS
+    });
+    match fetched.await {
+        // A server with resources need not have templates.
+        Err(error) if error.code != Some(METHOD_NOT_FOUND) => Err(error),
+        _ => Ok(offers),
     }
-    Ok(offers)
-}
-
-fn read_page(kind: OfferKind, raw: &RawValue) -> Result<Map<String, Value>, HubError> {
-    let page: OfferPage =
-        serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{}: {error}", kind.method())))?;
-    Ok(page.members)
 }
 
 /// An entry that can be used: its texts are safe to show, and all that is unknown stays.
-fn checked(kind: OfferKind, entry: Value) -> Option<Value> {
-    let Value::Object(mut entry) = entry else { return None };
+fn checked(kind: OfferKind, entry: &RawValue) -> Option<Value> {
+    let mut entry: Map<String, Value> = serde_json::from_str(entry.get()).ok()?;
     let key = entry.get(kind.key())?.as_str()?;
     if key.trim().is_empty() || key.chars().any(char::is_control) || key.chars().count() > MAX_KEY {
         return None;

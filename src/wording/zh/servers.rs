@@ -49,7 +49,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "'{0}' 文本中的不可见字符：其中可能藏有给模型的指令",
     ),
     ("tools/list: {~}", "tools/list：{0}"),
-    ("'tools' is not a list", "'tools' 不是列表"),
+    ("'{}' is not a list", "'{0}' 不是列表"),
     ("the task of '{}' has no id", "'{0}' 的任务没有 id"),
     ("the task of '{}' ended without a result", "'{0}' 的任务结束但没有结果"),
     (

@@ -2,17 +2,13 @@
 
 use super::skill::Skill;
 use crate::error::HubError;
-use crate::sources::mcp::connection::{Connection, RequestExtras};
-use crate::sources::mcp::convert::protocol;
-use crate::sources::mcp::message::Params;
+use crate::sources::mcp::connection::Connection;
+use crate::sources::mcp::pages::{self, ListEnd, MAX_PAGES, PagedList};
 use crate::sources::mcp::wire::clean;
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::Map;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-const MAX_PAGES: usize = 400;
 const MAX_SKILLS: usize = 10_000;
 const MAX_NOTICES: usize = 100;
 
@@ -24,47 +20,24 @@ pub struct Skills {
     pub notices: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct SkillPage {
-    #[serde(default)]
-    skills: Option<Box<RawValue>>,
-    #[serde(default, rename = "nextCursor")]
-    next_cursor: Value,
-}
-
-/// Fetches all pages. A list that does not end is cut; a cursor that comes again ends it.
+/// Fetches all pages.
 pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
     let mut found = Skills::default();
-    let (mut uris, mut cursors) = (HashSet::new(), HashSet::new());
-    let mut cursor: Option<String> = None;
-    for _ in 0..MAX_PAGES {
-        let params = match &cursor {
-            Some(cursor) => Params::new().with("cursor", cursor),
-            None => Params::new(),
-        };
-        let raw = connection.request("skills/list", params, RequestExtras::default()).await?;
-        let page: SkillPage =
-            serde_json::from_str(raw.get()).map_err(|error| protocol(format!("skills/list: {error}")))?;
-        let entries: Vec<&RawValue> = match &page.skills {
-            None => Vec::new(),
-            Some(skills) => serde_json::from_str(skills.get())
-                .map_err(|_| protocol("skills/list: 'skills' is not a list".into()))?,
-        };
-        for entry in entries.iter().take(MAX_SKILLS - found.skills.len()) {
+    let mut uris = HashSet::new();
+    let list = PagedList { method: "skills/list", member: "skills", meta: Map::new() };
+    let end = pages::fetch(connection, list, |page| {
+        for entry in page.entries.iter().take(MAX_SKILLS - found.skills.len()) {
             match Skill::read(entry) {
                 Ok(skill) if uris.insert(skill.uri.clone()) => found.skills.push(Arc::new(skill)),
                 Ok(skill) => found.note(format!("a second skill at '{}'", clean(&skill.uri, 100))),
                 Err(reason) => found.note(reason),
             }
         }
-        match page.next_cursor {
-            Value::String(next) if cursors.insert(next.clone()) && found.skills.len() < MAX_SKILLS => {
-                cursor = Some(next);
-            }
-            _ => return Ok(found),
-        }
+        found.skills.len() < MAX_SKILLS
+    });
+    if end.await? == ListEnd::TooManyPages {
+        found.note(format!("the list of skills did not end after {MAX_PAGES} pages"));
     }
-    found.note(format!("the list of skills did not end after {MAX_PAGES} pages"));
     Ok(found)
 }
 
