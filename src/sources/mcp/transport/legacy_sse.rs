@@ -2,42 +2,27 @@
 //! that the stream names first.
 
 use super::http::HttpOptions;
-use super::http::body::{self, BodyKind, Events, SharedEvent, is_message};
-use super::http::client::HttpResponse;
+use super::http::body::{self, BodyKind, Events};
 use super::http::endpoint::{HttpEndpoint, shown};
-use super::http::failure;
 use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
-use super::http::refusal::{Refusal, refusal};
-use super::http::sending::{SEND_TIME, accepted, closed, unaccepted};
+use super::http::refusal::refusal;
+use super::http::sending::{SEND_TIME, accepted};
+use super::http::shared::HttpShared;
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::inbox::{Answerer, Inbox};
+use crate::sources::mcp::inbox::Inbox;
 use crate::sources::mcp::message::ping;
 use crate::sources::mcp::proof;
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
-use arc_swap::{ArcSwap, ArcSwapOption};
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
-use tokio_util::sync::CancellationToken;
+use std::sync::Arc;
 
 pub struct LegacySse {
-    shared: Arc<SseShared>,
-}
-
-struct SseShared {
-    /// Gone once the transport is closed, and its connections with it.
-    remote: ArcSwapOption<HttpEndpoint>,
-    /// Where messages are posted to. Its query may name the session, so it is shown nowhere.
-    endpoint: Url,
-    protocol_headers: ArcSwap<ProtocolHeaders>,
-    inbox: Arc<Inbox>,
-    /// Why the stream is over.
-    over: OnceLock<HubError>,
-    closed: CancellationToken,
+    shared: Arc<HttpShared>,
 }
 
 impl LegacySse {
@@ -63,14 +48,7 @@ impl LegacySse {
                 break endpoint(&remote, &base, &event.data)?;
             }
         };
-        let shared = Arc::new(SseShared {
-            remote: ArcSwapOption::new(Some(remote.clone())),
-            endpoint,
-            protocol_headers: ArcSwap::from_pointee(protocol_headers),
-            inbox,
-            over: OnceLock::new(),
-            closed: CancellationToken::new(),
-        });
+        let shared = HttpShared::new(protocol_headers, remote.clone(), endpoint, inbox);
         tokio::spawn(read(shared.clone(), remote, events));
         Ok(Arc::new(LegacySse { shared }))
     }
@@ -92,7 +70,7 @@ fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubErr
 }
 
 /// Reads the stream to its end, which is the end of the connection.
-async fn read(shared: Arc<SseShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
+async fn read(shared: Arc<HttpShared>, remote: Arc<HttpEndpoint>, mut events: Events) {
     let error = loop {
         let event = tokio::select! {
             biased;
@@ -100,14 +78,9 @@ async fn read(shared: Arc<SseShared>, remote: Arc<HttpEndpoint>, mut events: Eve
             event = events.next_shared(&remote) => event,
         };
         match event {
-            Ok(SharedEvent::Whole(event)) if is_message(&event) => {
-                shared.inbox.receive(event.data.as_bytes(), None, &|| Some(shared.answerer()));
+            Ok(event) => {
+                shared.take(event, remote.limit);
             }
-            // The stream goes on for the other requests.
-            Ok(SharedEvent::TooLarge(Some(id))) => {
-                shared.inbox.settle(id, Err(failure::too_large(remote.limit)));
-            }
-            Ok(SharedEvent::Whole(_) | SharedEvent::TooLarge(None)) => {}
             Err(error) => break error,
         }
     };
@@ -121,7 +94,7 @@ impl Transport for LegacySse {
             let remote = self.shared.remote()?;
             let expected = self.shared.inbox.await_answer(request.id)?;
             let mut answer = pin!(expected.answer());
-            let mut post = pin!(self.shared.post_request(&remote, request));
+            let mut post = pin!(post_request(&self.shared, &remote, request));
             let reply = tokio::select! {
                 biased;
                 reply = &mut answer => reply,
@@ -145,9 +118,7 @@ impl Transport for LegacySse {
     }
 
     fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.shared
-            .protocol_headers
-            .rcu(|protocol_headers| ProtocolHeaders::clone(protocol_headers).on_negotiated(era, version));
+        self.shared.on_negotiated(era, version);
     }
 
     fn cancels_by_drop(&self) -> bool {
@@ -155,7 +126,7 @@ impl Transport for LegacySse {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.over.get().cloned().or_else(|| self.shared.remote().err())
+        self.shared.retired()
     }
 
     fn place(&self) -> TransportPlace {
@@ -164,10 +135,7 @@ impl Transport for LegacySse {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.shared.closed.cancel();
-            if let Some(remote) = self.shared.remote.swap(None) {
-                self.shared.inbox.end(&closed(&remote));
-            }
+            self.shared.close();
         })
     }
 }
@@ -179,55 +147,17 @@ impl Drop for LegacySse {
     }
 }
 
-impl SseShared {
-    fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
-        self.remote.load_full().ok_or_else(|| {
-            let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
-            error.with_outcome(Outcome::NotSent)
-        })
-    }
-
-    /// Posts a request. The address is that of the session: a server that does not know it has not run the request.
-    async fn post_request(&self, remote: &HttpEndpoint, request: &OutgoingRequest) -> Result<(), HubError> {
-        let body = OutgoingBody::of_request(&request.body, &request.stage);
-        let Err(mut refusal) = self.post(remote, body, Some(request.id)).await else { return Ok(()) };
-        // The stream may bring a result all the same.
-        refusal.error = proof::of_two_streams(refusal.error, false);
-        let ping = self.ask(remote, OutgoingBody::of_message(ping(request.id)));
-        Err(refusal.of_call(remote, &self.over, request.id, ping).await)
-    }
-
-    async fn ask(&self, remote: &HttpEndpoint, message: OutgoingBody) -> Result<HttpResponse, HubError> {
-        let protocol_headers = self.protocol_headers.load_full();
-        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message).await
-    }
-
-    async fn post(
-        &self,
-        remote: &HttpEndpoint,
-        message: OutgoingBody,
-        id: Option<u64>,
-    ) -> Result<(), Refusal> {
-        accepted(remote, self.ask(remote, message), id).await
-    }
-
-    async fn send(&self, message: String) -> Result<(), HubError> {
-        let remote = self.remote()?;
-        let message = OutgoingBody::of_message(message);
-        tokio::select! {
-            () = self.closed.cancelled() => Err(closed(&remote)),
-            sent = tokio::time::timeout(SEND_TIME, self.post(&remote, message, None)) => {
-                sent.map_or_else(|_| Err(unaccepted(&remote)), |sent| sent.map_err(|refusal| refusal.error))
-            }
-        }
-    }
-
-    fn answerer(self: &Arc<Self>) -> Answerer {
-        let shared = self.clone();
-        Box::new(move |answer| {
-            Box::pin(async move {
-                let _ = shared.send(answer).await;
-            })
-        })
-    }
+/// Posts a request. The address is that of the session: a server that does not know it has not run the request.
+async fn post_request(
+    shared: &HttpShared,
+    remote: &HttpEndpoint,
+    request: &OutgoingRequest,
+) -> Result<(), HubError> {
+    let body = OutgoingBody::of_request(&request.body, &request.stage);
+    let posted = accepted(remote, shared.post(remote, body), Some(request.id)).await;
+    let Err(mut refusal) = posted else { return Ok(()) };
+    // The stream may bring a result all the same.
+    refusal.error = proof::of_two_streams(refusal.error, false);
+    let ping = shared.post(remote, OutgoingBody::of_message(ping(request.id)));
+    Err(refusal.of_call(remote, &shared.over, request.id, ping).await)
 }

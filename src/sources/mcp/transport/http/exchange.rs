@@ -152,8 +152,7 @@ impl HttpShared {
         if !protocol_headers.has_session() || protocol_headers.is_modern(request.method) {
             return refusal.error;
         }
-        let body = OutgoingBody::of_message(ping(request.id));
-        let ping = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), body);
-        refusal.of_call(remote, &self.forgotten, request.id, ping).await
+        let ping = self.post(remote, OutgoingBody::of_message(ping(request.id)));
+        refusal.of_call(remote, &self.over, request.id, ping).await
     }
 }

@@ -1,9 +1,8 @@
 //! The stream on which a server of the legacy era sends what belongs to no request. It is an offer: most servers have none,
 //! and nothing depends on it, so every refusal is taken without a word.
 
-use super::body::{self, BodyKind, Events, SharedEvent, is_message};
+use super::body::{self, BodyKind, Events};
 use super::endpoint::HttpEndpoint;
-use super::failure;
 use super::outgoing::OutgoingBody;
 use super::reconnect_delay::ReconnectDelay;
 use super::shared::HttpShared;
@@ -62,15 +61,8 @@ async fn follow(
     }
     let mut events = Events::shared(response, remote.limit);
     while let Ok(event) = events.next_shared(remote).await {
-        match event {
-            SharedEvent::Whole(event) if is_message(&event) => {
-                delay.reset();
-                shared.inbox.receive(event.data.as_bytes(), None, &|| shared.answerer());
-            }
-            SharedEvent::TooLarge(Some(id)) => {
-                shared.inbox.settle(id, Err(failure::too_large(remote.limit)));
-            }
-            SharedEvent::Whole(_) | SharedEvent::TooLarge(None) => {}
+        if shared.take(event, remote.limit) {
+            delay.reset();
         }
     }
     place.last_id = events.last_id().map(str::to_owned).or_else(|| place.last_id.take());

@@ -21,7 +21,7 @@ pub(crate) mod protocol_headers;
 mod reconnect_delay;
 pub(crate) mod refusal;
 pub(crate) mod sending;
-mod shared;
+pub(crate) mod shared;
 mod unbroken;
 
 pub use options::HttpOptions;
@@ -31,19 +31,14 @@ use crate::error::HubError;
 use crate::sources::mcp::inbox::Inbox;
 use crate::sources::mcp::protocol::Era;
 use crate::tool::BoxFuture;
-use arc_swap::{ArcSwap, ArcSwapOption};
-use endpoint::HttpEndpoint;
 use exchange::Carried;
 use outgoing::OutgoingBody;
-use protocol_headers::ProtocolHeaders;
 use reqwest::Method;
-use sending::closed;
 use serde_json::value::RawValue;
 use shared::HttpShared;
 use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
 
 /// How long the server may take to end a session.
 const GOODBYE_TIME: Duration = Duration::from_millis(1500);
@@ -55,15 +50,7 @@ pub struct StreamableHttp {
 impl StreamableHttp {
     /// Checks the options. The first request makes the first connection.
     pub fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
-        let remote = HttpEndpoint::new(options)?;
-        let shared = HttpShared {
-            protocol_headers: ArcSwap::from_pointee(ProtocolHeaders::new(&remote)),
-            remote: ArcSwapOption::from_pointee(remote),
-            inbox,
-            forgotten: OnceLock::new(),
-            closed: CancellationToken::new(),
-        };
-        Ok(Arc::new(StreamableHttp { shared: Arc::new(shared) }))
+        Ok(Arc::new(StreamableHttp { shared: HttpShared::open(options, inbox)? }))
     }
 }
 
@@ -71,8 +58,8 @@ impl Transport for StreamableHttp {
     fn request<'a>(&'a self, request: &'a OutgoingRequest) -> BoxFuture<'a, Result<Box<RawValue>, HubError>> {
         Box::pin(async move {
             let shared = &self.shared;
-            if let Some(forgotten) = shared.forgotten.get() {
-                return Err(forgotten.clone());
+            if let Some(over) = shared.over.get() {
+                return Err(over.clone());
             }
             let remote = shared.remote()?;
             let protocol_headers = shared.protocol_headers.load_full();
@@ -96,9 +83,7 @@ impl Transport for StreamableHttp {
     }
 
     fn on_negotiated(&self, era: Era, version: &'static str) {
-        self.shared
-            .protocol_headers
-            .rcu(|protocol_headers| ProtocolHeaders::clone(protocol_headers).on_negotiated(era, version));
+        self.shared.on_negotiated(era, version);
         if era == Era::Legacy {
             tokio::spawn(listen::listen(self.shared.clone()));
         }
@@ -109,7 +94,7 @@ impl Transport for StreamableHttp {
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.forgotten.get().cloned().or_else(|| self.shared.remote().err())
+        self.shared.retired()
     }
 
     fn breaks(&self) -> u64 {
@@ -131,11 +116,9 @@ impl Transport for StreamableHttp {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let shared = &self.shared;
-            shared.closed.cancel();
-            let Some(remote) = shared.remote.swap(None) else { return };
-            shared.inbox.end(&closed(&remote));
+            let Some(remote) = shared.close() else { return };
             let protocol_headers = shared.protocol_headers.load_full();
-            if protocol_headers.has_session() && shared.forgotten.get().is_none() {
+            if protocol_headers.has_session() && shared.over.get().is_none() {
                 let goodbye = remote.ask(
                     Method::DELETE,
                     &remote.url,

@@ -1,6 +1,10 @@
-//! What a transport and its tasks share.
+//! What a transport over HTTP and its tasks share.
 
+use super::HttpOptions;
+use super::body::{SharedEvent, is_message};
+use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
+use super::failure;
 use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::sending::{SEND_TIME, accepted, closed, unaccepted};
@@ -8,33 +12,65 @@ use crate::error::{ErrorKind, HubError, Outcome};
 use crate::sources::mcp::inbox::{Answerer, Inbox};
 use crate::sources::mcp::protocol::Era;
 use arc_swap::{ArcSwap, ArcSwapOption};
-use reqwest::Method;
+use reqwest::{Method, Url};
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct HttpShared {
     /// Gone once the transport is closed, and its connections with it.
-    pub(super) remote: ArcSwapOption<HttpEndpoint>,
-    pub(super) protocol_headers: ArcSwap<ProtocolHeaders>,
-    pub(super) inbox: Arc<Inbox>,
-    /// Set when the server has forgotten our session.
-    pub(super) forgotten: OnceLock<HubError>,
-    pub(super) closed: CancellationToken,
+    pub(crate) remote: ArcSwapOption<HttpEndpoint>,
+    /// Where messages are posted to. Its query may name a session, so it is shown nowhere.
+    pub(crate) endpoint: Url,
+    pub(crate) protocol_headers: ArcSwap<ProtocolHeaders>,
+    pub(crate) inbox: Arc<Inbox>,
+    /// Why no further request can be sent: the server has forgotten our session, or its stream is over.
+    pub(crate) over: OnceLock<HubError>,
+    pub(crate) closed: CancellationToken,
 }
 
 impl HttpShared {
-    pub(super) fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
+    pub(super) fn open(options: HttpOptions, inbox: Arc<Inbox>) -> Result<Arc<Self>, HubError> {
+        let remote = Arc::new(HttpEndpoint::new(options)?);
+        let endpoint = remote.url.clone();
+        Ok(HttpShared::new(ProtocolHeaders::new(&remote), remote, endpoint, inbox))
+    }
+
+    pub(crate) fn new(
+        protocol_headers: ProtocolHeaders,
+        remote: Arc<HttpEndpoint>,
+        endpoint: Url,
+        inbox: Arc<Inbox>,
+    ) -> Arc<Self> {
+        Arc::new(HttpShared {
+            remote: ArcSwapOption::new(Some(remote)),
+            endpoint,
+            protocol_headers: ArcSwap::from_pointee(protocol_headers),
+            inbox,
+            over: OnceLock::new(),
+            closed: CancellationToken::new(),
+        })
+    }
+
+    pub(crate) fn remote(&self) -> Result<Arc<HttpEndpoint>, HubError> {
         self.remote.load_full().ok_or_else(|| {
             let error = HubError::new(ErrorKind::Closed, "the connection to the server is closed");
             error.with_outcome(Outcome::NotSent)
         })
     }
 
-    pub(super) async fn send(&self, message: String) -> Result<(), HubError> {
-        let remote = self.remote()?;
+    /// Posts a message in the session.
+    pub(crate) async fn post(
+        &self,
+        remote: &HttpEndpoint,
+        message: OutgoingBody,
+    ) -> Result<HttpResponse, HubError> {
         let protocol_headers = self.protocol_headers.load_full();
-        let message = OutgoingBody::of_message(message);
-        let post = remote.ask(Method::POST, &remote.url, || Ok(protocol_headers.plain()), message);
+        remote.ask(Method::POST, &self.endpoint, || Ok(protocol_headers.plain()), message).await
+    }
+
+    pub(crate) async fn send(&self, message: String) -> Result<(), HubError> {
+        let remote = self.remote()?;
+        let post = self.post(&remote, OutgoingBody::of_message(message));
         tokio::select! {
             () = self.closed.cancelled() => Err(closed(&remote)),
             sent = tokio::time::timeout(SEND_TIME, accepted(&remote, post, None)) => {
@@ -54,5 +90,38 @@ impl HttpShared {
                 let _ = shared.send(answer).await;
             })
         }))
+    }
+
+    /// Takes an event of a stream that belongs to no single request. True if it is a message.
+    pub(crate) fn take(self: &Arc<Self>, event: SharedEvent, limit: usize) -> bool {
+        match event {
+            SharedEvent::Whole(event) if is_message(&event) => {
+                self.inbox.receive(event.data.as_bytes(), None, &|| self.answerer());
+                return true;
+            }
+            // The stream continues for the other requests.
+            SharedEvent::TooLarge(Some(id)) => {
+                self.inbox.settle(id, Err(failure::too_large(limit)));
+            }
+            SharedEvent::Whole(_) | SharedEvent::TooLarge(None) => {}
+        }
+        false
+    }
+
+    pub(crate) fn on_negotiated(&self, era: Era, version: &'static str) {
+        self.protocol_headers
+            .rcu(|protocol_headers| ProtocolHeaders::clone(protocol_headers).on_negotiated(era, version));
+    }
+
+    pub(crate) fn retired(&self) -> Option<HubError> {
+        self.over.get().cloned().or_else(|| self.remote().err())
+    }
+
+    /// Ends everything. The endpoint, if this was the first to do so.
+    pub(crate) fn close(&self) -> Option<Arc<HttpEndpoint>> {
+        self.closed.cancel();
+        let remote = self.remote.swap(None)?;
+        self.inbox.end(&closed(&remote));
+        Some(remote)
     }
 }
