@@ -120,14 +120,11 @@ fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
     let parsed =
         std::fs::read(path).map_err(|error| unreadable(&error)).and_then(|bytes| jsonc::parse(&bytes));
     match parsed {
-        Ok(parsed) => {
-            for key in &parsed.repeated {
-                notes.warn(key.as_str(), "is there more than once; the last one counts.");
-            }
-            if parsed.value.is_none() {
+        Ok(value) => {
+            if value.is_none() {
                 notes.warn(None, "is empty, so there is no server in it.");
             }
-            parsed.value
+            value
         }
         Err(message) => {
             notes.error(None, message);

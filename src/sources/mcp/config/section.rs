@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn section(path: &Path, key: &str, env: Environment<'_>) -> Result<Option<Value>, String> {
     let failed = |why: String| format!("'{}': {why}", clip(&path.display().to_string()));
     let text = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}.")))?;
-    let root = jsonc::parse(&text).map_err(failed)?.value;
+    let root = jsonc::parse(&text).map_err(failed)?;
     let Some(mut value) = root.and_then(|mut root| root.get_mut(key).map(Value::take)) else {
         return Ok(None);
     };

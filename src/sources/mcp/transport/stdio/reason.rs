@@ -1,80 +1,23 @@
 //! Which line of an error stream says why a program failed.
 //!
-//! The last line is often not it: Node ends with its version, a traceback has its exception above the last log line, command line
-//! libraries draw boxes and print their usage. Lines are given without indentation.
+//! The last line is often not it: a program logs its end, a runtime adds a stack or its version. Lines are given without
+//! indentation.
 
-/// Words that begin a line that only goes with the reason.
-const FILLERS: &[&str] = &[
-    "Node.js v",
-    "Traceback (most recent call last)",
-    "File \"",
-    "During handling of the above exception",
-    "The above exception was the direct cause",
-    "note:",
-    "hint:",
-    "help:",
-    "usage:",
-    "goroutine ",
-    "exit status ",
-    "For further information",
-    "For more information",
-    "Try '",
-    "[notice]",
-    "throw ",
-    "node:internal/",
-    "requireStack:",
-    "code: '",
-    "url: '",
-    "A complete log of this run",
-];
-/// Words with which programs and log libraries mark an error.
-const MARKS: &[&str] = &["error", "fatal", "panic", "critical", "uncaught", "unhandled"];
-/// The ends of the names of exceptions.
-const EXCEPTIONS: &[&str] = &["Error", "Exception", "Exit", "Interrupt", "Failure"];
-/// What `npm` puts before each line of its errors.
-const NPM: &[&str] = &["npm error ", "npm ERR! "];
-/// Members of npm's error object, which say little.
-const NPM_MEMBERS: &[&str] = &["code ", "errno ", "syscall ", "path ", "dest "];
-
-/// The reason among these lines: the last one that is marked as an error or names an exception, otherwise the last one with words.
+/// The reason among these lines: the last one that calls itself an error, otherwise the last one with words. Of several such
+/// lines in a row that begin alike, the first one says most.
 pub fn reason(lines: &[String]) -> Option<String> {
-    let lines: Vec<&str> = lines.iter().filter(|line| !is_border(line)).map(|line| bare(line)).collect();
-    if let Some(line) = of_npm(&lines) {
-        return Some(line.to_owned());
-    }
-    let has_words = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count() > 1;
-    let plain: Vec<&str> = lines.iter().copied().filter(|line| has_words(line) && !is_filler(line)).collect();
-    let at = plain.iter().rposition(|line| is_marked(line)).or(plain.len().checked_sub(1));
-    let Some(at) = at else { return lines.into_iter().rfind(|line| has_words(line)).map(str::to_owned) };
-    // "error: the following arguments are missing:" goes on in the next line.
-    let is_open = plain[at].ends_with(':') || !plain[at].contains(' ');
-    match plain.get(at + 1).filter(|_| is_open && is_marked(plain[at])) {
-        Some(next) => Some(format!("{} {next}", plain[at])),
-        None => Some(plain[at].to_owned()),
-    }
-}
-
-/// The first line in which npm says what is wrong.
-fn of_npm<'a>(lines: &[&'a str]) -> Option<&'a str> {
-    let errors = lines.iter().filter_map(|line| NPM.iter().find_map(|prefix| line.strip_prefix(prefix)));
-    errors.map(str::trim).find(|line| {
-        line.contains(' ') && !is_filler(line) && !NPM_MEMBERS.iter().any(|name| line.starts_with(name))
-    })
-}
-
-fn is_frame(c: char) -> bool {
-    matches!(c, '\u{2500}'..='\u{259f}' | '|' | '+' | '-' | '=' | '*' | '~' | '_' | '^' | '▶')
-}
-
-/// The upper or lower edge of a box, perhaps with a title in it.
-fn is_border(line: &str) -> bool {
-    let line = line.trim();
-    let corner = |c: Option<char>| {
-        c.is_some_and(|c| {
-            matches!(c, '┌' | '┐' | '└' | '┘' | '╭' | '╮' | '╰' | '╯' | '╔' | '╗' | '╚' | '╝' | '+')
-        })
+    let lines: Vec<&str> = lines.iter().map(|line| bare(line)).filter(|line| has_words(line)).collect();
+    let Some(last) = lines.iter().rposition(|line| is_error(line)) else {
+        return lines.last().map(|&line| line.to_owned());
     };
-    corner(line.chars().next()) && corner(line.chars().next_back())
+    let begin = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    let alike = |line: &&&str| is_error(line) && begin(line) == begin(lines[last]);
+    let first = last - lines[..last].iter().rev().take_while(alike).count();
+    // "error: these arguments are missing:" continues in the next line.
+    match lines.get(first + 1).filter(|_| lines[first].ends_with(':')) {
+        Some(next) => Some(format!("{} {next}", lines[first])),
+        None => Some(lines[first].to_owned()),
+    }
 }
 
 /// Without the sides of a box.
@@ -83,33 +26,21 @@ fn bare(line: &str) -> &str {
     line.trim_matches(is_side)
 }
 
-fn is_filler(line: &str) -> bool {
-    let begins = |with: &str| line.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    let is_stack_frame = begins("at ") && line.contains([':', '(']);
-    FILLERS.iter().any(|filler| begins(filler))
-        || is_stack_frame
-        || line.chars().all(|c| is_frame(c) || c == ' ')
+fn has_words(line: &str) -> bool {
+    line.chars().filter(|c| c.is_alphanumeric()).count() > 1
 }
 
-/// Whether the line says of itself that it is an error.
-fn is_marked(line: &str) -> bool {
-    let words = || {
-        line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '_'))).filter(|word| !word.is_empty())
+/// Whether a word of the line marks it as an error, as in `fatal: …`, `[error] …`, `pkg.ConfigError: …`. The title of a box has no
+/// other word.
+fn is_error(line: &str) -> bool {
+    let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    let marks = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        ["error", "exception", "fatal", "critical"].iter().any(|mark| word.ends_with(mark))
+            || word.starts_with("panic")
+            || word == "err"
     };
-    let Some(first) = words().next() else { return false };
-    // "fatal: …", "Error: …", "[error] …"
-    let begins = MARKS.iter().any(|mark| first.eq_ignore_ascii_case(mark));
-    // "pkg.ConfigError: …", also alone on its line
-    let named = EXCEPTIONS.iter().any(|end| first.ends_with(end))
-        && line.strip_prefix(first).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
-    // "prog: error: …", "Uncaught TypeError: …"
-    let inside =
-        line.split(": ").skip(1).any(|part| MARKS.iter().any(|mark| part.eq_ignore_ascii_case(mark)))
-            || line.contains("Error: ")
-            || line.contains("Exception: ");
-    // "12:00:01 ERROR no database"
-    let level = words().take(10).any(|word| matches!(word, "ERROR" | "FATAL" | "CRITICAL"));
-    begins || named || inside || level
+    words.clone().any(marks) && words.count() > 1
 }
 
 #[cfg(test)]
@@ -158,7 +89,7 @@ mod tests {
             ),
             (
                 "thread 'main' panicked at src/main.rs:2:5:\nno config\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
-                "no config",
+                "thread 'main' panicked at src/main.rs:2:5: no config",
             ),
             (
                 "panic: no config\n\ngoroutine 1 [running]:\nmain.main()\n\t/x.go:4 +0x1d\nexit status 2",
@@ -166,7 +97,7 @@ mod tests {
             ),
             (
                 "npm error code E404\nnpm error 404 Not Found - GET https://registry/x - Not found\nnpm error 404\nnpm error 404  'x@*' is not in this registry.\nnpm error A complete log of this run can be found in: /x.log",
-                "404 Not Found - GET https://registry/x - Not found",
+                "npm error code E404",
             ),
             (
                 "  × No solution found when resolving tool dependencies:\n  ╰─▶ Because x was not found, your requirements are unsatisfiable.",
