@@ -49,14 +49,10 @@ pub fn recall(store: &Store, server: &Arc<Server>) {
     let Some(list) = store.list(&key(server.config())) else { return };
     let Some(era) = Era::parse(&list.era) else { return };
     let age = list.listed_at.elapsed().unwrap_or_default();
-    // Earlier versions kept the tools alone.
-    let (tools, instructions, extensions) = match serde_json::from_str::<KeptList<'_>>(&list.tools) {
-        Ok(kept) => (kept.tools.get(), kept.instructions, kept.extensions),
-        Err(_) => (&*list.tools, None, Map::new()),
-    };
-    if let Ok(mut listing) = Listing::from_json(tools, era, list.ttl_ms) {
+    let Ok(kept) = serde_json::from_str::<KeptList<'_>>(&list.tools) else { return };
+    if let Ok(mut listing) = Listing::from_json(kept.tools.get(), era, list.ttl_ms) {
         listing.program_version = list.version.map(Arc::from);
-        server.recall_words(instructions, extensions);
+        server.recall_words(kept.instructions, kept.extensions);
         server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
     }
 }

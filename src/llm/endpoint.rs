@@ -12,6 +12,7 @@ use super::config::OpenAiConfig;
 use super::config::config_error;
 use super::message::ChatMessage;
 use crate::error::HubError;
+use crate::net::percent_decoded;
 use crate::secret::{Redactor, Secret};
 
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
