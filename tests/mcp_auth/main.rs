@@ -93,8 +93,8 @@ impl World {
             let answer = fetch("POST", &self.url(), &headers, "{}").await.unwrap();
             let challenge = answer.headers.get("www-authenticate").map(String::as_str);
             let refused = matches!(answer.status, 401 | 403);
-            let sent = Some(header.as_deref().unwrap_or_default());
-            if !(refused && oauth.refused_header(sent, answer.status, challenge).await?) {
+            let sent = header.as_deref().unwrap_or_default();
+            if !(refused && oauth.refused(sent, answer.status, challenge).await?) {
                 return Ok(answer.status);
             }
         }

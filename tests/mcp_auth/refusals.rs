@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::Arc;
 use toolhub::error::ErrorKind;
-use toolhub::sources::mcp::auth::{OAuth, OAuthConfig};
+use toolhub::sources::mcp::auth::{Credentials, OAuth, OAuthConfig};
 
 /// A place where nothing may arrive.
 async fn trap() -> (Site, Arc<Mutex<usize>>) {
@@ -96,7 +96,7 @@ async fn endpoints_inside_private_networks_or_without_https_are_refused() {
 #[tokio::test]
 async fn a_server_without_https_gets_no_login() {
     let oauth = OAuth::new(OAuthConfig::new("http://mcp.example/mcp")).unwrap();
-    let error = oauth.refused_header(None, 401, None).await.unwrap_err();
+    let error = oauth.refused("", 401, None).await.unwrap_err();
     assert!(error.message.contains("need https"), "{error}");
 }
 
@@ -211,7 +211,7 @@ async fn statuses_that_credentials_cannot_mend_are_left_alone() {
     for (status, challenge) in
         [(403, None), (403, Some("Bearer error=\"invalid_token\"")), (404, None), (500, None)]
     {
-        assert!(!oauth.refused_header(None, status, challenge).await.unwrap(), "{status}");
+        assert!(!oauth.refused("", status, challenge).await.unwrap(), "{status}");
     }
     assert!(fetch("GET", &world.issuer.site.url("/"), &[], "").await.is_some());
     assert_eq!(world.issuer.count("/authorize"), 0);

@@ -21,8 +21,8 @@ const MAX_STEP_UPS: u32 = 5;
 pub(super) enum Need {
     /// It has expired, or is about to.
     Renewal,
-    /// The server refused it, or there was none. It is certain only when the caller knows what it had sent.
-    Other { challenge: Challenge, certain: bool },
+    /// The server refused it, or there was none.
+    Other(Challenge),
     /// The server wants more scopes than it has.
     Scopes(Challenge),
 }
@@ -31,14 +31,14 @@ impl Need {
     pub(super) fn scopes(&self) -> &[String] {
         match self {
             Need::Renewal => &[],
-            Need::Other { challenge, .. } | Need::Scopes(challenge) => &challenge.scopes,
+            Need::Other(challenge) | Need::Scopes(challenge) => &challenge.scopes,
         }
     }
 
     fn challenge(&self) -> Challenge {
         match self {
             Need::Renewal => Challenge::default(),
-            Need::Other { challenge, .. } | Need::Scopes(challenge) => challenge.clone(),
+            Need::Other(challenge) | Need::Scopes(challenge) => challenge.clone(),
         }
     }
 }
@@ -107,7 +107,7 @@ impl OAuthShared {
         }
         match need {
             Need::Renewal => self.renew(&login, old).await,
-            Need::Other { .. } | Need::Scopes(_) => self.renew_or_sign_in(&login, old, &need).await,
+            Need::Other(_) | Need::Scopes(_) => self.renew_or_sign_in(&login, old, &need).await,
         }
     }
 
@@ -187,12 +187,10 @@ impl OAuthShared {
     ) -> Result<(), HubError> {
         let mut registered =
             Client::registered(old.as_deref().map(|held| &held.token), &login.found.issuer.id);
-        if let (Some(old), Need::Other { challenge, certain }) = (&old, need) {
+        if let (Some(old), Need::Other(challenge)) = (&old, need) {
             let lacks = challenge.scopes.iter().any(|scope| !old.token.asked_scopes.contains(scope));
             let fresh = old.is_fresh() && !old.token.is_over();
             match old.origin {
-                // The refused token was probably the one before it.
-                Origin::Login | Origin::Refresh if fresh && !lacks && !certain => return Ok(()),
                 Origin::Login if fresh && !lacks => {
                     return Err(denied(format!(
                         "The server refuses the token that its authorization server '{}' has just issued.",

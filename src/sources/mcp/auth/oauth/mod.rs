@@ -38,7 +38,6 @@ use parking_lot::Mutex;
 use state::OAuthShared;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use web::Web;
 
 pub struct OAuth(Arc<OAuthShared>);
@@ -50,17 +49,11 @@ impl OAuth {
         Ok(OAuth(Arc::new(OAuthShared { config, server, web, state: Mutex::default() })))
     }
 
-    /// Like [`Credentials::refused`], for a caller that knows which header was refused (an empty one when it had none): when
-    /// another token is there by now, nothing has to be done.
-    pub async fn refused_header(
-        &self,
-        sent: Option<&str>,
-        status: u16,
-        challenge: Option<&str>,
-    ) -> Result<bool, HubError> {
+    /// The server refused what was sent. When another token is there by now, nothing has to be done.
+    async fn next_token(&self, sent: &str, status: u16, challenge: Option<&str>) -> Result<bool, HubError> {
         let challenge = Challenge::parse(challenge.unwrap_or_default());
         let need = match status {
-            401 => Need::Other { challenge, certain: sent.is_some() },
+            401 => Need::Other(challenge),
             403 if challenge.wants_more_scope() => Need::Scopes(challenge),
             _ => return Ok(false),
         };
@@ -71,7 +64,7 @@ impl OAuth {
             }
             let flight = self.0.fly(need.clone());
             flight.ended.await?;
-            if flight.is_ours || sent.is_none() {
+            if flight.is_ours {
                 return Ok(self.0.state.lock().held.is_some());
             }
         }
@@ -81,7 +74,7 @@ impl OAuth {
     pub async fn login(&self) -> Result<(), HubError> {
         match self.0.header().await? {
             Some(_) => Ok(()),
-            None => self.refused_header(Some(""), 401, None).await.map(|_| ()),
+            None => self.next_token("", 401, None).await.map(|_| ()),
         }
     }
 
@@ -111,7 +104,7 @@ impl Credentials for OAuth {
         status: u16,
         challenge: Option<&'a str>,
     ) -> BoxFuture<'a, Result<bool, HubError>> {
-        Box::pin(self.refused_header(Some(sent), status, challenge))
+        Box::pin(self.next_token(sent, status, challenge))
     }
 }
 
@@ -121,19 +114,19 @@ impl OAuthShared {
         self.load().await?;
         let held = self.state.lock().held.clone();
         match held {
-            Some(held) if !held.token.is_due() => return held.hand_out().map(Some),
+            Some(held) if !held.token.is_due() => return held.header().map(Some),
             Some(held) if self.can_renew(&held.token) => match self.fly(Need::Renewal).ended.await {
                 Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
-                    return held.hand_out().map(Some);
+                    return held.header().map(Some);
                 }
                 ended => ended?,
             },
-            Some(held) if !held.token.is_over() => return held.hand_out().map(Some),
+            Some(held) if !held.token.is_over() => return held.header().map(Some),
             // A login may already be in progress.
             _ => self.join().await?,
         }
         let held = self.state.lock().held.clone().filter(|held| !held.token.is_over());
-        held.map(|held| held.hand_out()).transpose()
+        held.map(|held| held.header()).transpose()
     }
 
     fn can_renew(&self, token: &StoredToken) -> bool {
@@ -141,18 +134,9 @@ impl OAuthShared {
     }
 
     /// Whether the refused token is not the current one, and the current one may be accepted.
-    fn has_another(&self, sent: Option<&str>, need: &Need) -> bool {
+    fn has_another(&self, sent: &str, need: &Need) -> bool {
         let Some(held) = self.state.lock().held.clone() else { return false };
-        let another = match sent {
-            Some(sent) => sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose()),
-            // This one was never sent, so it cannot have been refused; and one that has just got the scopes that are
-            // missing is hardly the one that lacked them.
-            None => {
-                !held.handed_out.load(Ordering::Relaxed)
-                    || (matches!(need, Need::Scopes(_)) && held.is_fresh())
-            }
-        };
-        another
+        sent.strip_prefix("Bearer ") != Some(held.token.access_token.expose())
             && !held.token.is_over()
             && need.scopes().iter().all(|scope| held.token.scopes.contains(scope))
     }

@@ -9,7 +9,6 @@ use crate::error::HubError;
 use parking_lot::Mutex;
 use reqwest::Url;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -39,7 +38,6 @@ pub(super) struct Held {
     pub(super) token: StoredToken,
     pub(super) origin: Origin,
     pub(super) since: Instant,
-    pub(super) handed_out: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +49,10 @@ pub(super) enum Origin {
 
 impl Held {
     pub(super) fn new(token: StoredToken, origin: Origin) -> Arc<Self> {
-        Arc::new(Held { token, origin, since: Instant::now(), handed_out: AtomicBool::new(false) })
+        Arc::new(Held { token, origin, since: Instant::now() })
     }
 
-    pub(super) fn hand_out(&self) -> Result<String, HubError> {
-        self.handed_out.store(true, Ordering::Relaxed);
+    pub(super) fn header(&self) -> Result<String, HubError> {
         bearer_header(self.token.access_token.expose())
     }
 
