@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -182,7 +181,7 @@ fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
     }
     if let Some(password) = url.password() {
         secrets.push(Secret::new(password));
-        secrets.push(Secret::new(percent_decode_str(password).decode_utf8_lossy()));
+        secrets.push(Secret::new(percent_decoded(password)));
     }
     let query = url.query_pairs().map(|(_, value)| value.into_owned());
     let headers = config.headers.iter().flat_map(|(_, value)| {
