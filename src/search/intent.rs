@@ -6,6 +6,9 @@
 use super::stop::is_stop;
 use super::words::{WordKind, each_wide_run, each_word};
 use crate::text::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Reading verbs, and words that begin a question.
 const READING: &[&str] = &[
@@ -48,23 +51,35 @@ pub fn asks_to_read(text: &str) -> bool {
     !acts && (reads || content <= SHORT)
 }
 
+/// The English verbs that act, and whether each is one wherever it stands.
+static VERBS: LazyLock<HashMap<&'static str, bool, RandomState>> = LazyLock::new(|| {
+    let or_noun = ACTING_OR_NOUN.iter().chain(ACTING_WHEN_LEADING).map(|verb| (*verb, false));
+    or_noun.chain(ACTING.iter().map(|verb| (*verb, true))).collect()
+});
+
+/// The Chinese ones, by their first character.
+static WIDE_VERBS: LazyLock<HashMap<char, Vec<&'static str>, RandomState>> = LazyLock::new(|| {
+    let mut verbs: HashMap<char, Vec<_>, _> = HashMap::default();
+    for verb in ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE) {
+        verbs.entry(verb.chars().next().unwrap_or_default()).or_default().push(*verb);
+    }
+    verbs
+});
+
 /// Whether a word is a verb that acts, in its first form or in -ing; other forms say which things are meant ("deleted").
 fn is_acting(word: &str, leads: bool) -> bool {
-    let is_verb = |word: &str| {
-        let may_be = || ACTING_OR_NOUN.contains(&word) || ACTING_WHEN_LEADING.contains(&word);
-        ACTING.contains(&word) || leads && may_be()
-    };
+    let is_verb = |word: &str| VERBS.get(word).is_some_and(|is_sure| *is_sure || leads);
     let base = word.strip_suffix("ing");
     is_verb(word) || base.is_some_and(|base| is_verb(base) || is_verb(&format!("{base}e")))
 }
 
 fn acts_in_chinese(run: &str) -> bool {
-    let verbs = || ACTING_WIDE.iter().chain(ACTING_OR_NOUN_WIDE);
-    run.char_indices().any(|(at, _)| {
+    run.char_indices().any(|(at, first)| {
         let (before, rest) = run.split_at(at);
         let ends = |words: &[&str]| words.iter().any(|word| before.ends_with(word));
         let done = |after: &str| ends(DONE_BEFORE) || DONE_AFTER.iter().any(|word| after.starts_with(word));
-        let longest = verbs().filter_map(|verb| rest.strip_prefix(verb)).min_by_key(|after| after.len());
+        let verbs = WIDE_VERBS.get(&first).into_iter().flatten();
+        let longest = verbs.filter_map(|verb| rest.strip_prefix(verb)).min_by_key(|after| after.len());
         longest.is_some_and(|after| !ends(NEGATIONS_WIDE) && !done(after))
     })
 }

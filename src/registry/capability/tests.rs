@@ -286,6 +286,13 @@ fn texts() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())]
 }
 
+#[test]
+fn a_possessive_without_a_word_is_a_word() {
+    let mut rules = CapabilityRules::empty();
+    rules.add("added", &["'s"]);
+    assert_eq!(rules.extract("'s", ""), ["added"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

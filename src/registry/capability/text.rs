@@ -196,7 +196,8 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         if !joins {
             self.push(BREAK);
         }
-        let possessive = matches!(c, '\'' | '’') && after == Some('s');
+        let follows_word = self.tokens.last().is_some_and(|token| token.id != BREAK);
+        let possessive = follows_word && matches!(c, '\'' | '’') && after == Some('s');
         if possessive && !rest[len + 1..].starts_with(is_word) { len + 1 } else { len }
     }
 }
