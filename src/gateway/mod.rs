@@ -43,7 +43,6 @@
 //! | [`operate`] | health, metrics, the audit log, draining |
 
 mod authenticator;
-mod busy_poll;
 mod by_principal;
 mod caller;
 mod capability;

@@ -1,7 +1,6 @@
 //! What all requests share.
 
 use super::authenticator::Authenticator;
-use super::busy_poll::BusyPoll;
 use super::caller::Caller;
 use super::client_changes::{ClientChanges, WantedLists};
 use super::client_tasks::ClientTasks;
@@ -93,7 +92,6 @@ pub struct Gateway {
     /// The calls of tools that are running, also those that wait for an answer of their client between two requests.
     pub calls: Drain,
     pub metrics: Metrics,
-    pub busy_poll: BusyPoll,
     /// Fires when the gateway is about to stop: standing streams end, and no connection is accepted.
     pub stop: CancellationToken,
     /// Fires when requests that are still running have to end.
@@ -139,7 +137,6 @@ impl Gateway {
             admission,
             inspector: InspectorAccess::new()?,
             live: Arc::default(),
-            busy_poll: BusyPoll::default(),
             drain: Drain::default(),
             calls: Drain::default(),
             metrics: Metrics::default(),

@@ -100,7 +100,7 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
         }
         None => ChangeStream::Alone(Box::new(changes)),
     };
-    Ok(HttpReply::standing(change_events(gateway.clone(), caller, stream, admitted.place)))
+    Ok(HttpReply::events(change_events(gateway.clone(), caller, stream, admitted.place)))
 }
 
 /// Where the notifications of a standing stream come from.

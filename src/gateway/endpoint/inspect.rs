@@ -84,7 +84,7 @@ pub async fn serve(gateway: &Arc<Gateway>, route: InspectRoute, parts: &Parts, b
 fn page(gateway: &Gateway) -> HttpReply {
     let page = gateway.inspector.page(&gateway.options.name, &gateway.options.path, gateway.hub.options.lang);
     let body = ReplyBody::Whole(Bytes::from(page.html.clone()));
-    let reply = HttpReply { status: StatusCode::OK, headers: Vec::new(), body, is_standing: false };
+    let reply = HttpReply { status: StatusCode::OK, headers: Vec::new(), body };
     let policy = HeaderValue::try_from(&page.policy)
         .unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"));
     private(reply)

@@ -74,7 +74,7 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
     tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output, false));
     let gateway = gateway.clone();
     let stream = SseStream { is_open: false, sent, gateway, origin, connection, _place: place };
-    Ok(HttpReply::standing(stream.events()))
+    Ok(HttpReply::events(stream.events()))
 }
 
 /// The stream of a client. Dropping it ends the connection and cancels the requests of the client.

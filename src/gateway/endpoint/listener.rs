@@ -2,14 +2,11 @@
 
 use super::admit::admit;
 use super::body;
+use super::client_socket::ClientSocket;
 use super::cors;
-use super::first_bytes::FirstBytes;
-use super::hang_up::HangUpWatch;
 use super::http::{refuse, serve};
 use super::reply::{HttpReply, ReplyBody};
-use super::standing_socket::{EventStream, StandingSlot, write_events};
 use super::stream_timeout::{StreamExecutor, TimedBody};
-use super::write_timeout::{WriteProgress, WriteTimeout};
 use crate::gateway::connections::ConnectionPlace;
 use crate::gateway::operate::Drain;
 use crate::gateway::state::Gateway;
@@ -24,8 +21,10 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::pin::{Pin, pin};
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -34,6 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 /// After a failed accept, such as one for which no file descriptor was left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What a client of HTTP/2 sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// How long the end of an idle connection of HTTP/2 waits for the answer to its ping.
 const LAST_PING: Duration = Duration::from_millis(500);
 /// The least that hyper reads the head of a request into.
@@ -55,10 +57,6 @@ pub async fn serve_http(gateway: Arc<Gateway>, listener: TcpListener) {
     let mut connections = tokio::task::JoinSet::new();
     let most_leaving = MOST_LEAVING.min(gateway.admission.most_connections() / LEAVING_PART);
     let leaving = Arc::new(Semaphore::new(most_leaving));
-    connections.spawn({
-        let gateway = gateway.clone();
-        async move { gateway.stop.run_until_cancelled(gateway.busy_poll.run()).await.unwrap_or_default() }
-    });
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -132,112 +130,96 @@ async fn serve_connection(
     stop: CancellationToken,
     place: Arc<ConnectionPlace>,
 ) {
-    // Boxed, so that its memory is free when a standing stream goes on without it.
-    let served = Box::pin(serve_requests(gateway, stream, stop, place.clone()));
-    let left = place.closed.run_until_cancelled(served).await.flatten();
-    if let Some((stream, events)) = left {
-        write_events(stream, events).await;
-    }
-}
-
-/// Serves a connection to its end, `None`, or until a standing stream has begun.
-async fn serve_requests(
-    gateway: Arc<Gateway>,
-    mut stream: TcpStream,
-    stop: CancellationToken,
-    place: Arc<ConnectionPlace>,
-) -> Option<(WriteTimeout<HangUpWatch>, EventStream)> {
     let limits = gateway.admission.limits();
     // Without this, a small answer waits for the acknowledgement of the one before it (40 ms).
     let _ = stream.set_nodelay(true);
-    let first = tokio::select! {
-        () = stop.cancelled() => return None,
-        first = tokio::time::timeout(limits.head_timeout, FirstBytes::read(&mut stream)) => first,
+    let closed = place.closed.clone();
+    let version = tokio::select! {
+        () = stop.cancelled() => return,
+        () = closed.cancelled() => return,
+        version = tokio::time::timeout(limits.head_timeout, speaks_http2(&stream)) => version,
     };
-    // What a client does to its own connection is of no concern to others, here and below.
-    let Ok(Ok(first)) = first else { return None };
-    let is_http2 = first.is_http2;
-    let stream = if is_http2 { HangUpWatch::off(stream) } else { HangUpWatch::new(stream) };
-    let stream = WriteTimeout::new(stream, limits.write_timeout);
-    let progress = stream.progress();
-    let standing = StandingSlot::new(progress.clone());
-    let stream = TokioIo::new(first.before(stream));
-    let slot = (!is_http2).then(|| standing.clone());
+    // A client does to its own connection what it wants: how it ends concerns nobody else, here and below.
+    let Ok(Ok(is_http2)) = version else { return };
+    let stream = ClientSocket::new(stream, limits.write_timeout);
+    let stalled = stream.stalled();
     let service = service_fn(move |request| {
-        let (gateway, slot, place) = (gateway.clone(), slot.clone(), place.clone());
-        async move { Ok::<_, Infallible>(reply(&gateway, request, slot.as_ref(), &place).await) }
+        let (gateway, place) = (gateway.clone(), place.clone());
+        // Boxed: hyper keeps the place of this future for as long as the connection lives.
+        async move { Ok::<_, Infallible>(Box::pin(reply(&gateway, request, &place)).await) }
     });
-    if is_http2 {
-        let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
-        let streams = Drain::default();
-        let timeout = limits.write_timeout;
-        let mut builder = http2::Builder::new(StreamExecutor { timeout, streams: streams.clone() });
-        builder.timer(TokioTimer::new()).max_header_list_size(list_size);
-        // A client that is not there any more does not answer a ping.
-        builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
-        let connection = builder.serve_connection(stream, service);
-        let mut connection = pin!(connection);
+    if !is_http2 {
+        let mut builder = http1::Builder::new();
+        let head = limits.max_headers.max(SMALLEST_HEAD);
+        builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         tokio::select! {
-            _ = connection.as_mut() => return None,
-            () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+            _ = &mut connection => return,
+            () = closed.cancelled() => return,
+            () = stop.cancelled() => Pin::new(&mut connection).graceful_shutdown(),
         }
-        until_answered(connection, &streams, &progress).await;
-        return None;
+        let _ = connection.await;
+        return;
     }
-    let mut builder = http1::Builder::new();
-    let head = limits.max_headers.max(SMALLEST_HEAD);
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(head);
-    let mut connection = builder.serve_connection(stream, service);
-    let served = standing.until_taken(&mut connection);
-    let events = tokio::select! {
-        events = served => events,
-        () = stop.cancelled() => {
-            Pin::new(&mut connection).graceful_shutdown();
-            standing.until_taken(&mut connection).await
-        }
-    };
-    events.map(|events| (connection.into_parts().io.into_inner().into_inner(), events))
-}
-
-/// Serves a connection of HTTP/2 that is to end, until its requests are answered. The end begins with a ping; a client that does
-/// not answer it must not hold up the gateway.
-async fn until_answered(mut connection: Pin<&mut impl Future>, streams: &Drain, progress: &WriteProgress) {
+    let streams = Drain::default();
+    let executor = StreamExecutor { timeout: limits.write_timeout, streams: streams.clone() };
+    let mut builder = http2::Builder::new(executor);
+    let list_size = u32::try_from(limits.max_headers).unwrap_or(u32::MAX);
+    builder.timer(TokioTimer::new()).max_header_list_size(list_size);
+    // A client that is not there any more does not answer a ping.
+    builder.keep_alive_interval(limits.head_timeout).keep_alive_timeout(limits.head_timeout);
+    // Boxed: there are fewer of them than of HTTP/1.1, and they are larger.
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        _ = connection.as_mut() => return,
+        _ = &mut connection => return,
+        () = closed.cancelled() => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = &mut connection => return,
         _ = streams.idle(Duration::MAX) => {}
     }
-    // What was answered may still have to be written.
-    while tokio::time::timeout(LAST_PING, connection.as_mut()).await.is_err() && progress.is_waiting() {}
+    // The end begins with a ping; a client that does not answer it must not hold up the gateway. But what was answered may
+    // still have to be written.
+    while tokio::time::timeout(LAST_PING, &mut connection).await.is_err() && stalled.load(Ordering::Relaxed) {
+    }
+}
+
+/// Whether the first bytes of a client are those of HTTP/2. They are looked at and not read: hyper-util's `auto` reads them, gives
+/// them back to hyper as a part of their own, and hyper's buffer doubles for the rest (8 KB of each connection).
+async fn speaks_http2(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let first = match stream.peek(&mut first).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => &first[..count],
+        };
+        if first == PREFACE || !PREFACE.starts_with(first) {
+            return Ok(first == PREFACE);
+        }
+        // A part of it came alone. The socket stays readable, so nothing tells of the rest.
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 async fn reply(
     gateway: &Arc<Gateway>,
     request: Request<Incoming>,
-    slot: Option<&StandingSlot>,
     place: &ConnectionPlace,
 ) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let (parts, body) = request.into_parts();
     // A proxy may have read other ends of a chunked body than we have, above all if there is a Content-Length, too. What
     // follows on the connection must not be taken for a request.
     let is_chunked = parts.headers.contains_key(header::TRANSFER_ENCODING);
-    gateway.busy_poll.extend();
     let reply = answered(gateway, &parts, body, place).await.unwrap_or_else(|refusal| refusal);
     let reply = cors::readable(gateway, &parts, reply);
     if reply.status.is_client_error() || reply.status.is_server_error() {
         // A refusal has a line too.
         gateway.log_written().await;
     }
-    gateway.busy_poll.extend();
-    let slot = slot.filter(|_| reply.is_standing && parts.version == Version::HTTP_11);
-    let is_last = is_chunked || slot.is_some();
-    let body = match (reply.body, slot) {
-        (ReplyBody::Whole(bytes), _) => Full::new(bytes).boxed_unsync(),
-        // hyper sends the head; then the stream goes on without it.
-        (ReplyBody::Events(events), Some(slot)) => {
-            slot.put(events);
-            BodyExt::boxed_unsync(StreamBody::new(futures_util::stream::pending()))
-        }
-        (ReplyBody::Events(events), None) => {
+    let body = match reply.body {
+        ReplyBody::Whole(bytes) => Full::new(bytes).boxed_unsync(),
+        ReplyBody::Events(events) => {
             BodyExt::boxed_unsync(StreamBody::new(events.map(|bytes| Ok(Frame::data(bytes)))))
         }
     };
@@ -247,7 +229,7 @@ async fn reply(
     });
     *response.status_mut() = reply.status;
     response.headers_mut().extend(reply.headers);
-    if is_last {
+    if is_chunked {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response
@@ -279,8 +261,38 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_with_a_standing_stream_is_small() {
+    fn a_connection_is_small() {
         let bytes = size(serve_connection);
-        assert!(bytes <= 1_000, "{bytes} bytes for each of thousands of listeners");
+        assert!(bytes <= 3_000, "{bytes} bytes for each of thousands of listeners");
+    }
+
+    /// What is seen of a client that sends these parts, and what is left to be read.
+    async fn seen(parts: &[&[u8]]) -> io::Result<(bool, Vec<u8>)> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let mut client = TcpStream::connect(listener.local_addr()?).await?;
+        client.set_nodelay(true)?;
+        let (mut server, _) = listener.accept().await?;
+        let (is_http2, _) = tokio::try_join!(speaks_http2(&server), async {
+            for part in parts {
+                client.write_all(part).await?;
+                tokio::task::yield_now().await;
+            }
+            client.shutdown().await
+        })?;
+        let mut all = Vec::new();
+        server.read_to_end(&mut all).await?;
+        Ok((is_http2, all))
+    }
+
+    #[tokio::test]
+    async fn the_first_bytes_decide_and_none_is_lost() {
+        let whole = [PREFACE, b"rest"].concat();
+        assert_eq!(seen(&[&whole]).await.unwrap(), (true, whole.clone()));
+        assert_eq!(seen(&[&whole[..3], &whole[3..20], &whole[20..]]).await.unwrap(), (true, whole));
+        for request in ["GET / HTTP/1.1\r\n\r\n", "POST /mcp HTTP/1.1\r\n\r\n", "PRI / HTTP/1.1\r\n\r\n"] {
+            let request = request.as_bytes().to_vec();
+            assert_eq!(seen(&[&request[..1], &request[1..]]).await.unwrap(), (false, request));
+        }
+        assert_eq!(seen(&[b""]).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

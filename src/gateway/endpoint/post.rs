@@ -66,16 +66,14 @@ pub async fn post(
         ClientMessage::Request(request) => {
             let caller = origin.of_request(gateway, &parts.headers, &request)?;
             let session = session_for(gateway, &request, &caller);
-            let is_standing = request.method == "subscriptions/listen";
-            let place = match is_standing {
-                true => {
+            let place = match &*request.method {
+                "subscriptions/listen" => {
                     place.into_stream(gateway, &caller.principal).map_err(|refused| too_many(&refused))?
                 }
-                false => place,
+                _ => place,
             };
             let trace = RequestTrace::of_http(&parts.headers, gateway.hub.telemetry.is_on());
-            let reply = respond(gateway, request, caller, trace, accepted, place).await?;
-            let mut reply = HttpReply { is_standing, ..reply };
+            let mut reply = respond(gateway, request, caller, trace, accepted, place).await?;
             if let Some(session) = session {
                 reply.headers.push((SESSION_HEADER, session));
             }

@@ -22,8 +22,6 @@ pub struct HttpReply {
     pub status: StatusCode,
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub body: ReplyBody,
-    /// The events have no end of their own.
-    pub is_standing: bool,
 }
 
 pub enum ReplyBody {
@@ -34,7 +32,7 @@ pub enum ReplyBody {
 
 impl HttpReply {
     pub fn empty(status: StatusCode) -> Self {
-        HttpReply { status, headers: Vec::new(), is_standing: false, body: ReplyBody::Whole(Bytes::new()) }
+        HttpReply { status, headers: Vec::new(), body: ReplyBody::Whole(Bytes::new()) }
     }
 
     pub fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -44,13 +42,13 @@ impl HttpReply {
 
     pub fn json(status: StatusCode, message: impl Into<HeldMessage>) -> Self {
         let body = ReplyBody::Whole(message.into().into_bytes());
-        HttpReply { status, headers: Vec::new(), is_standing: false, body }
+        HttpReply { status, headers: Vec::new(), body }
             .with(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
     }
 
     pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Self {
         let body = ReplyBody::Whole(text.into());
-        HttpReply { status, headers: Vec::new(), is_standing: false, body }
+        HttpReply { status, headers: Vec::new(), body }
             .with(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))
     }
 
@@ -61,15 +59,10 @@ impl HttpReply {
 
     pub fn events(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         let body = ReplyBody::Events(Box::pin(stream));
-        HttpReply { status: StatusCode::OK, headers: Vec::new(), is_standing: false, body }
+        HttpReply { status: StatusCode::OK, headers: Vec::new(), body }
             .with(header::CONTENT_TYPE, HeaderValue::from_static(EVENTS))
             .with(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"))
             .with(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"))
-    }
-
-    /// A stream that lasts until one side ends it.
-    pub fn standing(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        HttpReply { is_standing: true, ..HttpReply::events(stream) }
     }
 
     /// The answer to a request that nothing was sent before.
