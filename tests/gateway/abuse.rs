@@ -3,7 +3,7 @@
 use crate::access::ask;
 use crate::client::Http;
 use crate::world::{PATIENCE, World, add, initialize, modern, request};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
