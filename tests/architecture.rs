@@ -54,7 +54,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("identity", &["aside", "canonical", "error", "model", "registry"]),
     ("tape", &["canonical", "identity", "model", "error", "registry", "secret", "tool"]),
     ("inspector", &["canonical", "error", "model", "sync", "tape", "tool", "wording"]),
-    ("parse", &[]),
+    ("parse", &["canonical", "model", "error"]),
     ("route", &["model", "error", "text"]),
     ("search", &["model", "error", "registry", "text"]),
     ("select", &["model", "error", "invisible", "kind", "pattern", "registry", "text"]),

@@ -41,6 +41,7 @@ mod inspector;
 mod internals;
 mod job;
 mod json;
+mod json_objects;
 mod json_text;
 mod json_to_python;
 mod large_json;
@@ -97,6 +98,7 @@ mod vendor_forms;
 mod views;
 mod waiting;
 mod wakeup;
+mod whole_text;
 
 use pyo3::prelude::*;
 

@@ -4,11 +4,16 @@ use super::errors::class_of;
 use super::gil::released;
 use super::imported::Imported;
 use super::json;
+use super::json_objects::JsonObjects;
 use super::large_json::LargeJson;
 use super::once::intern;
 use super::typed::{DictField, PairField};
-use super::unicode::{all_of, string};
-use crate::parse::{self, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode};
+use super::unicode::{self, all_of, string};
+use super::whole_text;
+use crate::parse::{
+    self, CallArguments, CallView, Certainty, Event, FoundText, ParseOptions, ParsedCall, ReasoningMode,
+    WholeText,
+};
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -41,7 +46,7 @@ pub struct PyParsedCall {
     is_custom: bool,
     certainty: Option<Certainty>,
     /// The text that a call stands in which is not sure.
-    text: Option<CallText>,
+    text: Option<WholeText>,
     /// What only few calls have.
     rare: Option<Box<RareFields>>,
 }
@@ -73,10 +78,10 @@ impl PyParsedCall {
 
     /// `text` is the one that the call stands in.
     fn new(
-        py: Python<'_>,
         call: ParsedCall,
         api: Option<&str>,
-        text: Option<&CallText>,
+        text: Option<&WholeText>,
+        objects: &mut JsonObjects<'_>,
     ) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
         let ParsedCall { span, repairs, error, raw, certainty, .. } = call;
@@ -85,19 +90,55 @@ impl PyParsedCall {
             source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
         let (api, text) = (api.map(str::to_owned), text.cloned());
         let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
-        let arguments = json::to_python(py, &LargeJson::from(Value::Object(arguments)))?;
-        let call = Self {
-            name: string(py, &name)?.unbind(),
-            arguments: arguments.cast_into()?.unbind(),
-            id: string(py, &id)?.unbind(),
-            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
-            id_from_model,
-            is_custom,
-            certainty,
-            text,
-            rare,
+        let read = arguments.json().and_then(|json| objects.object(json));
+        let arguments = match read {
+            Some(object) => object,
+            None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
         };
-        Py::new(py, call)
+        let call = Self::usual(objects, &name, arguments, &id, span)?;
+        Py::new(objects.py(), Self { id_from_model, is_custom, certainty, text, rare, ..call })
+    }
+
+    /// A call that is read where it stands; `id` is the one that was made for it.
+    fn viewed(
+        call: CallView<'_>,
+        id: &str,
+        text: &WholeText,
+        objects: &mut JsonObjects<'_>,
+    ) -> PyResult<Py<Self>> {
+        let (name, json, span, certainty) = match call {
+            CallView::Usual { name, arguments, span, certainty } => (name, arguments, span, certainty),
+            CallView::Other(call) => return Self::new(call, None, Some(text), objects),
+        };
+        let arguments = match objects.object(json) {
+            Some(object) => object,
+            None => json::to_python(objects.py(), &serde_json::from_str(json).unwrap_or_default())?,
+        };
+        let call = Self::usual(objects, name, arguments, id, span)?;
+        let text = (certainty != Certainty::Sure).then(|| text.clone());
+        Py::new(objects.py(), Self { certainty: Some(certainty), text, ..call })
+    }
+
+    /// A call with an id that was made here, and with nothing that only few calls have.
+    fn usual<'py>(
+        objects: &mut JsonObjects<'py>,
+        name: &str,
+        arguments: Bound<'py, PyAny>,
+        id: &str,
+        span: (usize, usize),
+    ) -> PyResult<Self> {
+        let py = objects.py();
+        Ok(Self {
+            name: objects.name(name).unbind(),
+            arguments: arguments.cast_into()?.unbind(),
+            id: unicode::short(py, id).unbind(),
+            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
+            id_from_model: false,
+            is_custom: false,
+            certainty: None,
+            text: None,
+            rare: None,
+        })
     }
 }
 
@@ -201,18 +242,17 @@ pub fn parse_message(
     is_plain: bool,
 ) -> PyResult<ParsedMessage> {
     let py = text.py();
-    if let Ok(given) = text.cast::<PyString>() {
-        let text = all_of(given)?;
-        let found = released(py, text.len(), || parse::parse(&text, options));
+    if let Ok(text) = text.cast::<PyString>() {
+        let (size, whole) = (text.len()?, whole_text::lent(text)?);
+        let found = released(py, size, || parse::find(whole, options));
         // Other texts may have lone surrogates, which are replaced.
-        let is_same = || matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
-        let around = (given.is_exact_instance_of::<PyString>() && is_same()).then(|| given.clone());
-        return found_message(py, found, &text, around);
+        let is_all = found.is_ascii() && found.is_all_text() && text.is_exact_instance_of::<PyString>();
+        return found_message(py, found, is_all.then_some(text));
     }
     if let Ok(bytes) = text.cast::<PyBytes>() {
-        let text = String::from_utf8_lossy(bytes.as_bytes());
-        let found = released(py, text.len(), || parse::parse(&text, options));
-        return found_message(py, found, &text, None);
+        let bytes = bytes.as_bytes();
+        let read = || parse::find(WholeText::new(String::from_utf8_lossy(bytes).into_owned()), options);
+        return found_message(py, released(py, bytes.len(), read), None);
     }
     let refuse = |why: String| {
         PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
@@ -238,25 +278,33 @@ pub fn parse_message(
         Some((found, text))
     });
     let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
-    let (api, text) = (found.format.as_deref(), spoken.as_deref().map(CallText::from));
-    let calls: PyResult<_> =
-        found.calls.into_iter().map(|call| PyParsedCall::new(py, call, api, text.as_ref())).collect();
+    let mut objects = JsonObjects::new(py);
+    let calls: PyResult<_> = found
+        .calls
+        .into_iter()
+        .map(|call| PyParsedCall::new(call, found.format.as_deref(), spoken.as_ref(), &mut objects))
+        .collect();
     Ok((calls?, string(py, &found.text)?.unbind(), found.format))
 }
 
-/// What was found in a text. If all of it is text, `around` is the object that it came as.
+/// What was found in a text. If all of it is text, `text` is the object that it came as.
 fn found_message(
     py: Python<'_>,
-    found: ParsedText,
-    text: &str,
-    around: Option<Bound<'_, PyString>>,
+    mut found: FoundText,
+    text: Option<&Bound<'_, PyString>>,
 ) -> PyResult<ParsedMessage> {
-    let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
-    let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(text));
-    let calls = found.calls.into_iter().map(|call| PyParsedCall::new(py, call, None, text.as_ref()));
+    let text = match text {
+        Some(text) => text.clone(),
+        None => whole_text::joined(py, &found)?,
+    };
+    let (mut objects, mut id) = (JsonObjects::new(py), String::new());
+    let whole = found.whole();
+    let calls = found.take_calls().enumerate().map(|(index, call)| {
+        parse::write_id(index, &mut id);
+        PyParsedCall::viewed(call, &id, &whole, &mut objects)
+    });
     let calls = calls.collect::<PyResult<_>>()?;
-    let around = around.map_or_else(|| string(py, &found.text), Ok)?;
-    Ok((calls, around.unbind(), found.format))
+    Ok((calls, text.unbind(), found.format))
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.
@@ -264,7 +312,7 @@ fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
         call.error = Some(format!("The name of the tool cannot be read: {reason}."));
         (call.name, call.raw) = (String::new(), None);
-        call.arguments.clear();
+        call.arguments = CallArguments::default();
     }
     if let Some(raw) = &call.raw {
         if let Some(reason) = marks.first_reason(raw) {
@@ -274,7 +322,7 @@ fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
     }
     if let Some(reason) = call.arguments.values().find_map(|value| marks.reason_in(value)) {
         call.error = Some(format!("The arguments cannot be read: {reason}."));
-        call.arguments.clear();
+        call.arguments = CallArguments::default();
     }
     if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {
         call.source = None;
@@ -376,8 +424,9 @@ impl PyStreamParser {
         let mut calls = calls?;
         let before = calls.len();
         let (new, settled) = self.stream.lock().calls_from(before);
+        let mut objects = JsonObjects::new(py);
         for call in new {
-            calls.push(PyParsedCall::new(py, call, None, None)?.into_bound(py));
+            calls.push(PyParsedCall::new(call, None, None, &mut objects)?.into_bound(py));
         }
         // Another thread may have appended them while the objects were made.
         if known.len() == before {

@@ -169,7 +169,7 @@ pub fn string<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>
 }
 
 /// A short text as a Python string. Most are ASCII, which Python would look for in three steps.
-fn short<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
+pub fn short<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyString> {
     if !text.is_ascii() {
         return PyString::new(py, text);
     }

@@ -5,11 +5,12 @@
 
 use serde_json::{Map, Value};
 
-use super::author::{self, PartAuthor};
+use super::draft::Draft;
 use super::keys::{KeyUse, is_record};
 use super::lenient::given_twice;
-use super::parsed_call::{Draft, same_value};
 use super::repair::Repairs;
+use super::turn::{self, PartAuthor};
+use crate::canonical::canonical;
 
 #[derive(Default)]
 pub(super) struct CallParts {
@@ -62,7 +63,7 @@ impl CallParts {
         self.is_typed |= is_named && has_type;
         let wraps =
             map.iter().any(|(key, value)| matches!(use_of(key, value).0, KeyUse::Inner | KeyUse::List));
-        if wraps && author::author_of(&map) == PartAuthor::Others {
+        if wraps && turn::author_of(&map) == PartAuthor::Others {
             self.fault = Some("it stands in a message that is not the model's".to_owned());
         }
         for (key, value) in map {
@@ -161,7 +162,11 @@ impl SaidPart {
 
 /// Why a call cannot be read that says one thing in two ways.
 pub fn contradiction(first: &str, other: &str) -> String {
-    format!("The call cannot be read: {}.", differ(first, other))
+    cannot_be_read(&differ(first, other))
+}
+
+pub(super) fn cannot_be_read(why: &str) -> String {
+    format!("The call cannot be read: {why}.")
 }
 
 fn differ(first: &str, other: &str) -> String {
@@ -187,6 +192,10 @@ fn use_of(key: &str, value: &Value) -> (KeyUse, usize) {
 fn same_text(one: &Value, other: &Value) -> bool {
     let text = |value: &Value| value.as_str().map(|text| text.trim().to_owned());
     text(one).is_some() && text(one) == text(other)
+}
+
+fn same_value(one: &Value, other: &Value) -> bool {
+    canonical(one) == canonical(other)
 }
 
 /// True if the arguments are the same once they are read: one of them may be a text.

@@ -9,6 +9,7 @@ use super::keys::swallows_brace;
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 use super::strings;
+use crate::model::repeats_key;
 
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;
@@ -51,45 +52,20 @@ pub(super) struct CutList {
 /// Reads the value at the start of `text`; the caller checks what follows.
 pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
     if notation == Notation::Json
-        && let Some(value) = strict(text)
+        && let Ok(value) = serde_json::from_str::<Value>(text)
+        && !repeats_key(text)
     {
-        let (repairs, end) = (Repairs::default(), text.len());
-        return Ok(LenientValue { value, repairs, whole: true, end, cut: None, dangling: 0 });
+        let end = text.len();
+        return Ok(LenientValue {
+            value,
+            repairs: Repairs::default(),
+            whole: true,
+            end,
+            cut: None,
+            dangling: 0,
+        });
     }
     LenientReader::new(text, notation, missing).finish()
-}
-
-/// The value of strict JSON whose objects have each key once.
-pub(super) fn strict(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok().filter(|value| !repeats_key(text, value))
-}
-
-/// True if an object in strict JSON has a key twice: serde takes one of the values, and which one was meant, nobody knows. Then
-/// there are more colons outside of strings than members.
-pub(super) fn repeats_key(text: &str, value: &Value) -> bool {
-    fn members(value: &Value) -> usize {
-        match value {
-            Value::Array(items) => items.iter().map(members).sum(),
-            Value::Object(map) => map.len() + map.values().map(members).sum::<usize>(),
-            _ => 0,
-        }
-    }
-    let (bytes, mut at, mut colons) = (text.as_bytes(), 0, 0);
-    while let Some(found) = memchr::memchr2(b'"', b':', &bytes[at..]) {
-        at += found + 1;
-        if bytes[at - 1] == b':' {
-            colons += 1;
-            continue;
-        }
-        while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
-            at += found + 1;
-            if bytes[at - 1] == b'"' {
-                break;
-            }
-            at += 1;
-        }
-    }
-    colons > members(value)
 }
 
 /// As [`read`], for JSON whose strings may have their own quotes inside.

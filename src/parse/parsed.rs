@@ -1,8 +1,8 @@
 //! The results of parsing: calls, the text around them, and the events of a stream.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use super::call_arguments::CallArguments;
 use super::certainty::Certainty;
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` holds its text.
@@ -10,7 +10,7 @@ use super::certainty::Certainty;
 pub struct ParsedCall {
     /// Empty only when there is an error and no name could be read.
     pub name: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: CallArguments,
     pub id: String,
     /// False for an id made here (`call_1`, …) because the model gave none, or gave the same one twice in a text.
     pub id_from_model: bool,

@@ -42,7 +42,7 @@ const fn soft(tag: ReasoningTag) -> ReasoningTag {
     ReasoningTag { is_soft: true, ..tag }
 }
 
-pub(super) static TAGS: &[ReasoningTag] = &[
+pub(super) const TAGS: &[ReasoningTag] = &[
     element!("think" "Think" "THINK"),
     element!("thinking" "Thinking" "THINKING"),
     element!("thought" "Thought" "THOUGHT"),
@@ -87,6 +87,11 @@ pub(super) static TAGS: &[ReasoningTag] = &[
 ];
 
 impl ReasoningTag {
+    /// The tag that one of these marks opens.
+    pub fn opened_by(mark: &str) -> Option<&'static Self> {
+        TAGS.iter().find(|tag| tag.opens.contains(&mark))
+    }
+
     pub fn closed_by(mark: &str) -> Option<&'static Self> {
         TAGS.iter().find(|tag| tag.closes.contains(&mark))
     }

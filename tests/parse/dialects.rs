@@ -7,7 +7,7 @@ fn read(format: &str, text: &str) -> (Vec<(String, Value)>, String) {
     let parsed = parse(text, &ParseOptions::format(format).unwrap());
     let bad: Vec<_> = parsed.calls.iter().filter_map(|call| call.error.as_deref()).collect();
     assert!(bad.is_empty(), "{text}: {bad:?}");
-    let calls = parsed.calls.into_iter().map(|call| (call.name, Value::Object(call.arguments)));
+    let calls = parsed.calls.into_iter().map(|call| (call.name, Value::Object(call.arguments.into_map())));
     (calls.collect(), parsed.text.trim().to_owned())
 }
 

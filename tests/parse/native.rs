@@ -6,7 +6,8 @@ use toolhub::parse::{ParseOptions, parse_value};
 fn read(value: Value) -> (Vec<(String, String, Value)>, String, Option<String>) {
     let (parsed, _) = parse_value(&value, &ParseOptions::default());
     assert!(parsed.calls.iter().all(|call| call.error.is_none()), "{:?}", parsed.calls);
-    let calls = parsed.calls.into_iter().map(|call| (call.name, call.id, Value::Object(call.arguments)));
+    let calls =
+        parsed.calls.into_iter().map(|call| (call.name, call.id, Value::Object(call.arguments.into_map())));
     (calls.collect(), parsed.text, parsed.format)
 }
 

@@ -2,7 +2,7 @@
 
 use super::quote::list_mark;
 
-/// Longer indents do not count as indents.
+/// Longer indents are no indents.
 const LONGEST_INDENT: usize = 64;
 
 /// The text that is available now. Positions count from the start of the whole text.
@@ -12,18 +12,9 @@ pub(super) struct InputView<'a> {
     pub base: usize,
     /// No more text will come.
     pub ended: bool,
-    /// The byte before the first one.
-    pub before: Option<u8>,
-    /// Everything before this position was released.
-    pub head: usize,
 }
 
 impl<'a> InputView<'a> {
-    /// A look at a text that is all there.
-    pub fn whole(text: &'a str) -> Self {
-        Self { bytes: text.as_bytes(), base: 0, ended: true, before: None, head: 0 }
-    }
-
     pub fn from(&self, at: usize) -> &'a [u8] {
         self.bytes.get(at - self.base..).unwrap_or_default()
     }
@@ -31,22 +22,31 @@ impl<'a> InputView<'a> {
     pub fn end(&self) -> usize {
         self.base + self.bytes.len()
     }
+}
 
-    /// The byte before `at`.
-    pub fn byte_before(&self, at: usize) -> Option<u8> {
-        match at.checked_sub(self.base + 1) {
-            Some(index) => self.bytes.get(index).copied(),
-            None => self.before,
+/// What is known about the text before a view, and about the part of it that was released.
+pub(super) struct ByteBefore {
+    /// The byte before the first byte of the view.
+    pub at_base: Option<u8>,
+    /// Everything before this position was released.
+    pub head: usize,
+}
+
+impl ByteBefore {
+    pub fn byte(&self, view: &InputView<'_>, at: usize) -> Option<u8> {
+        match at.checked_sub(view.base + 1) {
+            Some(index) => view.bytes.get(index).copied(),
+            None => self.at_base,
         }
     }
 
     /// The number of bytes before `at` on its line, if they are only an indent, or an indent and the mark of a list.
-    pub fn indent(&self, at: usize) -> Option<usize> {
-        let before = &self.bytes[..at - self.base];
+    pub fn indent(&self, view: &InputView<'_>, at: usize) -> Option<usize> {
+        let before = &view.bytes[..at - view.base];
         let start = before.len().saturating_sub(LONGEST_INDENT);
         let line = match memchr::memrchr2(b'\n', b'\r', &before[start..]) {
             Some(end) => &before[start + end + 1..],
-            None if start == 0 && self.before.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
+            None if start == 0 && self.at_base.is_none_or(|byte| matches!(byte, b'\n' | b'\r')) => before,
             None => return None,
         };
         let mark = line.trim_ascii_start();
@@ -55,45 +55,22 @@ impl<'a> InputView<'a> {
     }
 
     /// True if a line begins at `at`.
-    pub fn begins_line(&self, at: usize) -> bool {
-        self.byte_before(at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
+    pub fn begins_line(&self, view: &InputView<'_>, at: usize) -> bool {
+        self.byte(view, at).is_none_or(|byte| byte == b'\n' || byte == b'\r')
     }
 }
 
-/// A set of bytes.
-#[derive(Default)]
-pub(super) struct ByteSet([u64; 4]);
-
-impl ByteSet {
-    pub fn add(&mut self, byte: u8) {
-        self.0[byte as usize / 64] |= 1 << (byte % 64);
-    }
-
-    pub fn has(&self, byte: u8) -> bool {
-        self.0[byte as usize / 64] & (1 << (byte % 64)) != 0
-    }
-}
+/// For this many literals a table of their first bytes is faster than a look at each.
+const MANY: usize = 8;
 
 /// A search for the first of several literals.
 pub(super) struct LiteralSearch<'a> {
     /// Everything before this position was searched.
     pub next: usize,
-    literals: &'a [&'a str],
-    /// The byte that all of them begin with, if it is the same one.
-    first: Option<u8>,
-    /// The bytes that a literal begins with.
-    begins: ByteSet,
+    pub literals: &'a [&'a str],
 }
 
-impl<'a> LiteralSearch<'a> {
-    pub fn new(from: usize, literals: &'a [&'a str]) -> Self {
-        let mut begins = ByteSet::default();
-        literals.iter().for_each(|literal| begins.add(literal.as_bytes()[0]));
-        let first = literals.first().map(|literal| literal.as_bytes()[0]);
-        let first = first.filter(|first| literals.iter().all(|literal| literal.as_bytes()[0] == *first));
-        Self { next: from, literals, first, begins }
-    }
-
+impl LiteralSearch<'_> {
     /// The position and index of the first literal, `Some(None)` if the text ended without one, `None` to wait.
     pub fn resume(&mut self, view: &InputView<'_>) -> Option<Option<(usize, usize)>> {
         let rest = view.from(self.next);
@@ -118,9 +95,20 @@ impl<'a> LiteralSearch<'a> {
 
     /// The next byte that one of the literals starts with.
     fn candidate(&self, bytes: &[u8]) -> Option<usize> {
-        match self.first {
-            Some(first) => memchr::memchr(first, bytes),
-            None => bytes.iter().position(|byte| self.begins.has(*byte)),
+        let first = |index: usize| self.literals.get(index).map(|literal| literal.as_bytes()[0]);
+        match (first(0), first(1)) {
+            (None, _) => None,
+            (Some(a), _) if self.literals.iter().all(|literal| literal.as_bytes()[0] == a) => {
+                memchr::memchr(a, bytes)
+            }
+            _ if self.literals.len() < MANY => {
+                bytes.iter().position(|byte| self.literals.iter().any(|l| l.as_bytes()[0] == *byte))
+            }
+            _ => {
+                let mut begins = [false; 256];
+                self.literals.iter().for_each(|literal| begins[usize::from(literal.as_bytes()[0])] = true);
+                bytes.iter().position(|byte| begins[usize::from(*byte)])
+            }
         }
     }
 }

@@ -1,10 +1,12 @@
 //! A call as a dialect wrote it, before it has an id and a position.
 
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
+use super::call_arguments::CallArguments;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
+use crate::canonical::canonical;
 
 /// The error of a call whose arguments go on behind the end of its text.
 pub(super) const CUT: &str = "The arguments cannot be read: the text ends before they do.";
@@ -16,7 +18,7 @@ pub const NO_NAME: &str = "The call has no name.";
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Draft {
     pub name: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: CallArguments,
     pub id: Option<String>,
     pub source: Option<String>,
     pub repairs: Repairs,
@@ -30,17 +32,12 @@ impl Draft {
         Self { name: name.to_owned(), error: Some(error.into()), ..Self::default() }
     }
 
-    /// A call that cannot be read, for this reason.
-    pub fn unreadable(name: &str, why: &str) -> Self {
-        Self::failed(name, format!("The call cannot be read: {why}."))
-    }
-
     /// A call with its arguments, or with the reason why they cannot be read.
     pub fn new(name: &str, arguments: Result<Value, String>, repairs: Repairs) -> Self {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };
         match arguments {
             _ if name.is_empty() => draft.error = Some(NO_NAME.into()),
-            Ok(Value::Object(arguments)) => draft.arguments = arguments,
+            Ok(Value::Object(arguments)) => draft.arguments = arguments.into(),
             Ok(Value::Null) => {}
             Ok(Value::String(text)) => draft.take_text(&text),
             Ok(other) => draft.error = Some(not_an_object(kind_of(&other))),
@@ -63,7 +60,8 @@ impl Draft {
 
     /// True for the same tool with the same arguments.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.error.is_none() && self.name == other.name && same_members(&self.arguments, &other.arguments)
+        let arguments = |draft: &Self| canonical(&Value::Object((*draft.arguments).clone()));
+        self.error.is_none() && self.name == other.name && arguments(self) == arguments(other)
     }
 
     /// Takes arguments that are JSON inside a string.
@@ -78,7 +76,7 @@ impl Draft {
                 self.repairs.join(reading.repairs);
                 self.repairs.add(SyntaxRepair::ArgumentsAsString);
                 if let Value::Object(arguments) = reading.value {
-                    self.arguments = arguments;
+                    self.arguments = arguments.into();
                 }
             }
             Err(why) if text.trim_start().starts_with('{') => {
@@ -90,27 +88,6 @@ impl Draft {
             _ => self.error = Some(not_an_object("a text")),
         }
     }
-}
-
-/// True for values that are the same in JSON: the order of keys does not count, and `1` is `1.0`.
-pub(super) fn same_value(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => same_members(one, other),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_value(one, other))
-        }
-        (Value::Number(one), Value::Number(other)) => {
-            let is_whole = |number: &Number| !number.to_string().contains(['.', 'e', 'E']);
-            one == other || (!(is_whole(one) && is_whole(other)) && one.as_f64() == other.as_f64())
-        }
-        _ => one == other,
-    }
-}
-
-fn same_members(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
-    let is_in_other =
-        |(key, value): (&String, &Value)| other.get(key).is_some_and(|it| same_value(value, it));
-    one.len() == other.len() && one.iter().all(is_in_other)
 }
 
 fn not_an_object(kind: &str) -> String {

@@ -4,6 +4,7 @@
 //! shown. Either the hold ends, and all of it counts; or the closing tag of reasoning comes, or the end of a quotation, and
 //! everything after the checkpoint becomes text.
 
+use super::found::FoundCall;
 use super::parsed::Event;
 use super::quote::OpenQuote;
 
@@ -19,7 +20,7 @@ pub(super) struct Checkpoint {
 
 /// What is held back, and why.
 #[derive(Default)]
-pub(super) struct HeldCalls {
+pub(super) struct Hold {
     /// The text may have begun inside of reasoning.
     pub undecided: bool,
     /// Before the first call of a text that is undecided.
@@ -34,7 +35,7 @@ pub(super) struct HeldCalls {
 /// An opening tag that counts if its closing tag follows.
 pub(super) struct ExpectedTag {
     pub close: &'static str,
-    /// Before the first call after the opening tag; never before `HeldCalls::first`, and not before that of an earlier tag.
+    /// Before the first call after the opening tag; never before `Hold::first`, and not before that of an earlier tag.
     pub since: Option<Checkpoint>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct QuotedBlock {
     pub from: usize,
 }
 
-impl HeldCalls {
+impl Hold {
     /// Notes the state before a call.
     pub fn before_call(&mut self, now: Checkpoint) {
         if self.undecided {
@@ -116,5 +117,11 @@ impl HeldCalls {
             checkpoint.events -= start.events;
         }
         std::mem::replace(events, kept)
+    }
+
+    /// The calls from this index on that may be shown.
+    pub fn visible<'a>(&self, calls: &'a [FoundCall], from: usize) -> &'a [FoundCall] {
+        let to = self.start().map_or(calls.len(), |start| start.calls);
+        calls.get(from..to).unwrap_or_default()
     }
 }

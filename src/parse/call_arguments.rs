@@ -1,0 +1,137 @@
+//! The arguments of a call.
+//!
+//! In a text with many calls, a map for each of them costs more than finding it: strings for all names and numbers, a hash
+//! table, and all of it is dropped once Python has its own objects. So short arguments in strict JSON stay the text that the
+//! model wrote until somebody reads them.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Error, Map, Value};
+
+/// Longer arguments are read at once: who reads them later may hold a lock that others wait for.
+const LONGEST: usize = 4_000;
+/// With no more brackets than this, no reader can run out of stack.
+const MOST_BRACKETS: usize = 100;
+
+/// A JSON object, which is read when it is needed.
+#[derive(Clone, Default)]
+pub struct CallArguments {
+    json: Option<Box<str>>,
+    map: OnceLock<Box<Map<String, Value>>>,
+}
+
+impl CallArguments {
+    /// Takes an object whose syntax was checked. Only that: an escape may stand for no character, and it may nest too deeply.
+    pub(super) fn from_checked(json: &str) -> Result<Self, Error> {
+        match is_plain(json) {
+            true => Ok(Self::from_plain(json)),
+            false => serde_json::from_str::<Map<_, _>>(json).map(Self::from),
+        }
+    }
+
+    /// True for an object whose syntax was checked and of which every reader gets the same: it can stay text.
+    pub(super) fn stay_text(json: &str) -> bool {
+        is_plain(json)
+    }
+
+    /// Takes an object that can [stay text](Self::stay_text), as all do that [`plain_json`](super::plain_json) recognises.
+    pub(super) fn from_plain(json: &str) -> Self {
+        Self { json: Some(json.into()), map: OnceLock::new() }
+    }
+
+    /// The object as strict JSON, if it was not read before: a short text without `\u`, not nested deeply.
+    pub fn json(&self) -> Option<&str> {
+        self.json.as_deref()
+    }
+
+    pub fn into_map(self) -> Map<String, Value> {
+        self.read();
+        self.map.into_inner().map(|map| *map).unwrap_or_default()
+    }
+
+    fn read(&self) -> &Map<String, Value> {
+        let read = || self.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        self.map.get_or_init(|| Box::new(read()))
+    }
+}
+
+/// True if every reader gets the same out of it.
+fn is_plain(json: &str) -> bool {
+    let brackets = || json.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    // Each bracket has its closing one.
+    let is_flat = json.len() <= 2 * MOST_BRACKETS || brackets() <= MOST_BRACKETS;
+    let has_escapes = || memchr::memchr(b'\\', json.as_bytes()).is_some();
+    json.starts_with('{') && json.len() <= LONGEST && is_flat && !(has_escapes() && json.contains("\\u"))
+}
+
+impl From<Map<String, Value>> for CallArguments {
+    fn from(map: Map<String, Value>) -> Self {
+        Self { json: None, map: OnceLock::from(Box::new(map)) }
+    }
+}
+
+impl Deref for CallArguments {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        self.read()
+    }
+}
+
+impl PartialEq for CallArguments {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Map<String, Value>> for CallArguments {
+    fn eq(&self, other: &Map<String, Value>) -> bool {
+        **self == *other
+    }
+}
+
+impl fmt::Debug for CallArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.read().fmt(f)
+    }
+}
+
+impl Serialize for CallArguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_and_the_map_are_the_same_object() {
+        for json in
+            [r#"{}"#, r#"{"a": [1, {"b": "x\n"}], "a": 1e3}"#, r#"{"n": 123456789012345678901234567890}"#]
+        {
+            let arguments = CallArguments::from_checked(json).unwrap();
+            assert_eq!(arguments.json(), Some(json));
+            let map: Map<String, Value> = serde_json::from_str(json).unwrap();
+            assert_eq!(arguments, map);
+            assert_eq!(arguments.into_map(), map);
+        }
+    }
+
+    #[test]
+    fn what_readers_could_disagree_on_is_read_at_once() {
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(120), "]".repeat(120));
+        let long = format!("{{\"a\": \"{}\"}}", "x".repeat(LONGEST));
+        for json in [r#"{"a": "\u00e9"}"#, &deep, &long] {
+            assert_eq!(CallArguments::from_checked(json).unwrap().json(), None, "{json}");
+        }
+        let too_deep = format!("{{\"a\": {}{}}}", "[".repeat(200), "]".repeat(200));
+        for json in [r#"{"a": "\ud800"}"#, "[]", &too_deep] {
+            assert!(CallArguments::from_checked(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Sarashina: `<|tool_calls|>[{'name': …, 'arguments': {…}}]`, written as Python. The mark is a special token, which a server may
+//! have removed: what is left is a bare list.
+
+use super::json_bare;
+use crate::parse::context::ReadContext;
+use crate::parse::json_calls::CallShape;
+use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parse::notation::Notation;
+use crate::parse::read::bare_json;
+use crate::parse::read::json_body::{self, JsonBlock};
+
+pub(super) const SARASHINA: CallDialect =
+    CallDialect { name: "sarashina", markers: &[Marker::new(CALLS, read), LIST] };
+
+const LIST: Marker = Marker { read: bare, ..json_bare::LIST };
+
+const CALLS: &str = "<|tool_calls|>";
+
+const BLOCK: JsonBlock = JsonBlock {
+    format: "sarashina",
+    opens: &[],
+    closes: &[],
+    ends: &[],
+    next: &[CALLS],
+    shape: CallShape::Marked,
+    notation: Notation::Python,
+};
+
+fn bare(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    Box::pin(async move {
+        // Among all formats, the reader of bare JSON has it.
+        match cx.asked {
+            Some(_) => bare_json::read(cx, opening, Some(CALLS), "sarashina").await,
+            None => ReadOutcome::No,
+        }
+    })
+}
+
+fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+    json_body::reading(cx, opening, &BLOCK)
+}
