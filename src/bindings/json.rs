@@ -3,7 +3,7 @@
 use super::errors::{class_of, exception_text};
 use super::gil::{Entries, released};
 use super::imported::Imported;
-pub use super::json_to_python::{JsonValue, to_python};
+pub use super::json_to_python::{JsonValue, number, to_python};
 use super::json_to_python::{LEVEL, MAX_DIGITS};
 use super::{unicode, value};
 use crate::canonical::canonical;

@@ -118,7 +118,7 @@ fn correct_arguments_are_not_changed() {
         let parsed = parse(&text, &ParseOptions::default());
         assert_eq!(parsed.calls.len(), 1, "{text:?}");
         let call = &parsed.calls[0];
-        assert_eq!((call.error.as_deref(), &call.arguments), (None, &arguments), "{text:?}");
+        assert_eq!((call.error.as_deref(), &*call.arguments), (None, &arguments), "{text:?}");
         assert!(call.repairs.is_empty(), "{text:?}: {:?}", call.repairs);
     });
 }
@@ -139,7 +139,7 @@ fn missing_closing_brackets_are_repaired() {
         if kept.ends_with(['{', '[']) {
             assert!(call.error.is_some(), "{text:?}");
         } else {
-            assert_eq!((call.error.as_deref(), &call.arguments), (None, &arguments), "{text:?}");
+            assert_eq!((call.error.as_deref(), &*call.arguments), (None, &arguments), "{text:?}");
         }
     });
 }
