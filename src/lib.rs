@@ -69,6 +69,7 @@ pub mod model;
 pub mod net;
 pub mod pattern;
 pub mod principal;
+pub mod protocol;
 pub mod secret;
 pub mod sse;
 pub mod stack;
@@ -103,6 +104,7 @@ pub mod execute;
 
 pub mod hub;
 pub mod plan;
+pub mod served;
 
 pub mod catalog;
 pub mod gateway;

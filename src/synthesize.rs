@@ -1,6 +1,6 @@
 //! L2, when and how a model is asked to make one answer of several.
 //!
-//! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. [`crate::plan`] decides when the
+//! Policy only: thresholds, how much of each answer goes in, and the words of the prompt. The plan decides when the
 //! model is asked, and what happens when it fails.
 
 use crate::kind::ToolKind;

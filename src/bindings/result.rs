@@ -21,7 +21,7 @@ use crate::execute::Fate;
 use crate::hub::{PlannedRun, part};
 use crate::invisible::error_line;
 use crate::merge::{self, MergedText};
-use crate::model::{Lang, ReturnedValue};
+use crate::model::Lang;
 use crate::plan::answer_kind;
 use crate::registry::Candidate;
 use crate::select::Rule;
@@ -255,7 +255,7 @@ fn own_failure<'py>(
             let text = start_of(text, usize::MAX)?;
             released(py, text.len(), move || error_line(&text, usize::MAX))
         }
-        _ if given.as_ref().is_some_and(|given| !given.is_falsy()) => return Ok(result),
+        _ if given.as_ref().is_some_and(|given| given.is_truthy().unwrap_or(true)) => return Ok(result),
         _ => String::new(),
     };
     let shown = if line.is_empty() { &*error.message } else { &line };

@@ -21,33 +21,37 @@ pub fn meaning_of(value: &Bound<'_, PyAny>, nothing: impl FnOnce() -> NothingMea
         return Meaning::Failure(ReportedFailure::NotAwaited);
     }
     let nothing = if value.is_none() { nothing() } else { NothingMeans::Success };
-    meaning(value, nothing)
+    meaning(&Returned(value.clone()), nothing)
 }
 
-impl ReturnedValue for Bound<'_, PyAny> {
+/// A value that a tool returned, as the core asks about it.
+pub struct Returned<'py>(pub Bound<'py, PyAny>);
+
+impl ReturnedValue for Returned<'_> {
     fn is_nothing(&self) -> bool {
-        self.is_none()
+        self.0.is_none()
     }
 
     fn is_falsy(&self) -> bool {
         // An object that has no truth is there, so it is not falsy.
-        !self.is_truthy().unwrap_or(true)
+        !self.0.is_truthy().unwrap_or(true)
     }
 
     fn entry(&self, key: &'static str) -> Option<Self> {
-        let py = self.py();
+        let py = self.0.py();
         let key = match key {
             "success" => intern!(py, "success"),
             key => &PyString::new(py, key),
         };
-        match self.cast::<PyDict>() {
+        let found = match self.0.cast::<PyDict>() {
             Ok(dict) => dict.get_item(key).ok().flatten(),
-            Err(_) => as_mapping(self)?.get_item(key).ok(),
-        }
+            Err(_) => as_mapping(&self.0)?.get_item(key).ok(),
+        };
+        found.map(Returned)
     }
 
     fn shown(&self) -> Option<String> {
-        self.str().ok().map(|text| text.to_string_lossy().into_owned())
+        self.0.str().ok().map(|text| text.to_string_lossy().into_owned())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::name_space::own_key;
 use crate::model::OfferKind;
-use crate::model::protocol::APPS_SCHEME;
+use crate::protocol::APPS_SCHEME;
 use crate::sources::mcp::listing::Listed;
 use serde_json::Value;
 use std::sync::Arc;

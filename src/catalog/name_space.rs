@@ -5,8 +5,8 @@
 //! one's space would be asked in its place.
 
 use crate::model::OfferKind;
-use crate::model::protocol::APPS_SCHEME;
 use crate::pattern::BETWEEN;
+use crate::protocol::APPS_SCHEME;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -10,11 +10,11 @@ use super::offers::{
     FoundOffer, LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, for_caller, key_of, not_asked, too_late,
 };
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::gateway::{SubscribedResource, View};
 use crate::model::OfferKind;
-use crate::model::protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use crate::offers::OfferQuery;
 use crate::principal::Principal;
+use crate::protocol::{APPS_SCHEME, TASKS_EXTENSION};
+use crate::served::{SubscribedResource, View};
 use crate::sources::mcp::offers;
 use crate::sources::mcp::server::Server;
 use crate::sources::mcp::skills;

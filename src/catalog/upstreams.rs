@@ -3,13 +3,13 @@
 use super::Servers;
 use super::first_lists::FirstLists;
 use crate::error::{ErrorKind, HubError};
-use crate::gateway::{SubscribedResource, Upstreams, View};
 use crate::hub::Hub;
 use crate::model::{OfferChange, OfferKind};
 use crate::offers::{OfferCallContext, OfferQuery};
 use crate::pattern::NATIVE;
 use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use crate::principal::Principal;
+use crate::served::{SubscribedResource, Upstreams, View};
 use crate::sources::mcp::server::Server;
 use crate::tool::{AskCaller, BoxFuture, CallContextExtras};
 use serde_json::{Map, Value, json};

@@ -1,8 +1,8 @@
 //! The caller of one request.
 
-use super::view::View;
-use crate::model::protocol::Era;
 use crate::principal::Principal;
+use crate::protocol::Era;
+use crate::served::View;
 use serde_json::Value;
 use std::sync::Arc;
 

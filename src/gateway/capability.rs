@@ -2,8 +2,8 @@
 
 use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
-use super::shown_tool::Audience;
-use crate::model::protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
+use crate::protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
+use crate::served::Audience;
 use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};

@@ -3,11 +3,11 @@
 use super::client_tasks::{ClientTask, ClientTasks};
 use super::list_changes::ListChanges;
 use super::subscribers::ClientSubscriptions;
-use super::upstreams::Upstreams;
-use super::view::View;
 use crate::hub::Hub;
 use crate::model::{ChangedOffer, OfferChange, OfferKind};
 use crate::principal::Principal;
+use crate::served::Upstreams;
+use crate::served::View;
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 
 use super::connections::{ConnectionPlace, Connections, descriptors, room};
 use super::held_bytes::{HeldBytes, HeldTotal, NoRoom, SMALL};
-use super::view::View;
+use crate::served::View;
 use crate::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! When the tools that a caller sees have changed.
 
-use super::upstreams::Upstreams;
-use super::view::View;
 use crate::hub::Hub;
+use crate::served::Upstreams;
+use crate::served::View;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;

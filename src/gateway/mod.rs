@@ -77,17 +77,18 @@ mod sealing;
 pub mod search_mode;
 mod session;
 mod session_streams;
-mod shown_tool;
 mod sse_clients;
 mod standing;
 mod state;
 mod subscribers;
-mod upstreams;
-mod view;
 mod view_indexes;
 mod waiting_calls;
 
 pub use crate::principal::{Principal, UpstreamTokens};
+pub use crate::served::{
+    AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, NoUpstreams, SearchMode, SubscribedResource, Upstreams,
+    View, Views, core_names,
+};
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
@@ -106,5 +107,3 @@ pub use session::{
     KEY_GRACE, SESSION_LIFETIME, SHORTEST_SECRET, SessionClaims, SessionKeys, SessionRefusal, Sessions,
 };
 pub use state::{Gateway, connections_end};
-pub use upstreams::{NoUpstreams, SubscribedResource, Upstreams};
-pub use view::{AUTO_SEARCH_ABOVE, DEFAULT_VIEW, EffectsAllowed, SearchMode, View, Views, core_names};

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::limits::GatewayLimits;
 use super::operate::AuditLog;
 use super::session::{SESSION_LIFETIME, SessionKeys};
-use super::view::Views;
+use crate::served::Views;
 use std::sync::Arc;
 use std::time::Duration;
 

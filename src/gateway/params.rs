@@ -5,7 +5,7 @@
 
 use super::rpc::RpcError;
 use crate::error::clip;
-use crate::model::check_keys;
+use crate::text::check_keys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::ops::{Deref, DerefMut};

@@ -81,10 +81,10 @@ impl RequestState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::view::View;
     use crate::model::Arguments;
-    use crate::model::protocol::{Era, MODERN};
     use crate::principal::Principal;
+    use crate::protocol::{Era, MODERN};
+    use crate::served::View;
     use serde_json::{Map, Value, json};
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;

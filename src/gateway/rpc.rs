@@ -7,7 +7,7 @@ use super::params::RpcParams;
 pub use super::rpc_error::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, TRY_LATER,
 };
-use crate::model::RpcEnvelope;
+use crate::protocol::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -4,11 +4,11 @@
 //! the view are listed beside them. In this mode the three names are those of the gateway, also when the hub has a tool of such
 //! a name; `call_tool` reaches that one.
 
-use super::shown_tool::{Audience, ShownTool};
-use super::view::{AUTO_SEARCH_ABOVE, SearchMode, View};
 use super::view_indexes::ViewIndexes;
 use crate::hub::{Hub, SearchQuery};
 use crate::registry::Snapshot;
+use crate::served::{AUTO_SEARCH_ABOVE, SearchMode, View};
+use crate::served::{Audience, ShownTool};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //! when it has lost the one before. They share one [`ClientChanges`], so that none is lost when another stream takes over.
 
 use super::client_changes::{ChangeNotice, ClientChanges};
-use super::view::View;
 use crate::hub::Hub;
+use crate::served::View;
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 //! wakes up for nothing else.
 
 use super::state::Gateway;
-use super::view::View;
 use crate::principal::Principal;
+use crate::served::View;
 use std::time::{Duration, SystemTime};
 
 /// A token whose time is over, but which cannot be checked now, is looked at again after this time.

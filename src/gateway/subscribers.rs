@@ -2,7 +2,7 @@
 //! limited number of sessions.
 
 use super::by_principal::PrincipalTable;
-use super::upstreams::SubscribedResource;
+use crate::served::SubscribedResource;
 use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

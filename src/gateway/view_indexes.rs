@@ -1,25 +1,13 @@
 //! The search indexes of views that show some of the tools only. The results of such a view must not depend on tools that it
 //! hides, so the index of the hub, with the words of all tools, is not for it.
 
-use super::shown_tool::Audience;
-use super::view::View;
-use crate::registry::{Candidate, NameEntry};
-use crate::search::{Search, ToolPart};
+use crate::search::Search;
+use crate::served::View;
 use crate::sync::Mutex;
 use std::sync::Arc;
 
 /// Views whose index is kept. Another one is built again when it is searched: some ten milliseconds for 1,000 tools.
 const MOST_INDEXES: usize = 32;
-
-impl ToolPart for View {
-    fn has_entry(&self, entry: &NameEntry) -> bool {
-        self.shown("", entry, Audience::Model).is_some()
-    }
-
-    fn has_candidate(&self, candidate: &Candidate) -> bool {
-        self.admits(candidate)
-    }
-}
 
 /// The views that were searched last have an index each, which follows the registry.
 #[derive(Default)]

@@ -7,10 +7,6 @@ mod lang;
 mod offer;
 mod options;
 mod output;
-pub mod param_headers;
-pub mod protocol;
-mod repeated_key;
-mod rpc_envelope;
 mod source;
 mod spec;
 
@@ -24,8 +20,6 @@ pub use output::{
     Arguments, Meaning, NothingMeans, Part, ReportedFailure, ReturnedValue, ToolOutput, meaning, own_result,
     size_within,
 };
-pub use repeated_key::{check_keys, repeats_key};
-pub use rpc_envelope::RpcEnvelope;
 pub use source::Source;
 pub use spec::{ToolSpec, tags};
 

@@ -98,8 +98,7 @@ pub use found::{CallView, FoundText, WholeText, write_id};
 pub use native::{is_own_request, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
-#[cfg(feature = "python")]
-pub(crate) use plain_json::plain_length;
+pub use plain_json::plain_length;
 pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
 pub use sentence::sentence_around;

@@ -22,7 +22,7 @@ pub(super) fn object_length(text: &str) -> Option<usize> {
 /// The number of bytes before the first one that does not stand for itself in a JSON string: a quote, a backslash or a control
 /// character.
 #[inline]
-pub(crate) fn plain_length(bytes: &[u8]) -> Option<usize> {
+pub fn plain_length(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     while let Some(eight) = bytes[at..].first_chunk::<8>() {
         let special = special_bytes(u64::from_le_bytes(*eight));

@@ -3,6 +3,7 @@
 mod acting;
 mod near;
 mod numerals;
+mod repeated_key;
 mod similar;
 mod stem;
 mod units;
@@ -11,6 +12,7 @@ mod words;
 pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
 pub use near::{LetterSet, near_by_letters, near_names, nearest};
 pub use numerals::in_digits;
+pub use repeated_key::{check_keys, repeats_key};
 pub use similar::similarity;
 pub use stem::{StrongStemmer, push_stem};
 pub use units::units;

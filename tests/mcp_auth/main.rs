@@ -1,7 +1,6 @@
 //! Logins at remote servers: a real authorization server and a protected resource on sockets, all flows, and what a hostile
 //! or broken one may try.
 
-#![cfg(feature = "oauth")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 mod clients;

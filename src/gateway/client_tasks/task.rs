@@ -6,7 +6,7 @@ use crate::gateway::operate::timestamp;
 use crate::gateway::questions::random_id;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::RpcError;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use crate::sync::Mutex;
 use crate::tool::{QuestionAnswer, RoundQuestion};
 use serde_json::{Map, Value, json};

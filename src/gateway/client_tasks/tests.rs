@@ -1,9 +1,9 @@
 use super::*;
 use crate::gateway::client_tasks::task::TaskStep;
 use crate::gateway::relay::Outlet;
-use crate::gateway::view::View;
-use crate::model::protocol::{Era, LEGACY};
 use crate::principal::Principal;
+use crate::protocol::{Era, LEGACY};
+use crate::served::View;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

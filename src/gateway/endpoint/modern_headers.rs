@@ -4,8 +4,8 @@
 use crate::gateway::rpc::VERSION_KEY;
 use crate::gateway::rpc::{RpcError, RpcRequest};
 use crate::gateway::state::Gateway;
-use crate::gateway::view::View;
-use crate::model::param_headers::Mirrored;
+use crate::protocol::param_headers::{Mirrored, mirrored};
+use crate::served::View;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
@@ -101,7 +101,9 @@ fn arguments(
     let snapshot = gateway.hub.registry.snapshot();
     let Some(shown) = view.tool(&snapshot, tool) else { return Ok(()) };
     let args = params.get("arguments").unwrap_or(&Value::Null);
-    shown.mirrored().iter().try_for_each(|one| argument(headers, one, args))
+    // A schema that breaks the rules mirrors nothing.
+    let mirrored = mirrored(&shown.spec().parameters).unwrap_or_default();
+    mirrored.iter().try_for_each(|one| argument(headers, one, args))
 }
 
 fn argument(headers: &HeaderMap, mirrored: &Mirrored, args: &Value) -> Result<(), RpcError> {

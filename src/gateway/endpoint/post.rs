@@ -22,7 +22,7 @@ use crate::gateway::rpc::{
 };
 use crate::gateway::session::SessionClaims;
 use crate::gateway::state::Gateway;
-use crate::model::protocol::{Era, MODERN};
+use crate::protocol::{Era, MODERN};
 use crate::tool::CancelReason;
 use bytes::Bytes;
 use http::request::Parts;

@@ -21,9 +21,9 @@ use crate::gateway::rpc::{
 };
 use crate::gateway::sse_clients::HeldPlace;
 use crate::gateway::state::Gateway;
-use crate::gateway::view::View;
-use crate::model::protocol::{Era, MODERN};
 use crate::principal::Principal;
+use crate::protocol::{Era, MODERN};
+use crate::served::View;
 use crate::tool::{AskCaller, AskFunction, CancelReason};
 use serde_json::Value;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use crate::gateway::params::{RpcParams, must_be};
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
-use crate::model::protocol::LEGACY;
+use crate::protocol::LEGACY;
 use serde_json::{Value, json};
 
 /// The version of clients that send no header.

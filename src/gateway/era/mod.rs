@@ -4,7 +4,7 @@ pub mod legacy;
 pub mod modern;
 
 use super::state::Gateway;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;

@@ -3,7 +3,7 @@
 use super::{ResultKind, modern_result};
 use crate::gateway::rpc::{RpcError, VERSION_KEY};
 use crate::gateway::state::Gateway;
-use crate::model::protocol::{MODERN, TASKS_EXTENSION};
+use crate::protocol::{MODERN, TASKS_EXTENSION};
 use serde_json::{Map, Value, json};
 
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";

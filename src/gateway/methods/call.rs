@@ -14,9 +14,9 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::params::{RpcParams, must_be};
 use crate::gateway::rpc::RpcError;
-use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
 use crate::model::Arguments;
+use crate::served::Audience;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

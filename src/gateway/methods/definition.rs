@@ -2,8 +2,8 @@
 
 use crate::gateway::caller::Caller;
 use crate::gateway::capability::takes_tasks;
-use crate::gateway::shown_tool::ShownTool;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
+use crate::served::ShownTool;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 

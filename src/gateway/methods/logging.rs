@@ -6,7 +6,7 @@ use crate::gateway::params::RpcParams;
 use crate::gateway::relay::Outlet;
 use crate::gateway::rpc::RpcError;
 use crate::gateway::state::Gateway;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use crate::sync::Mutex;
 use crate::tool::CallLog;
 use serde_json::{Map, Value};

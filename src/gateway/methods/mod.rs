@@ -22,7 +22,7 @@ use super::exchange::Exchange;
 use super::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
 use super::state::Gateway;
 use crate::model::OfferKind;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use capabilities::{capabilities, instructions};
 use perform::SHORT_PATIENCE;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::gateway::request_state::{RequestState, StatePlace};
 use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
 use crate::gateway::session::SessionRefusal;
 use crate::gateway::state::Gateway;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use crate::sync::Mutex;
 use crate::telemetry::{TRACE_PARENT, TraceContext};
 use crate::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress, ServerRound};

@@ -11,10 +11,10 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::operate::AuditEvent;
 use crate::gateway::rpc::RpcError;
 use crate::gateway::search_mode::{self, GatewayTool};
-use crate::gateway::shown_tool::Audience;
 use crate::gateway::state::Gateway;
-use crate::gateway::view::SearchMode;
 use crate::hub::SearchQuery;
+use crate::served::Audience;
+use crate::served::SearchMode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ use crate::gateway::exchange::Exchange;
 use crate::gateway::params::{RpcParams, must_be};
 use crate::gateway::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER};
 use crate::gateway::state::Gateway;
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use crate::tool::OnProgress;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

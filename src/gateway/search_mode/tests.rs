@@ -1,10 +1,10 @@
 use super::*;
 use crate::error::HubError;
-use crate::gateway::view::EffectsAllowed;
 use crate::hub::HubOptions;
 use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Source, ToolOutput, ToolSpec};
 use crate::pattern::PatternList;
 use crate::registry::Candidate;
+use crate::served::EffectsAllowed;
 use crate::stats::CandidateStats;
 use crate::tool::{BoxFuture, CallContext, Tool};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@
 
 use super::api::Vendor;
 use super::words::common_type;
-use crate::model::repeats_key;
+use crate::text::repeats_key;
 use serde_json::{Map, Value, json};
 
 /// The only parameter of a tool that has free names and no others.

@@ -9,7 +9,7 @@ use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
 use crate::error::{ErrorKind, HubError, clip};
-use crate::model::protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use crate::protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use crate::principal::Principal;
 use crate::telemetry::TraceContext;
 use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};

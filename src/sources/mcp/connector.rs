@@ -13,7 +13,7 @@ use super::transport::in_process::InProcess;
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
 use crate::error::{ErrorKind, HubError, shown_seconds};
-use crate::model::protocol::UNSUPPORTED_VERSION;
+use crate::protocol::UNSUPPORTED_VERSION;
 use arc_swap::ArcSwapOption;
 use serde_json::json;
 use std::pin::pin;

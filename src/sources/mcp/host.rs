@@ -10,7 +10,7 @@ use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
 use crate::error::clip;
-use crate::model::protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
+use crate::protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use crate::model::{OfferKind, Trust};
 use crate::offers::OfferSignals;
 use crate::tape;

@@ -7,7 +7,7 @@
 use super::wire::{self, Incoming, Malformed};
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError};
-use crate::model::protocol::TRY_LATER;
+use crate::protocol::TRY_LATER;
 use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;
 use futures_util::stream::{self, StreamExt};

@@ -4,7 +4,7 @@ use super::host::MOST_QUESTIONS;
 use super::inbox::Asked;
 use super::server::Server;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::protocol::Era;
+use crate::protocol::Era;
 use crate::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Map, Value, json};
 

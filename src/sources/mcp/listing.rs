@@ -9,7 +9,7 @@ use super::wire;
 use super::wire::clean;
 use crate::error::{ErrorKind, HubError, NOW_KEY, shown_seconds};
 use crate::invisible::is_invisible;
-use crate::model::param_headers::{Mirrored, mirrored};
+use crate::protocol::param_headers::{Mirrored, mirrored};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

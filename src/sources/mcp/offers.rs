@@ -12,7 +12,7 @@ use super::wire::clean;
 use crate::aside::heavy;
 use crate::error::{ErrorKind, HubError, Outcome, clip};
 pub use crate::model::OfferKind;
-use crate::model::protocol::METHOD_NOT_FOUND;
+use crate::protocol::METHOD_NOT_FOUND;
 use crate::tool::CallContextExtras;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

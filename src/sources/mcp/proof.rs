@@ -17,8 +17,8 @@
 
 use super::transport::SendStage;
 use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
-use crate::model::RpcEnvelope;
-use crate::model::protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use crate::protocol::RpcEnvelope;
+use crate::protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use serde_json::Value;
 
 /// What the `error` of an answer says about the call that it answers, if it came alone.

@@ -7,7 +7,7 @@ use super::id_scan::IdScan;
 use super::proof;
 use crate::error::{ErrorKind, HubError, Outcome, UpstreamError};
 use crate::invisible::{is_invisible, visible};
-use crate::model::RpcEnvelope;
+use crate::protocol::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

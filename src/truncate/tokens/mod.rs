@@ -1,20 +1,17 @@
 //! Counting tokens: exactly with an encoding that the user provides, otherwise by an estimate that is marked as such.
 //!
-//! The exact counters are cargo features, for what they cost to build: `tiktoken` is light, `tokenizers`
-//! (Hugging Face) is not. Nothing is ever downloaded.
+//! `tokenizers` (Hugging Face) is a cargo feature, for what it costs to build. Nothing is ever downloaded.
 
 mod counter;
 mod estimate;
 #[cfg(feature = "tokenizers")]
 mod huggingface;
-#[cfg(feature = "tiktoken")]
 mod tiktoken;
 
 pub use counter::{LoadError, TokenCounter};
 pub use estimate::Estimate;
 #[cfg(feature = "tokenizers")]
 pub use huggingface::HuggingFace;
-#[cfg(feature = "tiktoken")]
 pub use tiktoken::Tiktoken;
 
 /// A counter from the content of a file: a `tokenizer.json`, or a tiktoken file of `base64 rank` lines. The
@@ -33,12 +30,6 @@ fn load_json(_content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
     Err(LoadError::NotBuilt("tokenizers"))
 }
 
-#[cfg(feature = "tiktoken")]
 fn load_ranks(name: &str, content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
     Ok(Box::new(Tiktoken::from_ranks(name, content)?))
-}
-
-#[cfg(not(feature = "tiktoken"))]
-fn load_ranks(_name: &str, _content: &[u8]) -> Result<Box<dyn TokenCounter>, LoadError> {
-    Err(LoadError::NotBuilt("tiktoken"))
 }

@@ -11,15 +11,12 @@
 
 mod asked_headers;
 mod bearer;
-#[cfg(feature = "oauth")]
 pub mod oauth;
-#[cfg(feature = "oauth")]
 mod quote;
 
 pub use crate::secret::Secret;
 pub use asked_headers::{AskedHeaders, HeaderFunction};
 pub use bearer::{Bearer, TokenFunction};
-#[cfg(feature = "oauth")]
 pub use oauth::{
     FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenExchange,
     TokenExchangeOptions, TokenStore, open_browser,

@@ -4,7 +4,7 @@ use super::body::{self, BodyKind};
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use crate::error::{ErrorKind, HubError};
-use crate::model::protocol::METHOD_NOT_FOUND;
+use crate::protocol::METHOD_NOT_FOUND;
 use crate::net::retry_after;
 use crate::sources::mcp::message::ping_id;
 use crate::sources::mcp::proof;

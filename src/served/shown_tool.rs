@@ -2,9 +2,9 @@
 //! says, so that none of them can speak of a provider that the view hides.
 
 use super::view::View;
-use crate::model::param_headers::{Mirrored, mirrored};
 use crate::model::{Evidence, Safety, Source, ToolSpec};
 use crate::registry::{Candidate, NameEntry, Snapshot};
+use crate::search::ToolPart;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -113,6 +113,17 @@ fn admitted<'a>(
     meant(entry, server).filter(|one| view.admits(one))
 }
 
+/// What a view shows is all that its searches know of.
+impl ToolPart for View {
+    fn has_entry(&self, entry: &NameEntry) -> bool {
+        self.shown("", entry, Audience::Model).is_some()
+    }
+
+    fn has_candidate(&self, candidate: &Candidate) -> bool {
+        self.admits(candidate)
+    }
+}
+
 impl<'a> ShownTool<'a> {
     /// A tool that is told apart from namesakes has its own name where the view hides those: a caller learns nothing of them.
     fn named_in(self, snapshot: &'a Snapshot) -> Self {
@@ -143,11 +154,6 @@ impl<'a> ShownTool<'a> {
     /// Members of its definition that the hub passes on as they are.
     pub fn definition_extras(&self) -> Map<String, Value> {
         self.provider.tool.definition_extras()
-    }
-
-    /// The arguments that calls repeat in headers. A schema that breaks the rules has none.
-    pub fn mirrored(&self) -> Vec<Mirrored> {
-        mirrored(&self.spec().parameters).unwrap_or_default()
     }
 
     /// The label of its only provider. Which of several was called, only the call knows.

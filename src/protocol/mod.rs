@@ -1,4 +1,10 @@
-//! The two eras of the protocol and their versions.
+//! L0, what client and server of MCP share: the two eras of the protocol and their versions, the envelope of a message,
+//! arguments that are repeated in headers.
+
+pub mod param_headers;
+mod rpc_envelope;
+
+pub use rpc_envelope::RpcEnvelope;
 
 /// The version we prefer.
 pub const MODERN: &str = "2026-07-28";
