@@ -15,7 +15,7 @@ of the sets that search is measured on. The words are the most frequent English 
 software use; a form for each stem, without the stop words of search.
 
 Embedding 120,000 texts takes most of an hour on two cores. With a folder, texts and vectors are kept there and used again.
-The format of the file is described in `src/search/word_vectors.rs`.
+The format of the file is described in `src/context/search/word_vectors.rs`.
 """
 
 from __future__ import annotations

@@ -3,12 +3,6 @@
 //! Credentials are read from the header `Authorization: Bearer` only. A token in the URL is never read: URLs end up in logs.
 
 use super::jwt::{JwtOptions, JwtRefusal, JwtVerifier, expiry};
-use crate::canonical::canonical;
-use crate::error::{ErrorKind, HubError};
-use crate::principal::{Principal, UpstreamTokens};
-use crate::secret::Secret;
-use crate::sync::Arc;
-use crate::tool::BoxFuture;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::HeaderMap;
@@ -19,6 +13,12 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
+use toolhub_text::canonical::canonical;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::principal::{Principal, UpstreamTokens};
+use toolhub_types::sync::Arc;
+use toolhub_types::tool::BoxFuture;
 
 /// How long the function of the user may take unless the options say otherwise.
 const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -146,14 +146,14 @@ impl Authenticator {
             if !is_bearer(one.token.expose()) {
                 let text = format!(
                     "The token of '{}' is empty or has characters that cannot stand in a header.",
-                    crate::error::clip(&one.name)
+                    toolhub_types::error::clip(&one.name)
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
             if one.upstream_tokens.iter().any(|upstream| *upstream == one.token) {
                 let text = format!(
                     "The upstream token of '{}' is its own token, which never goes to an upstream server.",
-                    crate::error::clip(&one.name)
+                    toolhub_types::error::clip(&one.name)
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
@@ -174,7 +174,8 @@ impl Authenticator {
         for (at, one) in options.tokens.iter().enumerate() {
             let same = |other: &&StaticToken| other.token.expose() == one.token.expose();
             if let Some(other) = options.tokens[..at].iter().find(same) {
-                let (first, second) = (crate::error::clip(&other.name), crate::error::clip(&one.name));
+                let (first, second) =
+                    (toolhub_types::error::clip(&other.name), toolhub_types::error::clip(&one.name));
                 let text = format!("'{first}' and '{second}' have the same token; give each one of its own.");
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }

@@ -1,10 +1,10 @@
 //! The caller of one request.
 
-use crate::principal::Principal;
-use crate::protocol::Era;
-use crate::served::View;
 use serde_json::Value;
 use std::sync::Arc;
+use toolhub_engine::served::View;
+use toolhub_protocol::Era;
+use toolhub_types::principal::Principal;
 
 /// Who makes a request, what they see, and which protocol they speak.
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 
 use super::caller::Caller;
 use super::rpc::{METHOD_NOT_FOUND, RpcError};
-use crate::protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
-use crate::served::Audience;
-use crate::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
+use toolhub_engine::served::Audience;
+use toolhub_protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
+use toolhub_types::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// The client lacks a capability that the request needs.
 const MISSING_CAPABILITY: i64 = -32021;

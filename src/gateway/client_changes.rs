@@ -3,16 +3,16 @@
 use super::client_tasks::{ClientTask, ClientTasks};
 use super::list_changes::ListChanges;
 use super::subscribers::ClientSubscriptions;
-use crate::hub::Hub;
-use crate::model::{ChangedOffer, OfferChange, OfferKind};
-use crate::principal::Principal;
-use crate::served::Upstreams;
-use crate::served::View;
 use serde_json::{Value, json};
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::served::Upstreams;
+use toolhub_engine::served::View;
+use toolhub_types::model::{ChangedOffer, OfferChange, OfferKind};
+use toolhub_types::principal::Principal;
 
 /// The lists whose changes a client wants to hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 //! A connection on which no request was admitted yet belongs to a stranger. When there is no room, the oldest stranger who has
 //! nothing to be answered is closed; callers are not.
 
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use toolhub_types::sync::atomic::{AtomicBool, Ordering};
+use toolhub_types::sync::{Arc, Mutex};
 
 /// Of strangers who are closed, and of connections that are turned away, one line a minute is logged.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);

@@ -4,15 +4,15 @@
 use super::capability::MissingCapability;
 use super::relay::Outlet;
 use super::rpc::{INTERNAL_ERROR, RpcError};
-use crate::model::Arguments;
-use crate::sync::Mutex;
-use crate::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhub_types::model::Arguments;
+use toolhub_types::sync::Mutex;
+use toolhub_types::tool::{AskRound, OnTask, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// A call that takes longer becomes a task, if its client takes tasks.
 const TASK_AFTER: Duration = Duration::from_secs(10);

@@ -3,9 +3,9 @@
 use super::caller::Caller;
 use super::relay::Outlet;
 use super::request_trace::RequestTrace;
-use crate::tool::CancelReason;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::tool::CancelReason;
 
 /// One request on its way to its answer.
 pub struct Exchange {

@@ -3,10 +3,10 @@
 //! A caller may have half of what all together may. Whoever holds nothing else may hold one message of any size that the other
 //! limits allow, so that a small limit makes nothing impossible.
 
-use crate::sync::{Arc, Mutex};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::time::Duration;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// Smaller messages are not counted: the limits of requests and connections are enough for them.
 pub const SMALL: usize = 16 * 1024;

@@ -1,11 +1,11 @@
 //! The requests that are running, so that a later message can cancel one.
 
-use crate::sync::Mutex;
-use crate::tool::CancelReason;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::sync::Mutex;
+use toolhub_types::tool::CancelReason;
 
 /// Running requests by a key that only their client knows. An entry lives as long as its request.
 #[derive(Clone, Default)]

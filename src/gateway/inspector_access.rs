@@ -6,10 +6,7 @@
 //! somebody who may call everything, are also shown on this machine where no credentials are asked for; not to those for whom a
 //! proxy on this machine asks, whose requests have its public name as `Host`.
 
-use crate::error::{ErrorKind, HubError};
 use crate::inspector::{ServedPage, served_page};
-use crate::model::Lang;
-use crate::net::unmapped;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::HeaderMap;
@@ -18,6 +15,9 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use toolhub_protocol::net::unmapped;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::Lang;
 
 /// In which the page sends the key.
 const KEY_HEADER: &str = "toolhub-inspect-key";

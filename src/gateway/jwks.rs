@@ -3,15 +3,15 @@
 //! An address in a token (`jku`, `x5u`) is never followed. A key is only used for the algorithms of its own type, so a public
 //! RSA key can never serve as the secret of an HMAC.
 
-use crate::error::{ErrorKind, HubError, clip};
-use crate::net;
-use crate::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use toolhub_protocol::net;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::sync::{Arc, Mutex};
 
 /// Keys are read again when they are older than this. Until they are, the old ones count, so that nobody waits for the issuer.
 const FRESH: Duration = Duration::from_secs(300);

@@ -5,17 +5,17 @@
 //! even read.
 
 use super::jwks::{Jwks, JwksSource, JwtAlgorithm};
-use crate::canonical::json_digest;
-use crate::error::{ErrorKind, HubError};
-use crate::principal::{Principal, UpstreamTokens};
-use crate::secret::Secret;
-use crate::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolhub_text::canonical::json_digest;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::principal::{Principal, UpstreamTokens};
+use toolhub_types::sync::{Arc, Mutex};
 
 /// How the ids of principals with a signed token begin.
 const ID_PREFIX: &str = "jwt:";

@@ -4,11 +4,11 @@
 
 use super::connections::{ConnectionPlace, Connections, descriptors, room};
 use super::held_bytes::{HeldBytes, HeldTotal, NoRoom, SMALL};
-use crate::served::View;
-use crate::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+use toolhub_engine::served::View;
+use toolhub_types::sync::{Arc, Mutex};
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// What a client is told to wait when too many of its requests are running.

@@ -1,12 +1,12 @@
 //! When the tools that a caller sees have changed.
 
-use crate::hub::Hub;
-use crate::served::Upstreams;
-use crate::served::View;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::served::Upstreams;
+use toolhub_engine::served::View;
 
 /// Changes come in groups, such as the tools of a server; clients hear of a group once.
 const SETTLING: Duration = Duration::from_millis(50);

@@ -1,8 +1,8 @@
 //! How much of the log of calls clients see.
 
 use super::by_principal::PrincipalTable;
-use crate::sync::Mutex;
 use std::sync::Arc;
+use toolhub_types::sync::Mutex;
 
 /// The levels of syslog, the least important one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

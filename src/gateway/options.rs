@@ -5,9 +5,9 @@ use super::caller::Caller;
 use super::limits::GatewayLimits;
 use super::operate::AuditLog;
 use super::session::{SESSION_LIFETIME, SessionKeys};
-use crate::served::Views;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_engine::served::Views;
 
 /// The longest result for a client with one stream. Clients written with the TypeScript SDK close a stream whose message is
 /// longer than 10 MiB, and with it all their calls.

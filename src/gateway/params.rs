@@ -4,11 +4,11 @@
 //! a proxy that takes the first one and a server that takes the last one would see different requests.
 
 use super::rpc::RpcError;
-use crate::error::clip;
-use crate::text::check_keys;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::ops::{Deref, DerefMut};
+use toolhub_text::check_keys;
+use toolhub_types::error::clip;
 
 /// An object without repeated members; empty if the message has none. Its `_meta` is an object, if there is one.
 ///
@@ -83,7 +83,7 @@ pub fn must_be(member: &str, what: &str) -> RpcError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::rpc::INVALID_PARAMS;
+    use crate::rpc::INVALID_PARAMS;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -1,8 +1,6 @@
 //! Questions to legacy clients: a request of the server on the stream of a call, answered by a message of its own.
 
 use super::rpc::{INTERNAL_ERROR, RpcId};
-use crate::sync::Mutex;
-use crate::tool::QuestionAnswer;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -11,6 +9,8 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+use toolhub_types::sync::Mutex;
+use toolhub_types::tool::QuestionAnswer;
 
 struct OpenQuestion {
     /// The only client whose answer counts.
@@ -64,7 +64,7 @@ fn refusal(error: &RawValue) -> (i64, String) {
     let error: Value = serde_json::from_str(error.get()).unwrap_or_default();
     let code = error.get("code").and_then(Value::as_i64).unwrap_or(INTERNAL_ERROR);
     let message = error.get("message").and_then(Value::as_str).unwrap_or("the client gave no reason");
-    (code, crate::error::clip(message).into_owned())
+    (code, toolhub_types::error::clip(message).into_owned())
 }
 
 /// A question under way; dropping it closes the question.
@@ -94,7 +94,7 @@ impl Drop for AwaitedAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::rpc::{ClientMessage, read_message};
+    use crate::rpc::{ClientMessage, read_message};
     use serde_json::json;
 
     fn answer_to(id: &str) -> (RpcId, Result<Box<RawValue>, Box<RawValue>>) {

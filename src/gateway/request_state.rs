@@ -7,10 +7,10 @@
 use super::caller::Caller;
 use super::conversation::RequestSubject;
 use super::session::{SessionKeys, SessionRefusal, end_of, seconds};
-use crate::canonical::canonical;
-use crate::tool::ServerRound;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
+use toolhub_text::canonical::canonical;
+use toolhub_types::tool::ServerRound;
 
 /// How long a caller may take to answer a question.
 const LIFETIME: Duration = Duration::from_secs(3600);
@@ -81,13 +81,13 @@ impl RequestState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Arguments;
-    use crate::principal::Principal;
-    use crate::protocol::{Era, MODERN};
-    use crate::served::View;
     use serde_json::{Map, Value, json};
     use std::sync::Arc;
     use std::time::UNIX_EPOCH;
+    use toolhub_engine::served::View;
+    use toolhub_protocol::{Era, MODERN};
+    use toolhub_types::model::Arguments;
+    use toolhub_types::principal::Principal;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
     const OTHER: &str = "fedcba9876543210fedcba9876543210";

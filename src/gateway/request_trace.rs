@@ -1,8 +1,8 @@
 //! How a request came, and the span that it got.
 
-use crate::telemetry::TraceContext;
 use http::HeaderMap;
 use std::sync::OnceLock;
+use toolhub_types::telemetry::TraceContext;
 
 /// How a request came, and the span that it got.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct RequestTrace {
 
 impl RequestTrace {
     pub fn of_http(headers: &HeaderMap, is_on: bool) -> Self {
-        let header = headers.get(crate::telemetry::TRACE_PARENT).filter(|_| is_on);
+        let header = headers.get(toolhub_types::telemetry::TRACE_PARENT).filter(|_| is_on);
         let header = header.and_then(|value| value.to_str().ok()).map(str::to_owned);
         RequestTrace { header, is_http: true, span: OnceLock::new() }
     }

@@ -7,9 +7,9 @@ use super::params::RpcParams;
 pub use super::rpc_error::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError, TRY_LATER,
 };
-use crate::protocol::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolhub_protocol::RpcEnvelope;
 
 /// The key of `_meta` by which the requests of modern clients are known.
 pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,9 +1,9 @@
 //! The errors of JSON-RPC.
 
-use crate::error::{OUTCOME_KEY, Outcome};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use toolhub_types::error::{OUTCOME_KEY, Outcome};
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -56,6 +56,6 @@ impl RpcError {
     }
 
     pub fn no_such_method(method: &str) -> Self {
-        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", crate::error::clip(method)))
+        RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", toolhub_types::error::clip(method)))
     }
 }

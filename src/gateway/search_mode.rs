@@ -5,12 +5,12 @@
 //! a name; `call_tool` reaches that one.
 
 use super::view_indexes::ViewIndexes;
-use crate::hub::{Hub, SearchQuery};
-use crate::registry::Snapshot;
-use crate::served::{AUTO_SEARCH_ABOVE, SearchMode, View};
-use crate::served::{Audience, ShownTool};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_engine::hub::{Hub, SearchQuery};
+use toolhub_engine::served::{AUTO_SEARCH_ABOVE, SearchMode, View};
+use toolhub_engine::served::{Audience, ShownTool};
+use toolhub_registry::Snapshot;
 
 pub const SEARCH_TOOLS: &str = "search_tools";
 pub const DESCRIBE_TOOL: &str = "describe_tool";

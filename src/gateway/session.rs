@@ -22,8 +22,6 @@ const MOST_ENDED: usize = 50_000;
 
 use super::by_principal::PrincipalTable;
 use super::sealing::SealingKey;
-use crate::error::{ErrorKind, HubError};
-use crate::sync::Mutex;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use parking_lot::RwLock;
@@ -32,6 +30,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::sync::Mutex;
 use verified::{SessionMark, VerifiedSessions};
 
 /// How long a session lives unless the options say otherwise. A client whose session has expired gets 404 and starts another.

@@ -5,14 +5,14 @@
 //! when it has lost the one before. They share one [`ClientChanges`], so that none is lost when another stream takes over.
 
 use super::client_changes::{ChangeNotice, ClientChanges};
-use crate::hub::Hub;
-use crate::served::View;
-use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::served::View;
+use toolhub_types::sync::Mutex;
 
 struct OpenStreams {
     ended: CancellationToken,

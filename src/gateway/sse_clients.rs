@@ -3,11 +3,11 @@
 
 use super::payload::ClientPayload;
 use super::questions::random_id;
-use crate::sync::Mutex;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use toolhub_types::sync::Mutex;
 
 /// What a request holds while it is worked on.
 pub type HeldPlace = Box<dyn Any + Send>;

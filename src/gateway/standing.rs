@@ -4,9 +4,9 @@
 //! wakes up for nothing else.
 
 use super::state::Gateway;
-use crate::principal::Principal;
-use crate::served::View;
 use std::time::{Duration, SystemTime};
+use toolhub_engine::served::View;
+use toolhub_types::principal::Principal;
 
 /// A token whose time is over, but which cannot be checked now, is looked at again after this time.
 const SHORTEST_WAIT: Duration = Duration::from_secs(1);

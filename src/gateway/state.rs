@@ -18,13 +18,7 @@ use super::sse_clients::SseClients;
 use super::subscribers::{ClientSubscriptions, SessionSubscriptions};
 use super::view_indexes::ViewIndexes;
 use super::waiting_calls::WaitingCalls;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::hub::Hub;
 use crate::inspector::LiveTimeline;
-use crate::plan::{CallResult, SharedResults};
-use crate::principal::Principal;
-use crate::served::Upstreams;
-use crate::served::{View, Views};
 use arc_swap::ArcSwap;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -33,6 +27,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::plan::{CallResult, SharedResults};
+use toolhub_engine::served::Upstreams;
+use toolhub_engine::served::{View, Views};
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::principal::Principal;
 
 /// The longest last part of a drain; a short one has two fifths of its grace.
 const LAST_PART: Duration = Duration::from_secs(2);

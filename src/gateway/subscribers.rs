@@ -2,10 +2,10 @@
 //! limited number of sessions.
 
 use super::by_principal::PrincipalTable;
-use crate::served::SubscribedResource;
-use crate::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use toolhub_engine::served::SubscribedResource;
+use toolhub_types::sync::Mutex;
 
 /// The sessions whose subscriptions are kept at once.
 const MOST_SESSIONS: usize = 10_000;

@@ -8,10 +8,10 @@
 use super::by_principal::PrincipalTable;
 use super::conversation::{Conversation, ResultSize};
 use super::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS};
-use crate::sync::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use toolhub_types::sync::Mutex;
 
 /// How long a call waits for an answer before it is cancelled.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
@@ -119,9 +119,9 @@ async fn expire(calls: WaitingCalls) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::conversation::FinishedRequest;
-    use crate::gateway::conversation::tests::conversation;
-    use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
+    use crate::conversation::FinishedRequest;
+    use crate::conversation::tests::conversation;
+    use crate::kept_calls::MOST_OF_PRINCIPAL;
     use tokio::sync::oneshot;
     use tokio_util::sync::CancellationToken;
 

@@ -10,7 +10,7 @@ use super::keys::{KeyUse, is_record};
 use super::lenient::given_twice;
 use super::repair::Repairs;
 use super::turn::{self, PartAuthor};
-use crate::canonical::canonical;
+use toolhub_text::canonical::canonical;
 
 #[derive(Default)]
 pub(super) struct CallParts {

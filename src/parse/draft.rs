@@ -6,7 +6,7 @@ use super::call_arguments::CallArguments;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
-use crate::canonical::canonical;
+use toolhub_text::canonical::canonical;
 
 /// The error of a call whose arguments go on behind the end of its text.
 pub(super) const CUT: &str = "The arguments cannot be read: the text ends before they do.";

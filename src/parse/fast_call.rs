@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::keys::has_swallowed_brace;
 use super::plain_json;
 use super::repair::Repairs;
-use crate::text::repeats_key;
+use toolhub_text::repeats_key;
 
 /// A call where it stands in a text.
 pub(super) struct FastCall<'a> {

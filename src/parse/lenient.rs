@@ -9,7 +9,7 @@ use super::keys::swallows_brace;
 use super::notation::Notation;
 use super::repair::{Repairs, SyntaxRepair};
 use super::strings;
-use crate::text::repeats_key;
+use toolhub_text::repeats_key;
 
 /// The reader is recursive, so deeper values are refused.
 const DEEPEST: usize = 128;

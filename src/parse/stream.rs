@@ -98,7 +98,7 @@ impl StreamParser {
     }
 
     /// The calls from this index on, and the number of all calls that can no longer change.
-    pub(crate) fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
+    pub fn calls_from(&self, index: usize) -> (Vec<ParsedCall>, usize) {
         self.input.calls_from(index)
     }
 

@@ -1,10 +1,10 @@
 //! One provider of a tool name.
 
-use crate::limit::Gate;
-use crate::model::{Source, ToolSpec};
-use crate::stats::{CandidateStats, StatsKey};
-use crate::tool::Tool;
 use std::sync::Arc;
+use toolhub_types::limit::Gate;
+use toolhub_types::model::{Source, ToolSpec};
+use toolhub_types::stats::{CandidateStats, StatsKey};
+use toolhub_types::tool::Tool;
 
 /// Which candidates of the same name, source and server a new one replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Which candidates of a name a call asks for.
 
 use super::candidate::Candidate;
-use crate::model::Source;
+use toolhub_types::model::Source;
 
 /// Selects candidates of a name; `None` matches all.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use super::candidate::Candidate;
 use super::namesakes::{NamesakeVerdict, is_of_server};
-use crate::model::ToolSpec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use toolhub_types::model::ToolSpec;
 
 /// Stands for "no candidate has succeeded yet".
 const NO_CANDIDATE: u64 = u64::MAX;

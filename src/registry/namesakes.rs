@@ -15,11 +15,11 @@
 //! ever: the user put them there. The figures are in `docs/decisions/2026-11-17-namesakes.md`.
 
 use super::candidate::Candidate;
-use crate::model::{Source, Trust};
-use crate::text::{fold_width, is_wide, push_stem, words};
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use toolhub_text::{fold_width, is_wide, push_stem, words};
+use toolhub_types::model::{Source, Trust};
 
 /// The share of words that two descriptions must have in common. One word in seven names the service, so short texts must agree.
 const ALIKE: f64 = 0.85;

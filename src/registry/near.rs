@@ -1,8 +1,8 @@
 //! Near names: suggestions for a name that no candidate has.
 
 use super::Snapshot;
-use crate::text::near_by_letters;
 use std::sync::Arc;
+use toolhub_text::near_by_letters;
 
 /// Up to `limit` names like `wanted`, the most alike first.
 pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {

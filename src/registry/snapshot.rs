@@ -4,12 +4,12 @@ use super::candidate::{Candidate, ReplaceRule};
 use super::capability::answering;
 use super::name_entry::NameEntry;
 use super::namesakes::{UsersWord, is_of_server, tell_apart};
-use crate::pattern::BETWEEN;
-use crate::text::LetterSet;
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
+use toolhub_text::LetterSet;
+use toolhub_text::pattern::BETWEEN;
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 

@@ -1,10 +1,10 @@
 //! A Rust closure as a tool.
 
-use crate::error::HubError;
-use crate::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
-use crate::schema::ArgumentSchema;
-use crate::tool::{BoxFuture, CallContext, Tool};
 use std::future::Future;
+use toolhub_registry::schema::ArgumentSchema;
+use toolhub_types::error::HubError;
+use toolhub_types::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 type Body = dyn Fn(Arguments, CallContext) -> BoxFuture<'static, Result<ToolOutput, HubError>> + Send + Sync;
 

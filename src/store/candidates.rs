@@ -1,14 +1,14 @@
 //! The statistics of candidates.
 
 use super::time::{micros, moment, now};
-use crate::error::ErrorKind;
-use crate::model::Source;
-use crate::stats::{FailureCounts, LatencySketch, Record, SavedCooldown, StatsDelta, StatsKey};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
+use toolhub_types::error::ErrorKind;
+use toolhub_types::model::Source;
+use toolhub_types::stats::{FailureCounts, LatencySketch, Record, SavedCooldown, StatsDelta, StatsKey};
 
 /// The number of candidates in the file; those saved longest ago are deleted first.
 const MAX_CANDIDATES: i64 = 100_000;
@@ -137,7 +137,7 @@ fn tidy(connection: &Connection, most: i64) -> rusqlite::Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
-    use crate::store::schema;
+    use crate::schema;
 
     #[test]
     fn the_oldest_are_forgotten() {

@@ -2,12 +2,12 @@
 
 use super::schema::{self, STEPS, SchemaState};
 use super::state::StoredState;
-use crate::error::clip;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use toolhub_types::error::clip;
 
 /// How long to wait for other processes that are writing.
 pub const PATIENCE: Duration = Duration::from_secs(5);

@@ -6,11 +6,11 @@ use super::pins::PinChange;
 use super::results::KeptResult;
 use super::uses::Use;
 use super::{candidates, lists, pins, results, schema, uses};
-use crate::stats::{Record, StatsDelta, StatsKey};
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use toolhub_types::stats::{Record, StatsDelta, StatsKey};
 
 /// A hub remembers this many uses, so more pending ones are not worth writing.
 const MAX_USES: usize = 1_024;

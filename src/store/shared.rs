@@ -4,12 +4,12 @@ use super::file::{FileId, FileProblem, PATIENCE, StoreFile, reader};
 use super::fork::{self, OpenStore};
 use super::identity;
 use super::pending::PendingChanges;
-use crate::stats::StatsSink;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use toolhub_types::stats::StatsSink;
 
 /// Changes are gathered for this long before they are written: what a killed process can lose.
 pub const GATHER: Duration = Duration::from_secs(1);

@@ -3,8 +3,8 @@
 use super::pins::StoredPin;
 use super::uses::Use;
 use super::{candidates, pins, uses};
-use crate::stats::{Record, StatsKey};
 use rusqlite::Connection;
+use toolhub_types::stats::{Record, StatsKey};
 
 pub struct StoredState {
     pub stats: Vec<(StatsKey, Record)>,

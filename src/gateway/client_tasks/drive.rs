@@ -2,10 +2,10 @@
 
 use super::table::ClientTasks;
 use super::task::ClientTask;
-use crate::gateway::conversation::{Conversation, ConversationStep, FinishedRequest};
-use crate::gateway::operate::DrainPlace;
-use crate::tool::{QuestionAnswer, RoundQuestion};
+use crate::conversation::{Conversation, ConversationStep, FinishedRequest};
+use crate::operate::DrainPlace;
 use std::sync::Arc;
+use toolhub_types::tool::{QuestionAnswer, RoundQuestion};
 
 /// Ends with the life of the task. A call that is still running then is cancelled. A drain waits for the call, whose `place`
 /// this is, as for any other.

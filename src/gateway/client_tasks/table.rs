@@ -1,12 +1,12 @@
 //! The tasks that are kept.
 
 use super::task::{ClientTask, ClientTaskStart};
-use crate::gateway::by_principal::PrincipalTable;
-use crate::gateway::caller::Caller;
-use crate::gateway::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS, MOST_OF_PRINCIPAL};
-use crate::sync::Mutex;
+use crate::by_principal::PrincipalTable;
+use crate::caller::Caller;
+use crate::kept_calls::{MOST_KEPT_BYTES, MOST_KEPT_CALLS, MOST_OF_PRINCIPAL};
 use std::sync::Arc;
 use tokio::sync::broadcast;
+use toolhub_types::sync::Mutex;
 
 /// The changes that a slow listener may be behind. It misses older ones, and asks for the task instead.
 const MOST_UNHEARD: usize = 256;

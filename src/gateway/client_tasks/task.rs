@@ -1,20 +1,20 @@
 //! One task of a client: its state, and how each era writes it.
 
-use crate::aside::heavy;
-use crate::gateway::caller::Caller;
-use crate::gateway::operate::timestamp;
-use crate::gateway::questions::random_id;
-use crate::gateway::relay::Outlet;
-use crate::gateway::rpc::RpcError;
-use crate::protocol::Era;
-use crate::sync::Mutex;
-use crate::tool::{QuestionAnswer, RoundQuestion};
+use crate::caller::Caller;
+use crate::operate::timestamp;
+use crate::questions::random_id;
+use crate::relay::Outlet;
+use crate::rpc::RpcError;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::Era;
+use toolhub_types::aside::heavy;
+use toolhub_types::sync::Mutex;
+use toolhub_types::tool::{QuestionAnswer, RoundQuestion};
 
 /// How often a client should ask.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -219,7 +219,7 @@ impl ClientTask {
 
     /// What the call says of its progress.
     pub fn set_message(&self, message: &str) {
-        self.change(|state| state.message = Some(crate::error::clip(message).into_owned()));
+        self.change(|state| state.message = Some(toolhub_types::error::clip(message).into_owned()));
     }
 
     /// The call has ended.

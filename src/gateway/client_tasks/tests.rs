@@ -1,11 +1,11 @@
 use super::*;
-use crate::gateway::client_tasks::task::TaskStep;
-use crate::gateway::relay::Outlet;
-use crate::principal::Principal;
-use crate::protocol::{Era, LEGACY};
-use crate::served::View;
+use crate::client_tasks::task::TaskStep;
+use crate::relay::Outlet;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use toolhub_engine::served::View;
+use toolhub_protocol::{Era, LEGACY};
+use toolhub_types::principal::Principal;
 
 fn caller(principal: &str, session: Option<&str>) -> Caller {
     Caller {

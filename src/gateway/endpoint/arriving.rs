@@ -5,7 +5,7 @@ use super::body::ArrivingBody;
 use super::cors;
 use super::http::{refuse, serve};
 use super::reply::HttpReply;
-use crate::gateway::state::Gateway;
+use crate::state::Gateway;
 use http::request::Parts;
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,19 +11,15 @@ use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
 use super::sse_stream::{comment, event};
 use super::{answer, in_use, refusal_status};
-use crate::gateway::caller::Caller;
-use crate::gateway::era::modern;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::held_bytes::HeldMessage;
-use crate::gateway::payload::{
-    BATCH_VERSION, ClientPayload, agreed_version, batch_message, lost, takes_batches,
-};
-use crate::gateway::relay::Outlet;
-use crate::gateway::request_trace::RequestTrace;
-use crate::gateway::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
-use crate::gateway::state::Gateway;
-use crate::principal::Principal;
-use crate::tool::CancelReason;
+use crate::caller::Caller;
+use crate::era::modern;
+use crate::exchange::Exchange;
+use crate::held_bytes::HeldMessage;
+use crate::payload::{BATCH_VERSION, ClientPayload, agreed_version, batch_message, lost, takes_batches};
+use crate::relay::Outlet;
+use crate::request_trace::RequestTrace;
+use crate::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
+use crate::state::Gateway;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
@@ -32,6 +28,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::CancelReason;
 
 /// The answers to a batch, as they come. A request goes on when this is dropped; its token stops it.
 pub struct BatchAnswers {

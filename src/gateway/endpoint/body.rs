@@ -1,15 +1,15 @@
 //! The body of a request while it arrives: how long, how much, how fast.
 
 use super::reply::HttpReply;
-use crate::gateway::held_bytes::{HeldBytes, SMALL};
-use crate::gateway::state::Gateway;
-use crate::principal::Principal;
+use crate::held_bytes::{HeldBytes, SMALL};
+use crate::state::Gateway;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use std::time::Duration;
 use tokio::time::Instant;
+use toolhub_types::principal::Principal;
 
 /// How long a body may take that brings nothing.
 const PATIENCE: Duration = Duration::from_secs(10);

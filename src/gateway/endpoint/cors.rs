@@ -5,7 +5,7 @@
 use super::inspect;
 use super::origin;
 use super::reply::HttpReply;
-use crate::gateway::state::Gateway;
+use crate::state::Gateway;
 use http::header::{self, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};

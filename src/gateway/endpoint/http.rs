@@ -8,22 +8,22 @@ use super::legacy_sse;
 use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
-use crate::gateway::caller::Caller;
-use crate::gateway::client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
-use crate::gateway::held_bytes::HeldBytes;
-use crate::gateway::rpc::{RpcError, notification_message};
-use crate::gateway::session_streams::SessionStream;
-use crate::gateway::standing::revoked;
-use crate::gateway::state::Gateway;
-use crate::hub::Hub;
-use crate::principal::Principal;
-use crate::served::View;
+use crate::caller::Caller;
+use crate::client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
+use crate::held_bytes::HeldBytes;
+use crate::rpc::{RpcError, notification_message};
+use crate::session_streams::SessionStream;
+use crate::standing::revoked;
+use crate::state::Gateway;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 use std::time::SystemTime;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::served::View;
+use toolhub_types::principal::Principal;
 
 /// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
 pub async fn serve(

@@ -2,19 +2,19 @@
 
 use super::modern_headers;
 use super::reply::HttpReply;
-use crate::gateway::caller::Caller;
-use crate::gateway::era::{legacy, modern};
-use crate::gateway::rpc::{RpcError, RpcId, RpcRequest, error_message};
-use crate::gateway::session::OpenSession;
-use crate::gateway::state::Gateway;
-use crate::principal::Principal;
-use crate::protocol::{Era, MODERN};
-use crate::served::View;
-use crate::telemetry::{SpanAttribute, SpanAttributes, SpanSide};
+use crate::caller::Caller;
+use crate::era::{legacy, modern};
+use crate::rpc::{RpcError, RpcId, RpcRequest, error_message};
+use crate::session::OpenSession;
+use crate::state::Gateway;
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
+use toolhub_engine::served::View;
+use toolhub_protocol::{Era, MODERN};
+use toolhub_types::principal::Principal;
+use toolhub_types::telemetry::{SpanAttribute, SpanAttributes, SpanSide};
 
 pub const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -3,13 +3,9 @@
 
 use super::origin::is_from_this_machine;
 use super::reply::{HttpReply, ReplyBody};
-use crate::error::{ErrorKind, HubError};
-use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::{Gateway, INSPECTOR};
-use crate::hub::answer_refused;
-use crate::model::Lang;
-use crate::wording::in_chinese;
+use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use crate::rpc::RpcError;
+use crate::state::{Gateway, INSPECTOR};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -19,6 +15,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::oneshot;
+use toolhub_engine::hub::answer_refused;
+use toolhub_text::wording::in_chinese;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::Lang;
 
 /// Who decides about calls on the page, in the audit log. Callers have a prefix and a colon.
 const OPERATOR: &str = "operator";

@@ -39,12 +39,12 @@ use super::operate::Operation;
 use super::params::RpcParams;
 use super::rpc::{INVALID_REQUEST, RpcError, RpcId, RpcRequest, TRY_LATER, error_message, result_message};
 use super::state::Gateway;
-use crate::aside::heavy;
-use crate::principal::Principal;
 use ::http::StatusCode;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
+use toolhub_types::aside::heavy;
+use toolhub_types::principal::Principal;
 
 const CALL: &str = "tools/call";
 const LISTEN: &str = "subscriptions/listen";
@@ -180,7 +180,7 @@ pub fn refusal_status(error: &RpcError) -> StatusCode {
 }
 
 pub fn in_use(id: &RpcId) -> RpcError {
-    let id = crate::error::clip(id.as_json()).into_owned();
+    let id = toolhub_types::error::clip(id.as_json()).into_owned();
     RpcError::new(
         INVALID_REQUEST,
         format!("Invalid Request: the id {id} belongs to a request that is running"),

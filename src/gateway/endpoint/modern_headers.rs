@@ -1,15 +1,15 @@
 //! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
 //! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
 
-use crate::gateway::rpc::VERSION_KEY;
-use crate::gateway::rpc::{RpcError, RpcRequest};
-use crate::gateway::state::Gateway;
-use crate::protocol::param_headers::{Mirrored, mirrored};
-use crate::served::View;
+use crate::rpc::VERSION_KEY;
+use crate::rpc::{RpcError, RpcRequest};
+use crate::state::Gateway;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use serde_json::{Map, Value};
+use toolhub_engine::served::View;
+use toolhub_protocol::param_headers::{Mirrored, mirrored};
 
 /// Headers and body contradict each other, or a header is missing.
 pub const HEADER_MISMATCH: i64 = -32020;

@@ -1,9 +1,9 @@
 //! Requests that run in a session, by the names that later messages call them.
 
 use super::{cancel_reason, cancelled_request};
-use crate::gateway::caller::Caller;
-use crate::gateway::params::RpcParams;
-use crate::gateway::state::Gateway;
+use crate::caller::Caller;
+use crate::params::RpcParams;
+use crate::state::Gateway;
 
 /// Takes a notification of a session: one that cancels a request.
 pub fn notified_in_session(gateway: &Gateway, caller: &Caller, method: &str, params: &RpcParams) {

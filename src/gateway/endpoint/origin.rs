@@ -1,10 +1,10 @@
 //! Which requests may come from a browser: a page of another site must not reach the gateway, not even through a name
 //! that it lets point at this machine (DNS rebinding).
 
-use crate::net::unmapped;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 use std::net::IpAddr;
+use toolhub_protocol::net::unmapped;
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,26 +9,24 @@ use super::reply::HttpReply;
 use super::running_answer::{RunningAnswer, ready};
 use super::sse_stream::{AnswerStream, event};
 use super::{AnsweredRequest, answer, in_use};
-use crate::aside::heavy;
-use crate::gateway::caller::Caller;
-use crate::gateway::era::modern;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::params::RpcParams;
-use crate::gateway::payload::{ClientPayload, read_payload};
-use crate::gateway::relay::Outlet;
-use crate::gateway::request_trace::RequestTrace;
-use crate::gateway::rpc::{
-    ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest,
-};
-use crate::gateway::session::SessionClaims;
-use crate::gateway::state::Gateway;
-use crate::protocol::{Era, MODERN};
-use crate::tool::CancelReason;
+use crate::caller::Caller;
+use crate::era::modern;
+use crate::exchange::Exchange;
+use crate::params::RpcParams;
+use crate::payload::{ClientPayload, read_payload};
+use crate::relay::Outlet;
+use crate::request_trace::RequestTrace;
+use crate::rpc::{ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, RpcRequest};
+use crate::session::SessionClaims;
+use crate::state::Gateway;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use std::sync::Arc;
 use std::time::SystemTime;
+use toolhub_protocol::{Era, MODERN};
+use toolhub_types::aside::heavy;
+use toolhub_types::tool::CancelReason;
 
 pub async fn post(
     gateway: &Arc<Gateway>,

@@ -2,7 +2,7 @@
 //! within a moment, and serving ends.
 
 use super::stdio::serve_until_gone;
-use crate::gateway::state::Gateway;
+use crate::state::Gateway;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -1,8 +1,8 @@
 //! The reply to an HTTP request.
 
 use super::AnsweredRequest;
-use crate::gateway::held_bytes::{HeldMessage, NoRoom};
-use crate::gateway::rpc::{RpcError, TRY_LATER, error_message};
+use crate::held_bytes::{HeldMessage, NoRoom};
+use crate::rpc::{RpcError, TRY_LATER, error_message};
 use bytes::Bytes;
 use futures_util::stream::Stream;
 use http::{HeaderName, HeaderValue, StatusCode, header};

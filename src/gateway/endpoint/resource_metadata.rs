@@ -2,7 +2,7 @@
 
 use super::origin::host_of;
 use super::reply::HttpReply;
-use crate::gateway::authenticator::Authenticator;
+use crate::authenticator::Authenticator;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, Uri, header};
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
 use super::AnsweredRequest;
-use crate::aside::heavy;
-use crate::gateway::held_bytes::HeldMessage;
+use crate::held_bytes::HeldMessage;
 use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
+use toolhub_types::aside::heavy;
 
 /// A comment, which clients ignore and which keeps proxies from closing the connection.
 const COMMENT: &[u8] = b": \n\n";

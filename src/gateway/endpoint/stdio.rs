@@ -4,27 +4,22 @@ use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
 use super::lines::{LineReader, ReadLine};
 use super::{answer, cancel_reason, cancelled_request, in_use, refusal_status, stopping};
-use crate::aside::heavy;
-use crate::gateway::caller::Caller;
-use crate::gateway::client_changes::{WantedLists, WantedTasks};
-use crate::gateway::era::legacy::{self, Initialized};
-use crate::gateway::era::modern;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::held_bytes::HeldMessage;
-use crate::gateway::in_flight::RequestsInFlight;
-use crate::gateway::methods::asking::ask;
-use crate::gateway::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
-use crate::gateway::relay::Outlet;
-use crate::gateway::request_trace::RequestTrace;
-use crate::gateway::rpc::{
+use crate::caller::Caller;
+use crate::client_changes::{WantedLists, WantedTasks};
+use crate::era::legacy::{self, Initialized};
+use crate::era::modern;
+use crate::exchange::Exchange;
+use crate::held_bytes::HeldMessage;
+use crate::in_flight::RequestsInFlight;
+use crate::methods::asking::ask;
+use crate::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
+use crate::relay::Outlet;
+use crate::request_trace::RequestTrace;
+use crate::rpc::{
     ClientMessage, RpcError, RpcId, RpcRequest, UnreadableMessage, error_message, notification_message,
 };
-use crate::gateway::sse_clients::HeldPlace;
-use crate::gateway::state::Gateway;
-use crate::principal::Principal;
-use crate::protocol::{Era, MODERN};
-use crate::served::View;
-use crate::tool::{AskCaller, AskFunction, CancelReason};
+use crate::sse_clients::HeldPlace;
+use crate::state::Gateway;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +28,11 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use toolhub_engine::served::View;
+use toolhub_protocol::{Era, MODERN};
+use toolhub_types::aside::heavy;
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::{AskCaller, AskFunction, CancelReason};
 
 /// How many answers may wait for a slow client.
 const MOST_WAITING: usize = 256;

@@ -8,8 +8,7 @@
 //! hyper fetches the next part when the client has taken something of the last one. What it holds then is gone from here, so the
 //! parts are small. A stream that has nothing to say may stay idle.
 
-use crate::gateway::operate::Drain;
-use crate::sync::Mutex;
+use crate::operate::Drain;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body, Frame, SizeHint};
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
+use toolhub_types::sync::Mutex;
 
 /// The longest part of an answer, in bytes.
 const PART: usize = 16 * 1024;

@@ -1,14 +1,14 @@
 //! The span of a request of a client, from its arrival to its answer.
 
-use crate::aside::heavy;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::params::RpcParams;
-use crate::gateway::rpc::{RpcError, RpcRequest};
-use crate::gateway::state::Gateway;
-use crate::telemetry::{
+use crate::exchange::Exchange;
+use crate::params::RpcParams;
+use crate::rpc::{RpcError, RpcRequest};
+use crate::state::Gateway;
+use serde_json::Value;
+use toolhub_types::aside::heavy;
+use toolhub_types::telemetry::{
     OpenSpan, SpanAttribute, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error, session_name,
 };
-use serde_json::Value;
 
 /// The span that the request names as its parent, in `_meta` or in a header.
 fn parent(params: &RpcParams, header: Option<&str>) -> TraceParent {

@@ -1,10 +1,10 @@
 //! The older protocol: `initialize`, then a session.
 
-use crate::gateway::params::{RpcParams, must_be};
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
-use crate::protocol::LEGACY;
+use crate::params::{RpcParams, must_be};
+use crate::rpc::RpcError;
+use crate::state::Gateway;
 use serde_json::{Value, json};
+use toolhub_protocol::LEGACY;
 
 /// The version of clients that send no header.
 pub const WITHOUT_HEADER: &str = "2025-03-26";

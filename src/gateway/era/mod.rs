@@ -4,11 +4,11 @@ pub mod legacy;
 pub mod modern;
 
 use super::state::Gateway;
-use crate::protocol::Era;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolhub_protocol::Era;
 
 /// Whether clients may keep a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

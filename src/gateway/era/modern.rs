@@ -1,10 +1,10 @@
 //! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
 
 use super::{ResultKind, modern_result};
-use crate::gateway::rpc::{RpcError, VERSION_KEY};
-use crate::gateway::state::Gateway;
-use crate::protocol::{MODERN, TASKS_EXTENSION};
+use crate::rpc::{RpcError, VERSION_KEY};
+use crate::state::Gateway;
 use serde_json::{Map, Value, json};
+use toolhub_protocol::{MODERN, TASKS_EXTENSION};
 
 pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";

@@ -4,7 +4,7 @@ use serde_json::json;
 
 /// Tokens that another implementation (PyJWT) has made.
 fn fixture() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/jwt.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/jwt.json");
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 

@@ -1,15 +1,15 @@
 //! Questions of a call to its own caller.
 
-use crate::gateway::caller::Caller;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::questions::OpenQuestions;
-use crate::gateway::relay::Outlet;
-use crate::gateway::rpc::INTERNAL_ERROR;
-use crate::tool::{AskRound, QuestionAnswer, RoundQuestion};
+use crate::caller::Caller;
+use crate::exchange::Exchange;
+use crate::questions::OpenQuestions;
+use crate::relay::Outlet;
+use crate::rpc::INTERNAL_ERROR;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use toolhub_types::tool::{AskRound, QuestionAnswer, RoundQuestion};
 
 /// Tells callers apart. Clients of 2026-07-28 have no session: those with credentials are one caller, and one without is a
 /// caller of its own for each of its calls.

@@ -1,15 +1,15 @@
 //! The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
 
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::gateway::caller::Caller;
-use crate::gateway::operate::{AuditEvent, AuditOutcome, AuditRecord};
-use crate::gateway::state::Gateway;
-use crate::model::Arguments;
-use crate::telemetry::TRACE_PARENT;
-use crate::tool::BeforeActing;
+use crate::caller::Caller;
+use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
+use crate::state::Gateway;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::Arguments;
+use toolhub_types::telemetry::TRACE_PARENT;
+use toolhub_types::tool::BeforeActing;
 
 pub struct AuditedRequest<'a> {
     gateway: &'a Gateway,

@@ -6,19 +6,19 @@ use super::results::answer;
 use super::rounds::{RunningContext, answer_or_ask};
 use super::search_tools::{GatewayCall, read_call};
 use super::tasks;
-use crate::error::ErrorKind;
-use crate::gateway::caller::Caller;
-use crate::gateway::capability::audience;
-use crate::gateway::conversation::{FinishedRequest, RequestSubject};
-use crate::gateway::exchange::Exchange;
-use crate::gateway::operate::AuditEvent;
-use crate::gateway::params::{RpcParams, must_be};
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
-use crate::model::Arguments;
-use crate::served::Audience;
+use crate::caller::Caller;
+use crate::capability::audience;
+use crate::conversation::{FinishedRequest, RequestSubject};
+use crate::exchange::Exchange;
+use crate::operate::AuditEvent;
+use crate::params::{RpcParams, must_be};
+use crate::rpc::RpcError;
+use crate::state::Gateway;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use toolhub_engine::served::Audience;
+use toolhub_types::error::ErrorKind;
+use toolhub_types::model::Arguments;
 
 /// Calls a tool. A request that names none is written down as a call of no tool.
 pub async fn call(

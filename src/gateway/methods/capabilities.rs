@@ -1,10 +1,10 @@
 //! What the gateway says that it can do: tools always, the rest if a server behind the view has it.
 
-use crate::error::clip;
-use crate::gateway::caller::Caller;
-use crate::gateway::search_mode;
-use crate::gateway::state::Gateway;
+use crate::caller::Caller;
+use crate::search_mode;
+use crate::state::Gateway;
 use serde_json::{Value, json};
+use toolhub_types::error::clip;
 
 /// The bytes of the instructions of all servers together.
 const LONGEST_INSTRUCTIONS: usize = 16_000;

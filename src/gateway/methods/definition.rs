@@ -1,11 +1,11 @@
 //! A tool as `tools/list` shows it.
 
-use crate::gateway::caller::Caller;
-use crate::gateway::capability::takes_tasks;
-use crate::protocol::Era;
-use crate::served::ShownTool;
+use crate::caller::Caller;
+use crate::capability::takes_tasks;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+use toolhub_engine::served::ShownTool;
+use toolhub_protocol::Era;
 
 const EXECUTION: &str = "execution";
 const TASK_SUPPORT: &str = "taskSupport";

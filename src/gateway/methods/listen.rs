@@ -1,15 +1,15 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
-use crate::gateway::caller::Caller;
-use crate::gateway::capability::{needs_tasks, takes_tasks};
-use crate::gateway::client_changes::{ClientChanges, WantedLists, WantedTasks};
-use crate::gateway::era::{ResultKind, modern_result};
-use crate::gateway::exchange::Exchange;
-use crate::gateway::params::{RpcParams, must_be};
-use crate::gateway::rpc::{RpcError, RpcId, notification_message};
-use crate::gateway::standing::revoked;
-use crate::gateway::state::Gateway;
-use crate::gateway::subscribers::{ClientSubscriptions, MOST_RESOURCES};
+use crate::caller::Caller;
+use crate::capability::{needs_tasks, takes_tasks};
+use crate::client_changes::{ClientChanges, WantedLists, WantedTasks};
+use crate::era::{ResultKind, modern_result};
+use crate::exchange::Exchange;
+use crate::params::{RpcParams, must_be};
+use crate::rpc::{RpcError, RpcId, notification_message};
+use crate::standing::revoked;
+use crate::state::Gateway;
+use crate::subscribers::{ClientSubscriptions, MOST_RESOURCES};
 use serde_json::{Map, Value, json};
 
 const TASK_IDS: &str = "taskIds";

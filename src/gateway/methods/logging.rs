@@ -1,16 +1,16 @@
 //! `logging/setLevel`, and the log messages of calls.
 
-use crate::gateway::caller::Caller;
-use crate::gateway::log_level::LogLevel;
-use crate::gateway::params::RpcParams;
-use crate::gateway::relay::Outlet;
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
-use crate::protocol::Era;
-use crate::sync::Mutex;
-use crate::tool::CallLog;
+use crate::caller::Caller;
+use crate::log_level::LogLevel;
+use crate::params::RpcParams;
+use crate::relay::Outlet;
+use crate::rpc::RpcError;
+use crate::state::Gateway;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use toolhub_protocol::Era;
+use toolhub_types::sync::Mutex;
+use toolhub_types::tool::CallLog;
 
 /// The member of `_meta` in which a modern request asks for log messages.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";

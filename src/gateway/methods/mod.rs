@@ -21,12 +21,12 @@ use super::era::{ResultKind, legacy, modern, own_result};
 use super::exchange::Exchange;
 use super::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
 use super::state::Gateway;
-use crate::model::OfferKind;
-use crate::protocol::Era;
 use capabilities::{capabilities, instructions};
 use perform::SHORT_PATIENCE;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_protocol::Era;
+use toolhub_types::model::OfferKind;
 
 /// The JSON text of the result, in the form of the caller's era. One that is too long is replaced by an error; that of a tool
 /// was kept before.

@@ -1,18 +1,18 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
 use super::audited::{AuditedRequest, before_acting};
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::gateway::caller::Caller;
-use crate::gateway::operate::{AuditEvent, Operation};
-use crate::gateway::state::Gateway;
-use crate::hub::Hub;
-use crate::model::{Arguments, CallOptions};
-use crate::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
-use crate::served::Audience;
-use crate::tool::{AttemptWatch, CallContextExtras, Freshness};
+use crate::caller::Caller;
+use crate::operate::{AuditEvent, Operation};
+use crate::state::Gateway;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
+use toolhub_engine::served::Audience;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::{Arguments, CallOptions};
+use toolhub_types::tool::{AttemptWatch, CallContextExtras, Freshness};
 
 /// How often a call is planned whose server is removed or replaced before it begins.
 const MOST_PLANS: usize = 3;

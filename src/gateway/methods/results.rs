@@ -1,17 +1,17 @@
 //! What a call came to, as a result of `tools/call`.
 
 use super::tools::{unknown_tool, written};
-use crate::aside::{LARGE, heavy};
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::gateway::caller::Caller;
-use crate::gateway::era::{ResultKind, foreign_result};
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
-use crate::model::{ToolOutput, size_within};
-use crate::plan::CallResult;
+use crate::caller::Caller;
+use crate::era::{ResultKind, foreign_result};
+use crate::rpc::RpcError;
+use crate::state::Gateway;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use toolhub_engine::plan::CallResult;
+use toolhub_types::aside::{LARGE, heavy};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::{ToolOutput, size_within};
 
 /// The client cancelled the request. It does not expect an answer; on HTTP there has to be one.
 const CANCELLED: i64 = -32800;

@@ -4,30 +4,30 @@
 use super::asking::{by_request, caller_key};
 use super::logging;
 use super::results::cancelled;
-use crate::gateway::caller::Caller;
-use crate::gateway::capability::{MissingCapability, can_be_asked, takes_tasks};
-use crate::gateway::client_tasks::{ClientTaskStart, drive};
-use crate::gateway::conversation::{
+use crate::caller::Caller;
+use crate::capability::{MissingCapability, can_be_asked, takes_tasks};
+use crate::client_tasks::{ClientTaskStart, drive};
+use crate::conversation::{
     Conversation, ConversationStep, FinishedRequest, Questioner, RequestSubject, ResultSize, TaskSignal,
 };
-use crate::gateway::exchange::Exchange;
-use crate::gateway::kept_calls::MOST_OF_PRINCIPAL;
-use crate::gateway::params::RpcParams;
-use crate::gateway::questions::random_id;
-use crate::gateway::relay::Outlet;
-use crate::gateway::request_state::{RequestState, StatePlace};
-use crate::gateway::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
-use crate::gateway::session::SessionRefusal;
-use crate::gateway::state::Gateway;
-use crate::protocol::Era;
-use crate::sync::Mutex;
-use crate::telemetry::{TRACE_PARENT, TraceContext};
-use crate::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress, ServerRound};
+use crate::exchange::Exchange;
+use crate::kept_calls::MOST_OF_PRINCIPAL;
+use crate::params::RpcParams;
+use crate::questions::random_id;
+use crate::relay::Outlet;
+use crate::request_state::{RequestState, StatePlace};
+use crate::rpc::{INTERNAL_ERROR, RpcError, TRY_LATER};
+use crate::session::SessionRefusal;
+use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::Era;
+use toolhub_types::sync::Mutex;
+use toolhub_types::telemetry::{TRACE_PARENT, TraceContext};
+use toolhub_types::tool::{AskCaller, CallContextExtras, CancelReason, OnProgress, ServerRound};
 
 /// What a request runs with.
 pub struct RunningContext {

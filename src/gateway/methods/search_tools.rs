@@ -4,19 +4,19 @@
 use super::audited::AuditedRequest;
 use super::perform::{SHORT_PATIENCE, find};
 use super::tools::{described, written};
-use crate::error::{ErrorKind, clip};
-use crate::gateway::caller::Caller;
-use crate::gateway::era::ResultKind;
-use crate::gateway::exchange::Exchange;
-use crate::gateway::operate::AuditEvent;
-use crate::gateway::rpc::RpcError;
-use crate::gateway::search_mode::{self, GatewayTool};
-use crate::gateway::state::Gateway;
-use crate::hub::SearchQuery;
-use crate::served::Audience;
-use crate::served::SearchMode;
+use crate::caller::Caller;
+use crate::era::ResultKind;
+use crate::exchange::Exchange;
+use crate::operate::AuditEvent;
+use crate::rpc::RpcError;
+use crate::search_mode::{self, GatewayTool};
+use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use toolhub_engine::hub::SearchQuery;
+use toolhub_engine::served::Audience;
+use toolhub_engine::served::SearchMode;
+use toolhub_types::error::{ErrorKind, clip};
 
 /// What a call in search mode means.
 pub enum GatewayCall {

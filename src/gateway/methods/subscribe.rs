@@ -1,10 +1,10 @@
 //! `resources/subscribe` and `resources/unsubscribe` of legacy clients.
 
 use super::offers::subscription_refused;
-use crate::gateway::caller::Caller;
-use crate::gateway::params::RpcParams;
-use crate::gateway::rpc::RpcError;
-use crate::gateway::state::Gateway;
+use crate::caller::Caller;
+use crate::params::RpcParams;
+use crate::rpc::RpcError;
+use crate::state::Gateway;
 
 /// Tells the client of changes of a resource from now on, on its standing stream.
 pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {

@@ -7,13 +7,13 @@
 use super::audit_line::AuditRecord;
 use super::audit_writer::{AuditSink, AuditWriter};
 use super::refusals::RefusalCounts;
-use crate::error::{ErrorKind, HubError};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// Where the lines go.
 pub struct AuditLog {

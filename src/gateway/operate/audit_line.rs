@@ -2,14 +2,14 @@
 //!
 //! The fields are described in `docs/reference/events.md`; a change of their meaning needs another [`VERSION`].
 
-use crate::canonical::canonical;
-use crate::error::clip;
-pub use crate::tape::{VERSION, timestamp};
 use ring::hmac;
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
+pub use toolhub_store::tape::{VERSION, timestamp};
+use toolhub_text::canonical::canonical;
+use toolhub_types::error::clip;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,6 @@
 //! Lines that come while others are written go out together, with one `write` to a file that is opened for appending, so lines of
 //! several replicas do not mix.
 
-use crate::error::{ErrorKind, HubError, clip};
-use crate::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::sync::Mutex;
 
 /// The lines that wait to be written.
 const MOST_WAITING: usize = 10_000;

@@ -1,9 +1,9 @@
 //! Stopping without breaking calls: running requests end, new ones are refused.
 
-use crate::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::sync::{Arc, Mutex};
 
 #[derive(Default)]
 struct DrainState {

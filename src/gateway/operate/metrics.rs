@@ -3,10 +3,10 @@
 //!
 //! The operator sees what all callers did together; a caller sees what it did itself.
 
-use crate::sync::{Arc, Mutex};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::time::Duration;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// The upper ends of the buckets in seconds, as the conventions advise.
 const BUCKETS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];

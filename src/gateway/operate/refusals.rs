@@ -1,9 +1,9 @@
 //! Counts refused requests, so that a client that tries again and again cannot fill the audit log.
 
 use super::audit_line::{AuditEvent, AuditOutcome, AuditRecord};
-use crate::sync::{Arc, Mutex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
+use toolhub_types::sync::{Arc, Mutex};
 
 /// One line for each status and principal in this time.
 const BETWEEN_LINES: Duration = Duration::from_secs(1);

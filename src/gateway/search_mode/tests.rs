@@ -1,13 +1,15 @@
 use super::*;
-use crate::error::HubError;
-use crate::hub::HubOptions;
-use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, Source, ToolOutput, ToolSpec};
-use crate::pattern::PatternList;
-use crate::registry::Candidate;
-use crate::served::EffectsAllowed;
-use crate::stats::CandidateStats;
-use crate::tool::{BoxFuture, CallContext, Tool};
 use proptest::prelude::*;
+use toolhub_engine::hub::HubOptions;
+use toolhub_engine::served::EffectsAllowed;
+use toolhub_registry::Candidate;
+use toolhub_text::pattern::PatternList;
+use toolhub_types::error::HubError;
+use toolhub_types::model::{
+    Arguments, CheckOptions, Effects, Evidence, Fitting, Source, ToolOutput, ToolSpec,
+};
+use toolhub_types::stats::CandidateStats;
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 fn search(hub: &Hub, view: &View, query: &str, limit: Option<u64>) -> Value {
     super::search(hub, &ViewIndexes::default(), &Arc::new(view.clone()), query, limit)
@@ -90,7 +92,8 @@ fn the_list_of_five_thousand_tools_stays_below_1200_tokens() {
         core(&view, &snapshot).map(|tool| json!({"name": tool.name, "inputSchema": {"type": "object"}})),
     );
     let text = serde_json::to_string(&list).unwrap();
-    let tokens = crate::truncate::TokenCounter::count(&crate::truncate::tokens::Estimate, &text);
+    let tokens =
+        toolhub_context::truncate::TokenCounter::count(&toolhub_context::truncate::tokens::Estimate, &text);
     assert!(tokens <= 700, "{tokens} tokens");
 }
 
@@ -156,7 +159,7 @@ fn a_view_of_harmless_tools_shows_the_harmless_provider() {
     let shown = view.tool(&snapshot, "look").unwrap();
     assert_eq!(&*shown.spec().description, "only looks");
     assert_eq!(shown.only_provider().as_deref(), Some("mcps:b"));
-    let options = view.call_options(&crate::gateway::Principal::anonymous());
+    let options = view.call_options(&crate::Principal::anonymous());
     let planned =
         hub.plan_by_name(&hub.registry.snapshot(), "look", &options, std::time::Instant::now()).unwrap();
     assert_eq!(planned.candidates.len(), 1);

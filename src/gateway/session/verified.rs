@@ -4,9 +4,9 @@
 //! was ended, or belongs to the caller is checked with each request. Another change of keys makes all of it void.
 
 use super::claims::SessionClaims;
-use crate::sync::{Arc, Mutex};
 use foldhash::quality::RandomState;
 use std::collections::HashMap;
+use toolhub_types::sync::{Arc, Mutex};
 
 /// The first half of a signature.
 pub(super) type SessionMark = [u8; 16];

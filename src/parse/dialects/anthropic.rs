@@ -2,9 +2,9 @@
 //! same with the prefix of newer models, the older form with `<tool_name>`, and content blocks as JSON.
 
 use super::json_bare;
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const ANTHROPIC_XML: CallDialect = CallDialect {
     name: "anthropic_xml",

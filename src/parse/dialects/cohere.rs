@@ -1,10 +1,10 @@
 //! Cohere Command: `<|START_ACTION|>[{"tool_name": …, "parameters": {…}}]<|END_ACTION|>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::notation::Notation;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::notation::Notation;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const COHERE: CallDialect =
     CallDialect { name: "cohere", markers: &[Marker::new("<|START_ACTION|>", read)] };

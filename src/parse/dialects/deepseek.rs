@@ -1,9 +1,9 @@
 //! DeepSeek V3 (name on a line, arguments in a fence) and V3.1 (name, separator, arguments).
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::section::{self, Section, SectionHeader};
-use crate::parse::schemas::ToolSchemas;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::section::{self, Section, SectionHeader};
+use crate::schemas::ToolSchemas;
 
 const MARKERS: &[Marker] =
     &[Marker::new("<｜tool▁calls▁begin｜>", read), Marker::new("<｜tool▁call▁begin｜>", read)];

@@ -5,16 +5,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::marker::{Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::lenient::{self, MissingClosers};
+use crate::marker::{Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
 
 pub(super) const MARKERS: &[Marker] = &[Marker::new("{", read), Marker::new("[", read)];
 
 /// The name of the drafts: a recipient of a message has no space.
-pub(in crate::parse) const NAME: &str = "a document";
+pub(crate) const NAME: &str = "a document";
 
 fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
     Box::pin(async move {

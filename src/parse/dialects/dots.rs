@@ -1,11 +1,11 @@
 //! Dots: `<dots_function_call>` around `<invoke name="…">`, or around JSON.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::invoke::{self, PLAIN, TagStyle};
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const DOTS: CallDialect =
     CallDialect { name: "dots", markers: &[Marker::new("<dots_function_call>", read)] };

@@ -1,10 +1,10 @@
 //! DeepSeek V3.2, V4 and V4.1: elements in their own namespace; each parameter declares whether it is a string. V4.1 has a
 //! space before each name. GigaChat 3.5 has another namespace.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::common;
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::common;
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const DEEPSEEK_DSML: CallDialect = CallDialect { name: "deepseek_dsml", markers: MARKERS };
 pub(super) const DEEPSEEK_DSML_V4: CallDialect = CallDialect { name: "deepseek_dsml_v4", markers: MARKERS };

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::python;
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::python;
+use crate::read::arguments::{self, CallStops, NamedCall};
 
 pub(super) const FUNCTIONARY_V32: CallDialect =
     CallDialect { name: FORMAT, markers: &[Marker::new(">>>", read)] };

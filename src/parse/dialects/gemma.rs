@@ -1,12 +1,12 @@
 //! FunctionGemma and Gemma 4: `call:name{key:<escape>text<escape>,n:5}`, each with its own tokens. With many tools at hand the model
 //! lapses into parentheses, `call:name(key=5)`, or forgets the word before the name.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python;
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::schemas;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::python;
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::schemas;
 
 pub(super) const FUNCTIONGEMMA: CallDialect =
     CallDialect { name: "functiongemma", markers: &[Marker::new("<start_function_call>", function_gemma)] };

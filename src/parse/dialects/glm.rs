@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use super::hermes;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::python;
-use crate::parse::read::arg_pairs::{self, ArgTags};
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::schemas;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::python;
+use crate::read::arg_pairs::{self, ArgTags};
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::schemas;
 
 const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), hermes::MARKER];
 

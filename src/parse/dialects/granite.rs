@@ -1,11 +1,11 @@
 //! Granite: `<|tool_call|>[{…}]`, and older ones `<tool_call>[{…}]`.
 
 use super::hermes;
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::notation::Notation;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::notation::Notation;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const GRANITE: CallDialect =
     CallDialect { name: "granite", markers: &[Marker::new("<|tool_call|>", read), hermes::MARKER] };

@@ -6,13 +6,13 @@
 use serde_json::{Value, json};
 
 use super::document::NAME as DOCUMENT_NAME;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::read::common;
-use crate::parse::schemas::{self, ToolSchemas};
-use crate::parse::turn;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::read::common;
+use crate::schemas::{self, ToolSchemas};
+use crate::turn;
 
 pub(super) const HARMONY: CallDialect = CallDialect {
     name: "harmony",

@@ -1,14 +1,14 @@
 //! Hermes, Qwen, and the house format: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, QuickRead, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python;
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::read::json_body::{self, JsonBlock};
-use crate::parse::repair::SyntaxRepair;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, QuickRead, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::python;
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::read::json_body::{self, JsonBlock};
+use crate::repair::SyntaxRepair;
 
 pub(super) const HERMES: CallDialect = CallDialect { name: "hermes", markers: &[MARKER] };
 

@@ -5,13 +5,13 @@
 use serde_json::Value;
 
 use super::hermes;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::python;
-use crate::parse::read::arg_pairs::{self, ArgTags};
-use crate::parse::read::common;
-use crate::parse::repair::Repairs;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::python;
+use crate::read::arg_pairs::{self, ArgTags};
+use crate::read::common;
+use crate::repair::Repairs;
 
 pub(super) const HUNYUAN: CallDialect = CallDialect {
     name: "hunyuan",

@@ -2,13 +2,13 @@
 //!
 //! Each message says what it is: a call, text, or reasoning, which is not meant for the user.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python;
-use crate::parse::read::common;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::python;
+use crate::read::common;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const INKLING: CallDialect = CallDialect {
     name: "inkling",

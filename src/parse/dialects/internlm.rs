@@ -1,10 +1,10 @@
 //! InternLM: `<|action_start|><|plugin|>{…}<|action_end|>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::notation::Notation;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::notation::Notation;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const INTERNLM: CallDialect =
     CallDialect { name: "internlm", markers: &[Marker::new("<|action_start|>", read)] };

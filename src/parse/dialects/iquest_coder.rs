@@ -4,10 +4,10 @@
 use std::sync::OnceLock;
 
 use super::{hermes, qwen3_coder};
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::arg_pairs::{self, ArgTags};
-use crate::parse::read::common;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::arg_pairs::{self, ArgTags};
+use crate::read::common;
 
 pub(super) const IQUEST_CODER: CallDialect = CallDialect {
     name: "iquest_coder",

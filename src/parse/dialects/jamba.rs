@@ -1,10 +1,10 @@
 //! Jamba: `<tool_calls>[{…}]</tool_calls>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::notation::Notation;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::notation::Notation;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const JAMBA: CallDialect =
     CallDialect { name: "jamba", markers: &[Marker::new("<tool_calls>", read)] };

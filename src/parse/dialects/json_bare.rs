@@ -1,12 +1,12 @@
 //! JSON without a marker: `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole
 //! message of a chat API.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::{bare_json, message};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::{bare_json, message};
 
 pub(super) const JSON_BARE: CallDialect = CallDialect { name: NAME, markers: &[OBJECT, LIST] };
-pub(in crate::parse) const NAME: &str = "json_bare";
+pub(crate) const NAME: &str = "json_bare";
 
 pub(super) const OBJECT: Marker =
     Marker::new("{", read).weak().before(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\''));

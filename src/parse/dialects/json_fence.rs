@@ -1,11 +1,11 @@
 //! JSON in a code fence. In a fence of a programming language it is code.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::arguments::skip_fence;
-use crate::parse::read::bare_json::{self, BareJson};
-use crate::parse::read::common;
-use crate::parse::repair::SyntaxRepair;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::arguments::skip_fence;
+use crate::read::bare_json::{self, BareJson};
+use crate::read::common;
+use crate::repair::SyntaxRepair;
 
 pub(super) const JSON_FENCE: CallDialect = CallDialect {
     name: "json_fence",

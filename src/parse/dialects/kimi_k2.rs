@@ -3,10 +3,10 @@
 //! The header is the id of the call too. After a conversation whose ids another API issued, the model imitates those and leaves
 //! the name out: `3`, `call_3`, `toolu_01A`. Such a call is an error: a missing name is never guessed.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::section::{self, Section, SectionHeader};
-use crate::parse::schemas::{self, ToolSchemas};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::section::{self, Section, SectionHeader};
+use crate::schemas::{self, ToolSchemas};
 
 pub(super) const KIMI_K2: CallDialect = CallDialect {
     name: "kimi_k2",

@@ -1,8 +1,8 @@
 //! Kimi K3: `<|open|>call tool="name"<|sep|><|open|>argument key="k" type="string"<|sep|>…<|close|>argument<|sep|>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const KIMI_K3: CallDialect = CallDialect {
     name: "kimi_k3",

@@ -1,11 +1,11 @@
 //! LFM2: `<|tool_call_start|>[get_weather(city="Paris")]<|tool_call_end|>`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::functions;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::functions;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const LFM2: CallDialect =
     CallDialect { name: "lfm2", markers: &[Marker::new("<|tool_call_start|>", read)] };

@@ -1,12 +1,12 @@
 //! Llama 3: `<|python_tag|>{"name": …, "parameters": {…}}; {…}`, `<|python_tag|>[name(…)]`, without the tag, or `<function=name>{…}</function>`.
 
 use super::{json_bare, qwen3_coder};
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::functions;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::functions;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const LLAMA3_JSON: CallDialect = CallDialect {
     name: "llama3_json",

@@ -3,13 +3,13 @@
 
 use std::sync::OnceLock;
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::arg_pairs::{self, ArgTags};
-use crate::parse::read::common;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::arg_pairs::{self, ArgTags};
+use crate::read::common;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const LONGCAT: CallDialect = CallDialect {
     name: "longcat",

@@ -1,8 +1,8 @@
 //! MiniCPM 5: `<function name="…"><param name="…">…</param></function>`, values as XML text or CDATA.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const MINICPM5: CallDialect =
     CallDialect { name: "minicpm5", markers: &[Marker::new("<function name=", read)] };

@@ -1,9 +1,9 @@
 //! MiniMax M2 (elements as Anthropic's in its own wrapper) and M3 (each tag behind a mark, parameters as elements).
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::common;
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::common;
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const MINIMAX_M2: CallDialect = CallDialect {
     name: "minimax_m2",

@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::read::common;
-use crate::parse::repair::Repairs;
-use crate::parse::schemas::{self, ToolSchemas};
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::read::common;
+use crate::repair::Repairs;
+use crate::schemas::{self, ToolSchemas};
 
 pub(super) const MIROTHINKER: CallDialect =
     CallDialect { name: FORMAT, markers: &[Marker::new(OPEN, read), Marker::new(CLOSE, common::leftover)] };

@@ -1,13 +1,13 @@
 //! Mistral: `[TOOL_CALLS] [{…}]`, and newer ones `[TOOL_CALLS]name[ARGS]{…}`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python;
-use crate::parse::read::arguments::{self, CallStops, NamedCall};
-use crate::parse::read::common;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::python;
+use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::read::common;
+use crate::read::json_body::{self, JsonBlock};
 
 const MARKERS: &[Marker] = &[
     Marker::new("[TOOL_CALLS]", list),

@@ -1,9 +1,9 @@
 //! Muse Glimmer and Spark: `<atem:function_calls><atem:invoke name="…">`, in messages with a recipient as gpt-oss has them.
 
 use super::harmony;
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const MUSE: CallDialect = CallDialect {
     name: "muse",

@@ -1,8 +1,8 @@
 //! OLMo 3: `<function_calls>` with one Python call per line.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::functions;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::functions;
 
 pub(super) const OLMO3: CallDialect =
     CallDialect { name: "olmo3", markers: &[Marker::new("<function_calls>", read)] };

@@ -1,11 +1,11 @@
 //! Phi-4: `functools[{…}]`, and `<|tool_call|>[{…}]<|/tool_call|>`.
 
 use super::granite;
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const PHI4: CallDialect = CallDialect {
     name: "phi4",

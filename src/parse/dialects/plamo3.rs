@@ -1,11 +1,11 @@
 //! PLaMo 3: `<|plamo:begin_tool_request:plamo|>` around the name and the arguments, each between marks of its own. The arguments are
 //! JSON, which two more marks may announce.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::common;
-use crate::parse::read::section::{self, Section, SectionHeader};
-use crate::parse::schemas::ToolSchemas;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::common;
+use crate::read::section::{self, Section, SectionHeader};
+use crate::schemas::ToolSchemas;
 
 pub(super) const PLAMO3: CallDialect = CallDialect {
     name: FORMAT,

@@ -1,8 +1,8 @@
 //! Llama 4 and others: `[get_weather(city="Paris"), now()]`, with or without `<|python_start|>` around it.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::functions;
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::functions;
 
 pub(super) const PYTHONIC: CallDialect = CallDialect {
     name: "pythonic",

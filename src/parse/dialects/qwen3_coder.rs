@@ -1,9 +1,9 @@
 //! Qwen3-Coder: `<tool_call><function=name><parameter=key>…</parameter></function></tool_call>`.
 
 use super::hermes;
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const QWEN3_CODER: CallDialect = CallDialect {
     name: "qwen3_coder",

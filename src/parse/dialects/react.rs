@@ -3,17 +3,17 @@
 
 use serde_json::{Map, Value};
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::{CUT, Draft};
-use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python;
-use crate::parse::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
-use crate::parse::read::bare_json::{self, BareJson};
-use crate::parse::read::functions;
-use crate::parse::repair::Repairs;
-use crate::parse::schemas::{self, ToolSchemas};
+use crate::context::ReadContext;
+use crate::draft::{CUT, Draft};
+use crate::lenient::{self, MissingClosers};
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::python;
+use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
+use crate::read::bare_json::{self, BareJson};
+use crate::read::functions;
+use crate::repair::Repairs;
+use crate::schemas::{self, ToolSchemas};
 
 pub(super) const REACT: CallDialect =
     CallDialect { name: "react", markers: &[marker("Action:"), marker("Action :")] };

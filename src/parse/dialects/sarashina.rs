@@ -2,12 +2,12 @@
 //! have removed: what is left is a bare list.
 
 use super::json_bare;
-use crate::parse::context::ReadContext;
-use crate::parse::json_calls::CallShape;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::read::bare_json;
-use crate::parse::read::json_body::{self, JsonBlock};
+use crate::context::ReadContext;
+use crate::json_calls::CallShape;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::read::bare_json;
+use crate::read::json_body::{self, JsonBlock};
 
 pub(super) const SARASHINA: CallDialect =
     CallDialect { name: "sarashina", markers: &[Marker::new(CALLS, read), LIST] };

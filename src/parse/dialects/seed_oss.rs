@@ -1,9 +1,9 @@
 //! Seed-OSS: as Qwen3-Coder, in its own wrapper.
 
 use super::qwen3_coder;
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::invoke::{self, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::invoke::{self, TagStyle};
 
 pub(super) const SEED_OSS: CallDialect = CallDialect {
     name: "seed_oss",

@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value};
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::{CUT, Draft};
-use crate::parse::lenient::given_twice;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
-use crate::parse::read::common;
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::{python, schemas, typed};
+use crate::context::ReadContext;
+use crate::draft::{CUT, Draft};
+use crate::lenient::given_twice;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::read::common;
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::{python, schemas, typed};
 
 pub(super) const SOLAR_OPEN2: CallDialect = CallDialect {
     name: FORMAT,

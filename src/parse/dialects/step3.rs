@@ -1,8 +1,8 @@
 //! Step 3: special tokens around `<steptml:invoke name="…">`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::parse::read::invoke::{self, PLAIN, TagStyle};
+use crate::context::ReadContext;
+use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
+use crate::read::invoke::{self, PLAIN, TagStyle};
 
 pub(super) const STEP3: CallDialect = CallDialect {
     name: "step3",

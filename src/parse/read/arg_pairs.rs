@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::lenient::given_twice;
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::{python, schemas, typed};
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::lenient::given_twice;
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::{python, schemas, typed};
 
 /// The tags of a call. Some checkpoints add a suffix to each name: `<arg_key:opensource>`.
 pub struct ArgTags {

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::inner_quotes;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::extent::ValueExtent;
-use crate::parse::keys::{ARGUMENT_KEYS, NAME_KEYS};
-use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::notation::Notation;
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::{schemas, typed};
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::extent::ValueExtent;
+use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
+use crate::lenient::{self, MissingClosers};
+use crate::notation::Notation;
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::{schemas, typed};
 
 /// Reads the arguments at `at` (white space and a fence may come first), emits the call, and returns the position after
 /// them.

@@ -2,15 +2,15 @@
 
 use super::arguments::{FENCES, next_stop};
 use super::common;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::extent::ValueExtent;
-use crate::parse::json_calls::{self, CallShape};
-use crate::parse::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys, holds_call};
-use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::marker::{Opening, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::schemas::ToolSchemas;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::extent::ValueExtent;
+use crate::json_calls::{self, CallShape};
+use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys, holds_call};
+use crate::lenient::{self, MissingClosers};
+use crate::marker::{Opening, ReadOutcome};
+use crate::notation::Notation;
+use crate::schemas::ToolSchemas;
 
 /// Reads the value at the bracket of the opening, which ends before `stop`.
 pub async fn read(

@@ -1,13 +1,13 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
-use crate::parse::certainty::FenceLine;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{Opening, ReadFuture, ReadOutcome};
-use crate::parse::reasoning;
-use crate::parse::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
-use crate::parse::responses;
-use crate::parse::turn_marks::{BegunTurn, TurnMark};
+use crate::certainty::FenceLine;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{Opening, ReadFuture, ReadOutcome};
+use crate::reasoning;
+use crate::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
+use crate::responses;
+use crate::turn_marks::{BegunTurn, TurnMark};
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];

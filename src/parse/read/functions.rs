@@ -2,13 +2,13 @@
 
 use super::arguments::{give_up, next_stop};
 use super::common;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::extent::ValueExtent;
-use crate::parse::marker::{Opening, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::python::{self, BrokenCall, PythonCalls};
-use crate::parse::resume;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::extent::ValueExtent;
+use crate::marker::{Opening, ReadOutcome};
+use crate::notation::Notation;
+use crate::python::{self, BrokenCall, PythonCalls};
+use crate::resume;
 
 /// The error of a call that goes on behind the end of its text.
 const CUT: &str = "The call cannot be read: the text ends inside the arguments.";

@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-use crate::parse::context::ReadContext;
-use crate::parse::lenient::{self, LenientValue};
-use crate::parse::repair::SyntaxRepair;
+use crate::context::ReadContext;
+use crate::lenient::{self, LenientValue};
+use crate::repair::SyntaxRepair;
 
 /// The value at `at` and the position of the end tag behind it. `next` begins another call: then the end tag is missing.
 pub async fn value(

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{Opening, ReadOutcome};
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::schemas::{self, SchemaView};
-use crate::parse::{elements, python, typed};
-use crate::text::repeats_key;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{Opening, ReadOutcome};
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::schemas::{self, SchemaView};
+use crate::{elements, python, typed};
+use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.
 pub struct TagStyle {

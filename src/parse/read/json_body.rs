@@ -4,16 +4,16 @@ use std::future::ready;
 
 use super::arguments::{give_up, next_stop, skip_fence};
 use super::inner_quotes;
-use crate::parse::context::ReadContext;
-use crate::parse::draft::{CUT, Draft};
-use crate::parse::extent::ValueExtent;
-use crate::parse::fast_call::{self, FastCall};
-use crate::parse::json_calls::{self, CallShape};
-use crate::parse::lenient::{self, MissingClosers};
-use crate::parse::marker::{Opening, QuickRead, ReadFuture, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::parse::repair::{Repairs, SyntaxRepair};
-use crate::parse::resume::{self, ListedCall};
+use crate::context::ReadContext;
+use crate::draft::{CUT, Draft};
+use crate::extent::ValueExtent;
+use crate::fast_call::{self, FastCall};
+use crate::json_calls::{self, CallShape};
+use crate::lenient::{self, MissingClosers};
+use crate::marker::{Opening, QuickRead, ReadFuture, ReadOutcome};
+use crate::notation::Notation;
+use crate::repair::{Repairs, SyntaxRepair};
+use crate::resume::{self, ListedCall};
 
 /// The tags that a dialect puts around JSON.
 pub struct JsonBlock {

@@ -4,12 +4,12 @@
 use serde_json::Value;
 
 use super::bare_json;
-use crate::parse::api_message::{ApiMessage, MessageKind, kind_of};
-use crate::parse::context::ReadContext;
-use crate::parse::extent::ValueExtent;
-use crate::parse::marker::{MessageText, ReadOutcome};
-use crate::parse::notation::Notation;
-use crate::text::repeats_key;
+use crate::api_message::{ApiMessage, MessageKind, kind_of};
+use crate::context::ReadContext;
+use crate::extent::ValueExtent;
+use crate::marker::{MessageText, ReadOutcome};
+use crate::notation::Notation;
+use toolhub_text::repeats_key;
 
 /// Keys that come first in a message, a response or a block. A key comes before its own prefixes.
 const FIRST_KEYS: &[&str] = &[

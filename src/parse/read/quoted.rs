@@ -1,8 +1,8 @@
 //! Tells whether a block that was read stands in a quotation: see `quote`.
 
-use crate::parse::context::ReadContext;
-use crate::parse::marker::Opening;
-use crate::parse::quote::OpenQuote;
+use crate::context::ReadContext;
+use crate::marker::Opening;
+use crate::quote::OpenQuote;
 
 /// Turns the calls of a block into text if they are only quoted, and returns the position behind the quotation.
 pub async fn passed(cx: &ReadContext, opening: Opening, to: usize, has_failed: bool) -> Option<usize> {

@@ -1,10 +1,10 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi, PLaMo).
 
 use super::arguments::{self, CallStops, NamedCall};
-use crate::parse::context::ReadContext;
-use crate::parse::draft::Draft;
-use crate::parse::marker::{Opening, ReadOutcome};
-use crate::parse::schemas::ToolSchemas;
+use crate::context::ReadContext;
+use crate::draft::Draft;
+use crate::marker::{Opening, ReadOutcome};
+use crate::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
 pub struct Section {

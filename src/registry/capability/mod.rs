@@ -4,7 +4,7 @@
 //! its words and phrases. A user extends that table with
 //! [`CapabilityRules::add`].
 //!
-//! The flow: `text` cuts both texts into tokens (with `crate::text` and `zone`), `matcher` finds the
+//! The flow: `text` cuts both texts into tokens (with `toolhub_text` and `zone`), `matcher` finds the
 //! phrases (with `vocabulary`) and weighs them, and the tags come out in the order of the table.
 
 mod compile;

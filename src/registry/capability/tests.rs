@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::matcher::Matcher;
 use super::table::{BUILTIN, Table};
 use super::*;
-use crate::text::push_stem;
+use toolhub_text::push_stem;
 
 fn tags(name: &str, description: &str) -> Vec<String> {
     CapabilityRules::default().extract(name, description)

@@ -7,7 +7,7 @@
 
 use super::vocabulary::{BREAK, Ids};
 use super::zone::{Zone, ZoneTracker};
-use crate::text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
+use toolhub_text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 
 /// How much of a name and of a description is read. The purpose of a tool is in the first
 /// sentences; the rest is about parameters and examples, which mislead.

@@ -4,7 +4,6 @@ use super::connection::{Connection, LISTEN, RequestExtras, ServerIdentity};
 use super::host::ServerCallbacks;
 use super::message::Params;
 use super::protocol::Era;
-use crate::error::ErrorKind;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
+use toolhub_types::error::ErrorKind;
 
 /// Changes within this time count as one.
 const DEBOUNCE: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! When to try again: pauses that grow, differ from each other, and are limited in sum.
 
-use crate::net::Backoff;
 use std::time::{Duration, Instant};
+use toolhub_protocol::net::Backoff;
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);

@@ -8,11 +8,6 @@ use super::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, Nego
 use super::request_span;
 use super::secrets::ServerSecrets;
 use super::transport::{OutgoingRequest, SendStage, Transport};
-use crate::error::{ErrorKind, HubError, clip};
-use crate::protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
-use crate::principal::Principal;
-use crate::telemetry::TraceContext;
-use crate::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
 use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -20,6 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
+use toolhub_protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::principal::Principal;
+use toolhub_types::telemetry::TraceContext;
+use toolhub_types::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
 
 /// A cancellation or a greeting that a server does not take within this time is not waited for.
 const COURTESY: Duration = Duration::from_secs(3);

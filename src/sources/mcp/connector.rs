@@ -12,14 +12,14 @@ use super::transport::http::{HttpOptions, StreamableHttp};
 use super::transport::in_process::InProcess;
 use super::transport::legacy_sse::LegacySse;
 use super::transport::stdio::{ProcessOutput, Program, Stdio};
-use crate::error::{ErrorKind, HubError, shown_seconds};
-use crate::protocol::UNSUPPORTED_VERSION;
 use arc_swap::ArcSwapOption;
 use serde_json::json;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
+use toolhub_protocol::UNSUPPORTED_VERSION;
+use toolhub_types::error::{ErrorKind, HubError, shown_seconds};
 
 /// A server that has read the first question of the modern era and is silent for this long is an older one.
 const PROBE: Duration = Duration::from_secs(2);

@@ -1,13 +1,13 @@
 //! A server's answer to `tools/call` as a result of the hub.
 
-use crate::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
-use crate::invisible::error_line;
-use crate::model::ToolOutput;
-use crate::sources::mcp::proof;
-use crate::sources::mcp::protocol::Era;
+use crate::mcp::proof;
+use crate::mcp::protocol::Era;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use toolhub_text::invisible::error_line;
+use toolhub_types::error::{ErrorContent, ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::ToolOutput;
 
 /// In characters: what a tool says about its failure is cut to this length.
 const MAX_REPORTED: usize = 20_000;

@@ -1,10 +1,10 @@
 //! The answer of a person to a form (MCP elicitation).
 
 use super::result_check;
-use crate::schema::ResultSchema;
-use crate::tool::RoundQuestion;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_registry::schema::ResultSchema;
+use toolhub_types::tool::RoundQuestion;
 
 /// The form that a question asks a person to fill in; `Null` for an elicitation without one.
 pub fn form_of(question: &RoundQuestion) -> Option<Value> {

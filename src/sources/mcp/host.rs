@@ -9,13 +9,6 @@ use super::question_origin::{credential_field, visible_question, with_origin};
 use super::secrets::ServerSecrets;
 use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
-use crate::error::clip;
-use crate::protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
-use crate::model::{OfferKind, Trust};
-use crate::offers::OfferSignals;
-use crate::tape;
-use crate::telemetry::Telemetry;
-use crate::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -24,6 +17,13 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::{Notify, Semaphore};
+use toolhub_engine::offers::OfferSignals;
+use toolhub_protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
+use toolhub_store::tape;
+use toolhub_types::error::clip;
+use toolhub_types::model::{OfferKind, Trust};
+use toolhub_types::telemetry::Telemetry;
+use toolhub_types::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// Asked with the server's id and the parameters of its request.
 pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;

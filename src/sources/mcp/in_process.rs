@@ -7,11 +7,11 @@
 //!
 //! The host is the owner of the server. It takes one session after another; a host that has ended takes none.
 
-use crate::error::{ErrorKind, HubError, Outcome};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, mpsc, watch};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// How many messages may wait on each side of a session.
 const WAITING_MESSAGES: usize = 64;

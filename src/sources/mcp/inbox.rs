@@ -5,10 +5,6 @@
 //! is answered, however fast they come and however slowly the server reads.
 
 use super::wire::{self, Incoming, Malformed};
-use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError};
-use crate::protocol::TRY_LATER;
-use crate::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 use foldhash::fast::RandomState;
 use futures_util::stream::{self, StreamExt};
 use parking_lot::Mutex;
@@ -19,6 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::TRY_LATER;
+use toolhub_types::aside::heavy;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
 
 /// How many requests of one server are being answered at once.
 const ANSWERS_AT_ONCE: usize = 64;
@@ -329,7 +329,7 @@ impl Inbox {
             let mut pending = self.pending.lock();
             pending.over.get_or_insert_with(|| {
                 // What is asked later was certainly not sent.
-                error.clone().with_outcome(crate::error::Outcome::NotSent)
+                error.clone().with_outcome(toolhub_types::error::Outcome::NotSent)
             });
             std::mem::take(&mut pending.waiting)
         };

@@ -4,8 +4,8 @@ use super::config::{Dialect, Endpoint};
 use super::listing::Listing;
 use super::protocol::ProtocolHint;
 use super::skills::Skills;
-use crate::error::HubError;
 use std::time::Duration;
+use toolhub_types::error::HubError;
 
 #[derive(Clone, Debug)]
 pub struct ServerInfo {

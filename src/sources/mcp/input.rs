@@ -3,10 +3,10 @@
 use super::host::MOST_QUESTIONS;
 use super::inbox::Asked;
 use super::server::Server;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::protocol::Era;
-use crate::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
 use serde_json::{Map, Value, json};
+use toolhub_protocol::Era;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// What a server asks, and the state that it wants back with the answers.
 pub type InputRequests = (Map<String, Value>, Option<String>);

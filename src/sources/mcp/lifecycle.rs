@@ -16,8 +16,8 @@
 use super::backoff::ReconnectBackoff;
 use super::list_starts::ListStarts;
 use super::protocol::ProtocolHint;
-use crate::error::HubError;
 use std::time::{Duration, Instant};
+use toolhub_types::error::HubError;
 
 pub struct Lifecycle<A, S> {
     stage: LifeStage<A, S>,

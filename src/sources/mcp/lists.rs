@@ -217,7 +217,7 @@ impl ServerLists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::mcp::protocol::Era;
+    use crate::mcp::protocol::Era;
 
     const SPOKEN: NegotiatedProtocol = NegotiatedProtocol { era: Era::Modern, version: None };
 

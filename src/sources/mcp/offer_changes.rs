@@ -1,12 +1,12 @@
 //! What a server listed last in addition to its tools, and the changes since: a list from before a change is not used.
 
-use crate::model::{ChangedOffer, OfferKind};
-use crate::offers::OfferSignals;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use toolhub_engine::offers::OfferSignals;
+use toolhub_types::model::{ChangedOffer, OfferKind};
 
 /// The offers of one kind, and the number of changes that they include.
 #[derive(Debug)]

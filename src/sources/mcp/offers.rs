@@ -9,15 +9,15 @@ use super::offer_changes::OfferList;
 use super::pages::{self, PagedList};
 use super::server::Server;
 use super::wire::clean;
-use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-pub use crate::model::OfferKind;
-use crate::protocol::METHOD_NOT_FOUND;
-use crate::tool::CallContextExtras;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
+use toolhub_protocol::METHOD_NOT_FOUND;
+use toolhub_types::aside::heavy;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+pub use toolhub_types::model::OfferKind;
+use toolhub_types::tool::CallContextExtras;
 
 const MAX_OFFERS: usize = 10_000;
 /// In characters.

@@ -5,12 +5,12 @@
 use super::connection::{Connection, RequestExtras};
 use super::convert::protocol;
 use super::message::Params;
-use crate::aside::heavy;
-use crate::error::HubError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
+use toolhub_types::aside::heavy;
+use toolhub_types::error::HubError;
 
 pub const MAX_PAGES: usize = 400;
 

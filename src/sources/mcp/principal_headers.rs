@@ -10,11 +10,11 @@
 //! A caller that lacks the value is refused. It never gets the text after `:-`, which may be the hub's own token.
 
 use super::auth::Credentials;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::principal::Principal;
-use crate::secret::Secret;
 use http::HeaderValue;
 use serde_json::Value;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::principal::Principal;
 
 const OPENING: &str = "{principal.";
 
@@ -196,9 +196,9 @@ fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::principal::UpstreamTokens;
     use proptest::prelude::*;
     use serde_json::json;
+    use toolhub_types::principal::UpstreamTokens;
 
     fn principal() -> Principal {
         let common = Some(Secret::new("up-ann"));

@@ -16,10 +16,10 @@
 //! [`Refusal::of_call`]: super::transport::http::refusal::Refusal::of_call
 
 use super::transport::SendStage;
-use crate::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
-use crate::protocol::RpcEnvelope;
-use crate::protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
 use serde_json::Value;
+use toolhub_protocol::RpcEnvelope;
+use toolhub_protocol::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use toolhub_types::error::{ErrorKind, HubError, OUTCOME_KEY, Outcome};
 
 /// What the `error` of an answer says about the call that it answers, if it came alone.
 pub fn of_answer(error: HubError, envelope: &RpcEnvelope<'_>, sent: &Value) -> HubError {

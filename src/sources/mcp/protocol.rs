@@ -1,6 +1,6 @@
 //! What a handshake settles, and what the next one starts from.
 
-pub use crate::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, TASKS_EXTENSION, version};
+pub use toolhub_protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, TASKS_EXTENSION, version};
 
 /// The result of a handshake. The version is `None` when a later toolhub negotiated one that this one does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //! credentials. To its caller a served hub is one server, and a caller that trusts the hub does not trust all that it reaches.
 
 use super::wire::clean;
-use crate::secret::{is_secret_name, speaks_of_secret};
 use serde_json::{Value, json};
+use toolhub_text::secret::{is_secret_name, speaks_of_secret};
 
 /// The member of a question's `_meta` that names the server.
 const ORIGIN: &str = "toolhub/server";

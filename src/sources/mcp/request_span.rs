@@ -2,14 +2,14 @@
 
 use super::host::ServerCallbacks;
 use super::transport::Transport;
-use crate::aside::heavy;
-use crate::error::HubError;
-use crate::telemetry::{
-    OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error,
-};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::time::Duration;
+use toolhub_types::aside::heavy;
+use toolhub_types::error::HubError;
+use toolhub_types::telemetry::{
+    OpenSpan, SpanAttribute, SpanAttributes, SpanSide, TRACE_PARENT, TRACE_STATE, TraceParent, is_tool_error,
+};
 
 /// Begins the span of a request, and writes its context into `_meta`. `None` if telemetry is off.
 pub fn begin(

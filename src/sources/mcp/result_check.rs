@@ -1,9 +1,9 @@
 //! What a server sends, against a schema of the server: the check must not delay other servers.
 
-use crate::aside;
-use crate::schema::ResultSchema;
 use serde_json::Value;
 use std::sync::Arc;
+use toolhub_registry::schema::ResultSchema;
+use toolhub_types::aside;
 
 /// What is wrong with a value, and the value itself. A check that takes more than about a millisecond runs on another thread.
 pub async fn violations(schema: &Arc<ResultSchema>, value: Value) -> (Value, Option<String>) {

@@ -1,9 +1,6 @@
 //! The secrets that a server got from the hub. They are cut out of every text that it gives back.
 
 use super::config::{Endpoint, ServerConfig};
-use crate::error::{ErrorContent, HubError, UpstreamError};
-use crate::net::percent_decoded;
-use crate::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secret_segments, secrets_in};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::RwLock;
@@ -11,6 +8,9 @@ use reqwest::Url;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use toolhub_protocol::net::percent_decoded;
+use toolhub_text::secret::{Redactor, Secret, is_secret_flag, is_secret_name, secret_segments, secrets_in};
+use toolhub_types::error::{ErrorContent, HubError, UpstreamError};
 
 /// Shorter values are words, and hiding them would only garble the texts.
 const SHORTEST: usize = 8;

@@ -28,10 +28,6 @@ use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
 use super::wire::clean;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::Effects;
-use crate::tape;
-use crate::tool::BoxFuture;
 use futures_util::future::WeakShared;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -42,6 +38,10 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_store::tape;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::Effects;
+use toolhub_types::tool::BoxFuture;
 
 /// The characters of a server's instructions that clients get.
 const LONGEST_INSTRUCTIONS: usize = 4_000;

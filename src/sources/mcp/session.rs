@@ -1,11 +1,11 @@
 //! One connection and the background tasks that belong to it. Both begin and end together.
 
 use super::connection::Connection;
-use crate::error::HubError;
-use crate::tool::BoxFuture;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
+use toolhub_types::error::HubError;
+use toolhub_types::tool::BoxFuture;
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
 pub struct Session {

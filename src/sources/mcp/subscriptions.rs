@@ -3,10 +3,10 @@
 use super::offers::{OfferRequest, ask};
 use super::protocol::Era;
 use super::server::Server;
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::tool::CallContextExtras;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Weak};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::tool::CallContextExtras;
 
 impl Server {
     /// Whether the server has this capability, such as `prompts` or `resources.subscribe`. `None` before its first session.

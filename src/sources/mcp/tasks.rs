@@ -17,13 +17,13 @@ use super::proof;
 use super::protocol::Era;
 use super::server::Server;
 use super::wire::clean;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::ToolOutput;
-use crate::tool::{CallContext, CallContextExtras};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::ToolOutput;
+use toolhub_types::tool::{CallContext, CallContextExtras};
 
 /// However often or rarely a server wants to be asked.
 const SHORTEST: Duration = Duration::from_millis(50);

@@ -8,17 +8,17 @@ use super::listing::{Listed, ListedBy};
 use super::message::Params;
 use super::server::Server;
 use super::{backoff, proof, result_check, tasks};
-use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
-use crate::protocol::Era;
-use crate::protocol::param_headers;
-use crate::schema::{ArgumentSchema, ResultSchema};
-use crate::tool::{BoxFuture, CallContext, Freshness, Tool};
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use toolhub_protocol::Era;
+use toolhub_protocol::param_headers;
+use toolhub_registry::schema::{ArgumentSchema, ResultSchema};
+use toolhub_types::aside::heavy;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::{Arguments, BoundValue, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
+use toolhub_types::tool::{BoxFuture, CallContext, Freshness, Tool};
 
 /// How often one call may be asked for more input.
 const ROUNDS: u32 = 10;

@@ -5,13 +5,13 @@
 
 use super::id_scan::IdScan;
 use super::proof;
-use crate::error::{ErrorKind, HubError, Outcome, UpstreamError};
-use crate::invisible::{is_invisible, visible};
-use crate::protocol::RpcEnvelope;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
+use toolhub_protocol::RpcEnvelope;
+use toolhub_text::invisible::{is_invisible, visible};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, UpstreamError};
 
 /// What a server may have sent.
 #[derive(Debug)]

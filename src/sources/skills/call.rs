@@ -1,12 +1,12 @@
 //! What calls of skills have in common, from folders and from servers.
 
-use crate::error::{ErrorKind, HubError};
-use crate::model::{Arguments, ToolOutput};
-use crate::tool::CallContext;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::{Arguments, ToolOutput};
+use toolhub_types::tool::CallContext;
 
 /// The argument that free text is for.
 pub const TASK: &str = "task";

@@ -3,9 +3,9 @@
 //! A skill that could not be shown to a model, or could pass for another, is refused. Common mistakes of real skills are
 //! accepted, with a note.
 
-use crate::error::clip;
-use crate::sources::mcp::wire::clean;
+use crate::mcp::wire::clean;
 use serde_json::{Map, Value};
+use toolhub_types::error::clip;
 
 const MAX_NAME: usize = 64;
 const MAX_DESCRIPTION: usize = 1024;

@@ -3,12 +3,14 @@
 use super::call;
 use super::files::{self, MAX_FILE, Refused};
 use super::skill::FolderSkill;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked};
-use crate::schema::ArgumentSchema;
-use crate::tool::{BoxFuture, CallContext, Tool};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_registry::schema::ArgumentSchema;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::model::{
+    Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
+};
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 pub struct LocalSkill {
     spec: ToolSpec,

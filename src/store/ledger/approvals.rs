@@ -1,7 +1,7 @@
 //! Approvals: each is bound to the digest of what was shown, is used once, and expires.
 
 use super::owner::new_id;
-use crate::store::time::now;
+use crate::time::now;
 use ring::hmac;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;

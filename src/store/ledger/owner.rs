@@ -2,7 +2,7 @@
 //! so other processes know whose rows are left behind. A number of a process would be reused, and is not the same in
 //! another container.
 
-use crate::store::time::now;
+use crate::time::now;
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};

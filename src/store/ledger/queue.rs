@@ -9,12 +9,11 @@
 
 use super::owner::LedgerOwner;
 use super::tidying::Tidying;
-use crate::kill_point::kill_point;
-use crate::store::file::{FileId, FileProblem, StoreFile, reader};
-use crate::store::fork::{self, OpenStore};
-use crate::store::identity;
-use crate::store::schema::{self, STEPS};
-use crate::store::writer;
+use crate::file::{FileId, FileProblem, StoreFile, reader};
+use crate::fork::{self, OpenStore};
+use crate::identity;
+use crate::schema::{self, STEPS};
+use crate::writer;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::io;
@@ -22,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use toolhub_types::kill_point::kill_point;
 
 /// The most that share a commit.
 const MOST: usize = 1_024;

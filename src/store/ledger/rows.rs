@@ -1,12 +1,12 @@
 //! The rows: one for each attempt that may have effects, written before anything is sent.
 
 use super::owner::is_alive;
-use crate::model::KeyDigests;
-use crate::store::time::now;
+use crate::time::now;
 use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
+use toolhub_types::model::KeyDigests;
 
 /// What is known about an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -239,7 +239,7 @@ fn row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
-    use crate::store::schema;
+    use crate::schema;
 
     /// How SQLite finds the rows of a list.
     fn plan(filter: &LedgerFilter) -> String {

@@ -11,9 +11,9 @@
 
 use super::owner::is_alive;
 use super::rows::{self, EffectState};
-use crate::store::file::older_copy;
-use crate::store::identity;
-use crate::store::time::now;
+use crate::file::older_copy;
+use crate::identity;
+use crate::time::now;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Value, json};
 use std::path::Path;

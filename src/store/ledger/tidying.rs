@@ -5,7 +5,7 @@
 //! does not begin again what has happened.
 
 use super::rows;
-use crate::store::time::now;
+use crate::time::now;
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
 use std::path::Path;
 
@@ -140,7 +140,7 @@ fn delete(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
-    use crate::store::schema;
+    use crate::schema;
 
     fn file() -> Connection {
         let mut file = Connection::open_in_memory().unwrap();

@@ -1,15 +1,18 @@
 //! Files of the core, with loom's locks in place of real ones.
 
-#[path = "../../../src/bindings/inline_task.rs"]
+// The bindings name the core `toolhub`.
+extern crate self as toolhub;
+
+#[path = "../../../src/python/inline_task.rs"]
 pub mod inline_task;
-#[path = "../../../src/limit.rs"]
+#[path = "../../../src/types/limit.rs"]
 pub mod limit;
-#[path = "../../../src/bindings/mailbox.rs"]
+#[path = "../../../src/python/mailbox.rs"]
 pub mod mailbox;
-#[path = "../../../src/tool/sent.rs"]
+#[path = "../../../src/types/tool/sent.rs"]
 pub mod sent;
 pub mod sync;
-#[path = "../../../src/workers.rs"]
+#[path = "../../../src/types/workers.rs"]
 pub mod workers;
 
 /// Explores a scenario with at most this number of involuntary switches between threads. Two or three find nearly all

@@ -1,4 +1,4 @@
-//! What `src/sync.rs` offers, with loom's locks and atomics.
+//! What `src/types/sync.rs` offers, with loom's locks and atomics.
 //!
 //! `Arc`, `Weak` and `OnceLock` are real: loom has no `Weak` and no `OnceLock`. A switch of threads happens at each lock and
 //! atomic, not between two changes of a reference count.

@@ -1,14 +1,14 @@
 //! Headers that a function of the user gives for each request, by the caller of a gateway.
 
 use super::{Credentials, GivenHeaders, Secret, denied};
-use crate::error::{HubError, clip, shown_seconds};
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_types::error::{HubError, clip, shown_seconds};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::BoxFuture;
 
 /// Returns the headers of one request as a JSON object of texts, or null. There is no caller for lists of tools, and for calls
 /// outside a gateway. The error is the reason of a failure.

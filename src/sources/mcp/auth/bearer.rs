@@ -1,10 +1,10 @@
 //! A bearer token that the user has.
 
 use super::{Credentials, Secret, bearer_header};
-use crate::error::HubError;
-use crate::tool::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
+use toolhub_types::error::HubError;
+use toolhub_types::tool::BoxFuture;
 
 /// Gives the token for one request.
 pub type TokenFunction = Arc<dyn Fn() -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;

@@ -14,19 +14,19 @@ mod bearer;
 pub mod oauth;
 mod quote;
 
-pub use crate::secret::Secret;
 pub use asked_headers::{AskedHeaders, HeaderFunction};
 pub use bearer::{Bearer, TokenFunction};
 pub use oauth::{
     FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenExchange,
     TokenExchangeOptions, TokenStore, open_browser,
 };
+pub use toolhub_text::secret::Secret;
 
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
 use std::borrow::Cow;
 use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::BoxFuture;
 
 /// Headers for one request, or why there are none.
 pub type GivenHeaders = Result<Vec<(String, Secret)>, HubError>;

@@ -1,6 +1,6 @@
 //! The way for foreign text to get into an error message.
 
-use crate::secret::{Redactor, Secret};
+use toolhub_text::secret::{Redactor, Secret};
 
 /// How much of a server's text an error message quotes.
 const QUOTE_CHARS: usize = 200;

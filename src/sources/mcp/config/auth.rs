@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use super::endpoint::problem_of_url;
 use super::fields::{Fields, kind};
-use crate::error::clip;
-use crate::secret::Secret;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::clip;
 
 const NO_ISSUER: &str = "is missing, so this server could choose who gets the client secret; add the line \"issuer\": \"https://YOUR-AUTHORIZATION-SERVER\" (or \"metadata_url\" or \"token_url\").";
 

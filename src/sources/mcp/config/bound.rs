@@ -6,8 +6,8 @@
 use super::auth::Auth;
 use super::endpoint::Endpoint;
 use super::{Command, Remote, ServerConfig};
-use crate::model::BoundValue;
-use crate::secret::Secret;
+use toolhub_text::secret::Secret;
+use toolhub_types::model::BoundValue;
 
 impl ServerConfig {
     /// The values by their names.

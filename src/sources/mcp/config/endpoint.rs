@@ -14,10 +14,10 @@ use super::command_line;
 use super::env_file;
 use super::fields::Fields;
 use super::program_file;
-use crate::error::clip;
-use crate::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
-use crate::sources::mcp::in_process::ServerLink;
-use crate::sources::mcp::principal_headers;
+use crate::mcp::in_process::ServerLink;
+use crate::mcp::principal_headers;
+use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
+use toolhub_types::error::clip;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {

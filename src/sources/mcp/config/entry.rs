@@ -13,8 +13,8 @@ use super::notice::{Notes, Notice};
 use super::options::{self, ServerOptions};
 use super::variables::Variables;
 use super::{Environment, ServerConfig};
-use crate::pattern::NATIVE;
-use crate::sources::mcp::in_process::ServerLink;
+use crate::mcp::in_process::ServerLink;
+use toolhub_text::pattern::NATIVE;
 
 /// The longest id, in characters.
 const LONGEST_ID: usize = 200;

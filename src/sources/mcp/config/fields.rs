@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::notice::Notes;
 use super::variables::Variables;
-use crate::text::nearest;
+use toolhub_text::nearest;
 
 /// How much of a number is shown.
 const MOST_DIGITS: usize = 40;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::clip;
-use crate::invisible::line;
-use crate::model::Lang;
-use crate::wording::notice_in_chinese;
+use toolhub_text::invisible::line;
+use toolhub_text::wording::notice_in_chinese;
+use toolhub_types::error::clip;
+use toolhub_types::model::Lang;
 
 /// A warning or an error. `Display` makes the sentence: *where*, *server*, *key*, *message*.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::fields::Fields;
-use crate::error::clip;
-use crate::model::{Trust, tags};
-use crate::pattern::PatternList;
+use toolhub_text::pattern::PatternList;
+use toolhub_types::error::clip;
+use toolhub_types::model::{Trust, tags};
 
 /// The options of one server. Times are written as seconds.
 #[derive(Clone, Debug, PartialEq)]

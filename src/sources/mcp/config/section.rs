@@ -2,9 +2,9 @@
 
 use super::jsonc;
 use super::variables::{Environment, Variables};
-use crate::error::clip;
 use serde_json::Value;
 use std::path::Path;
+use toolhub_types::error::clip;
 
 /// The member `key` of the root, with all variables replaced; `None` if the file has none. The error is a sentence without
 /// any value, because a value may be a secret.

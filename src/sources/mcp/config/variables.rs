@@ -12,7 +12,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::clip;
+use toolhub_types::error::clip;
 
 /// Defaults inside defaults, up to here.
 const DEEPEST: usize = 8;

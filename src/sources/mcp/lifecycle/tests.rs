@@ -1,8 +1,8 @@
 use super::ConnectReason::{Call, List, User};
 use super::*;
-use crate::error::ErrorKind;
-use crate::sources::mcp::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
+use crate::mcp::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
 use proptest::prelude::*;
+use toolhub_types::error::ErrorKind;
 
 type Machine = Lifecycle<u64, u64>;
 

@@ -3,23 +3,23 @@
 //! another client: on a shared connection nobody could be asked.
 
 use super::{ListingSink, Server};
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::model::Effects;
-use crate::principal::Principal;
-use crate::secret::Secret;
-use crate::sources::mcp::auth::Credentials;
-use crate::sources::mcp::config::Endpoint;
-use crate::sources::mcp::connection::{Connection, ServerIdentity};
-use crate::sources::mcp::host::Host;
-use crate::sources::mcp::listing::{Listed, Listing};
-use crate::sources::mcp::principal_headers;
-use crate::sources::mcp::principal_pool::{CallerServers, PrincipalPool};
-use crate::sources::mcp::skills::Skills;
-use crate::tool::CallContextExtras;
+use crate::mcp::auth::Credentials;
+use crate::mcp::config::Endpoint;
+use crate::mcp::connection::{Connection, ServerIdentity};
+use crate::mcp::host::Host;
+use crate::mcp::listing::{Listed, Listing};
+use crate::mcp::principal_headers;
+use crate::mcp::principal_pool::{CallerServers, PrincipalPool};
+use crate::mcp::skills::Skills;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::model::Effects;
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::CallContextExtras;
 
 /// The connection of a caller is closed when it was not used for this long.
 const IDLE: Duration = Duration::from_secs(300);

@@ -1,13 +1,13 @@
 //! The end of a session that is lost, and of a server: it was removed or replaced, or the hub is closed.
 
 use super::{ConnectAttempt, Server};
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::lifecycle::Released;
-use crate::sources::mcp::session::Session;
-use crate::tool::AskCaller;
+use crate::mcp::lifecycle::Released;
+use crate::mcp::session::Session;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::tool::AskCaller;
 
 /// How long a call may take from the choice of its server to its beginning there.
 const PLANNED_CALLS_BEGIN: Duration = Duration::from_millis(500);
@@ -18,7 +18,7 @@ const ASKED_FOR: [&str; 3] = ["elicitation", "sampling", "roots"];
 impl Server {
     /// Before a call begins whose caller can be asked: ends a session in which the server was told otherwise, because it is
     /// older than the serving of the hub. The call makes a new one. While other calls run, the session stays.
-    pub(in crate::sources::mcp) fn let_it_ask(&self, ask: Option<&AskCaller>) {
+    pub(in crate::mcp) fn let_it_ask(&self, ask: Option<&AskCaller>) {
         if !ask.is_some_and(|ask| ASKED_FOR.iter().any(|name| ask.capabilities[*name].is_object())) {
             return;
         }
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// Tells the hub's listeners that the server is not there any more.
-    pub(in crate::sources::mcp) fn tell_lost(&self, lived: Option<Duration>, why: Option<&HubError>) {
+    pub(in crate::mcp) fn tell_lost(&self, lived: Option<Duration>, why: Option<&HubError>) {
         let mut details = json!({"duration_ms": lived.map(|lived| lived.as_secs_f64() * 1e3)});
         if let Some(error) = why {
             details["kind"] = error.kind.name().into();
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// The end of the wait of a call; an error if the server is dismissed before. What is ready at once is used.
-    pub(in crate::sources::mcp) async fn unless_dismissed<T>(
+    pub(in crate::mcp) async fn unless_dismissed<T>(
         &self,
         wait: impl Future<Output = T>,
     ) -> Result<T, HubError> {
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    pub(in crate::sources::mcp) fn is_dismissed(&self) -> bool {
+    pub(in crate::mcp) fn is_dismissed(&self) -> bool {
         self.dismissed.is_cancelled()
     }
 

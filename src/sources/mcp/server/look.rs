@@ -2,15 +2,15 @@
 //! request, also one that the session has sent by itself.
 
 use super::{ConnectionRequest, Look, Server, lost, outcome};
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::lifecycle::ConnectReason;
-use crate::sources::mcp::listing;
-use crate::tool::Freshness;
+use crate::mcp::lifecycle::ConnectReason;
+use crate::mcp::listing;
 use futures_util::FutureExt;
 use futures_util::future::WeakShared;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::tool::Freshness;
 
 /// A look may wait for a request that is too old, and the one after it for one that the session has sent by itself.
 const MOST_LOOKS: usize = 4;

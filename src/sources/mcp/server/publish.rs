@@ -2,21 +2,21 @@
 //! unless a later session or list has taken their place.
 
 use super::{Link, Server, closed_meanwhile, lost};
-use crate::error::{ErrorKind, HubError, Outcome, clip};
-use crate::model::ToolSpec;
-use crate::sources::mcp::connection::{Connection, ServerIdentity};
-use crate::sources::mcp::listing::{self, Listed, ListedBy, Listing};
-use crate::sources::mcp::lists::ListRound;
-use crate::sources::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
-use crate::sources::mcp::session::Session;
-use crate::sources::mcp::skills::{self, Skills};
-use crate::tape;
-use crate::tool::Freshness;
+use crate::mcp::connection::{Connection, ServerIdentity};
+use crate::mcp::listing::{self, Listed, ListedBy, Listing};
+use crate::mcp::lists::ListRound;
+use crate::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
+use crate::mcp::session::Session;
+use crate::mcp::skills::{self, Skills};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
+use toolhub_store::tape;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::ToolSpec;
+use toolhub_types::tool::Freshness;
 
 /// The limit for all pages of the list of skills.
 const SKILLS_LIMIT: Duration = Duration::from_secs(10);
@@ -191,7 +191,7 @@ impl Server {
 
     /// The tools as the session of this connection has listed them. It lists them first, unless it has done so and the list is as
     /// current as this.
-    pub(in crate::sources::mcp) async fn listed_over(
+    pub(in crate::mcp) async fn listed_over(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         freshness: Freshness,
@@ -217,7 +217,7 @@ impl Server {
     }
 
     /// For pins, approvals and runs: refuses a call of a tool whose definition has changed. `called`: `None` if it was not listed.
-    pub(in crate::sources::mcp) async fn confirm(
+    pub(in crate::mcp) async fn confirm(
         self: &Arc<Self>,
         name: &str,
         called: Option<&ListedBy>,
@@ -250,7 +250,7 @@ impl Server {
 
     /// Refuses a call that was prepared as one that may be repeated, if the tool is no longer listed as such over the connection that
     /// the call would leave by. An earlier list, or that of another connection, proves nothing about the program that answers.
-    pub(in crate::sources::mcp) async fn confirm_repeatable(
+    pub(in crate::mcp) async fn confirm_repeatable(
         self: &Arc<Self>,
         spec: &ToolSpec,
         called: &Arc<Listed>,

@@ -1,13 +1,13 @@
 //! Which skills a server has: `skills/list` with all its pages, read entry by entry.
 
 use super::skill::Skill;
-use crate::error::HubError;
-use crate::sources::mcp::connection::Connection;
-use crate::sources::mcp::pages::{self, ListEnd, MAX_PAGES, PagedList};
-use crate::sources::mcp::wire::clean;
+use crate::mcp::connection::Connection;
+use crate::mcp::pages::{self, ListEnd, MAX_PAGES, PagedList};
+use crate::mcp::wire::clean;
 use serde_json::Map;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use toolhub_types::error::HubError;
 
 const MAX_SKILLS: usize = 10_000;
 const MAX_NOTICES: usize = 100;

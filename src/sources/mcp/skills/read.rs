@@ -1,17 +1,17 @@
 //! Reading a file of a skill from its server, and only what the skill says that it has.
 
 use super::skill::Skill;
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::connection::{Connection, RequestExtras};
-use crate::sources::mcp::convert::protocol;
-use crate::sources::mcp::message::Params;
-use crate::sources::mcp::wire::clean;
+use crate::mcp::connection::{Connection, RequestExtras};
+use crate::mcp::convert::protocol;
+use crate::mcp::message::Params;
+use crate::mcp::wire::clean;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// A file as it came.
 pub struct Content {

@@ -1,7 +1,7 @@
 //! One skill as its server describes it.
 
-use crate::sources::mcp::wire::clean;
-use crate::sources::skills::front_matter;
+use crate::mcp::wire::clean;
+use crate::skills::front_matter;
 use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -2,14 +2,16 @@
 
 use super::read::{Content, verified};
 use super::skill::Skill;
-use crate::error::{ErrorKind, HubError, clip};
-use crate::model::{Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked};
-use crate::schema::ArgumentSchema;
-use crate::sources::mcp::server::Server;
-use crate::sources::skills::call;
-use crate::tool::{BoxFuture, CallContext, Tool};
+use crate::mcp::server::Server;
+use crate::skills::call;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use toolhub_registry::schema::ArgumentSchema;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::model::{
+    Arguments, CheckOptions, Effects, Evidence, Fitting, ToolOutput, ToolSpec, Unchecked,
+};
+use toolhub_types::tool::{BoxFuture, CallContext, Tool};
 
 pub struct SkillTool {
     spec: ToolSpec,

@@ -1,17 +1,17 @@
 //! A session with a server in this process.
 
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::in_process::{ClientSide, ServerLink};
-use crate::sources::mcp::inbox::{Answerer, Inbox};
-use crate::sources::mcp::protocol::Era;
-use crate::sources::mcp::wire::clean;
-use crate::tool::BoxFuture;
+use crate::mcp::in_process::{ClientSide, ServerLink};
+use crate::mcp::inbox::{Answerer, Inbox};
+use crate::mcp::protocol::Era;
+use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::mpsc;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::tool::BoxFuture;
 
 /// In characters: the reason for the end of a session is cut to this length.
 const LONGEST_REASON: usize = 1_000;
@@ -150,10 +150,10 @@ impl Drop for InProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::mcp::in_process::hosted;
-    use crate::sources::mcp::inbox::{Asked, Listener};
-    use crate::tool::QuestionAnswer;
+    use crate::mcp::in_process::hosted;
+    use crate::mcp::inbox::{Asked, Listener};
     use serde_json::Value;
+    use toolhub_types::tool::QuestionAnswer;
 
     struct IdleListener;
 

@@ -10,16 +10,16 @@ use super::http::refusal::refusal;
 use super::http::sending::{SEND_TIME, accepted};
 use super::http::shared::HttpShared;
 use super::{OutgoingRequest, Transport, TransportPlace};
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::inbox::Inbox;
-use crate::sources::mcp::message::ping;
-use crate::sources::mcp::proof;
-use crate::sources::mcp::protocol::Era;
-use crate::tool::BoxFuture;
+use crate::mcp::inbox::Inbox;
+use crate::mcp::message::ping;
+use crate::mcp::proof;
+use crate::mcp::protocol::Era;
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::pin::pin;
 use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::tool::BoxFuture;
 
 pub struct LegacySse {
     shared: Arc<HttpShared>,

@@ -13,11 +13,11 @@ pub mod stdio;
 pub use place::TransportPlace;
 
 use super::protocol::Era;
-use crate::error::HubError;
-use crate::tool::{Begin, BoxFuture, SentFlag};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use toolhub_types::error::HubError;
+use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
 
 /// A request on its way.
 pub struct OutgoingRequest {

@@ -1,7 +1,7 @@
 //! Where the other side of a transport is, for telemetry.
 
-use crate::telemetry::session_name;
 use reqwest::Url;
+use toolhub_types::telemetry::session_name;
 
 /// What is not known, or does not apply, is `None`.
 #[derive(Debug, Default, PartialEq)]

@@ -3,11 +3,11 @@
 //! Documents written by third parties name the servers of a login. To prevent requests into the own network (SSRF), only
 //! hosts that the user named may be there.
 
-use crate::net::unmapped;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use toolhub_protocol::net::unmapped;
 
 /// Whether the address is public: not this machine, not private, not reserved.
 pub(super) fn is_public(ip: IpAddr) -> bool {

@@ -1,11 +1,11 @@
 //! Opens the page of a login in the user's browser: by a fixed program, without a shell.
 
 use super::super::denied;
-use crate::error::HubError;
-use crate::tool::BoxFuture;
 use reqwest::Url;
 use std::process::Stdio;
 use tokio::process::Command;
+use toolhub_types::error::HubError;
+use toolhub_types::tool::BoxFuture;
 
 #[cfg(target_os = "macos")]
 const PROGRAM: (&str, &[&str]) = ("open", &[]);

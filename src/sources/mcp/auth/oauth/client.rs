@@ -9,10 +9,10 @@ use super::jwt;
 use super::random::form;
 use super::stored::{Client, StoredToken};
 use super::web::Web;
-use crate::error::HubError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
+use toolhub_types::error::HubError;
 
 impl Client {
     /// The client that needs no registration now, in the order of the MCP specification.

@@ -3,15 +3,15 @@
 use super::super::{Secret, denied};
 use super::browser::open_browser;
 use super::store::{MemoryStore, TokenStore};
-use crate::error::{HubError, clip};
-use crate::model::Lang;
-use crate::net::is_loopback;
-use crate::tool::BoxFuture;
 use reqwest::Url;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use toolhub_protocol::net::is_loopback;
+use toolhub_types::error::{HubError, clip};
+use toolhub_types::model::Lang;
+use toolhub_types::tool::BoxFuture;
 
 /// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
 pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;

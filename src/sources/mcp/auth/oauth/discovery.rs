@@ -7,9 +7,9 @@ use super::super::{denied, quote::quote};
 use super::challenge::Challenge;
 use super::config::{OAuthConfig, parse};
 use super::web::Web;
-use crate::error::{ErrorKind, HubError};
 use reqwest::Url;
 use serde_json::Value;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// The two documents, as far as they matter.
 #[derive(Debug)]

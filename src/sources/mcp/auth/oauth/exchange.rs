@@ -10,12 +10,12 @@ use super::clock::now;
 use super::random::form;
 use super::token::seconds;
 use super::web::Web;
-use crate::error::{HubError, clip};
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::Arc;
+use toolhub_types::error::{HubError, clip};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::BoxFuture;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";

@@ -8,10 +8,10 @@ use super::login::Login;
 use super::state::{Flight, FlightEnd, Held, LoginState, OAuthShared, Origin};
 use super::stored::{Client, StoredToken};
 use super::token::Failure;
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::tool::BoxFuture;
 use std::sync::Arc;
 use tokio::sync::watch;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::tool::BoxFuture;
 
 /// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;

@@ -3,12 +3,12 @@
 use super::super::{Secret, denied};
 use super::clock::now;
 use super::random::{base64url, random};
-use crate::error::HubError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::json;
+use toolhub_types::error::HubError;
 
 pub(super) const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Seconds for which a statement holds: it is made for one request.

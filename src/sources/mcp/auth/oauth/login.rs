@@ -9,8 +9,8 @@ use super::redirect::{Expected, Redirect};
 use super::stored::{Client, StoredToken};
 use super::token::{Failure, TokenRequest};
 use super::web::Web;
-use crate::error::HubError;
 use reqwest::Url;
+use toolhub_types::error::HubError;
 
 /// What all grants have in common.
 pub(super) struct Login<'a> {

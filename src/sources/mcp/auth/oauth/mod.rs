@@ -30,14 +30,14 @@ pub use store::{FileStore, MemoryStore, TokenStore};
 pub use stored::{Client, StoredToken};
 
 use super::Credentials;
-use crate::error::{ErrorKind, HubError};
-use crate::tool::BoxFuture;
 use challenge::Challenge;
 use flight::Need;
 use parking_lot::Mutex;
 use state::OAuthShared;
 use std::fmt;
 use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::tool::BoxFuture;
 use web::Web;
 
 pub struct OAuth(Arc<OAuthShared>);

@@ -1,12 +1,12 @@
 //! Random values, PKCE, and the two encodings that OAuth uses.
 
 use super::super::denied;
-use crate::error::HubError;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
+use toolhub_types::error::HubError;
 
 /// 256 random bits as text that can stand in a URL.
 pub(super) fn random() -> Result<String, HubError> {

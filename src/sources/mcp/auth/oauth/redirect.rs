@@ -1,9 +1,6 @@
 //! The redirect at the end of a login: a listener on this machine that takes one answer.
 
 use super::super::{denied, quote::quote};
-use crate::error::HubError;
-use crate::model::Lang;
-use crate::wording::in_chinese;
 use reqwest::Url;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,6 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use toolhub_text::wording::in_chinese;
+use toolhub_types::error::HubError;
+use toolhub_types::model::Lang;
 
 const DEFAULT: &str = "http://127.0.0.1/callback";
 /// Codes are short, but some servers send long extra parameters.

@@ -5,13 +5,13 @@ use super::config::{Grant, OAuthConfig};
 use super::store::TokenStore;
 use super::stored::StoredToken;
 use super::web::Web;
-use crate::error::HubError;
 use parking_lot::Mutex;
 use reqwest::Url;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use toolhub_types::error::HubError;
 
 /// A token that was refused within this time after a login will not be accepted after another one.
 const FRESH: Duration = Duration::from_secs(60);

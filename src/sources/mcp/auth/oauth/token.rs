@@ -8,8 +8,8 @@ use super::discovery::Discovered;
 use super::random::form;
 use super::stored::{Client, StoredToken};
 use super::web::Web;
-use crate::error::{ErrorKind, HubError};
 use serde_json::Value;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// A token is renewed this many seconds before it ends, or after ¾ of a short life.
 const AHEAD: u64 = 30;

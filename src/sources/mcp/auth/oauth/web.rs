@@ -2,13 +2,13 @@
 
 use super::super::{denied, quote::quote};
 use super::address::{PublicNames, is_public, proxy_hosts};
-use crate::error::{ErrorKind, HubError, clip};
-use crate::net::{self, is_loopback, literal};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use toolhub_protocol::net::{self, is_loopback, literal};
+use toolhub_types::error::{ErrorKind, HubError, clip};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Metadata and tokens are a few kilobytes.

@@ -5,13 +5,13 @@
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::failure;
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::id_scan::IdScan;
-use crate::sse::{SseEvent, SseItem, SseParser};
+use crate::mcp::id_scan::IdScan;
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::sse::{SseEvent, SseItem, SseParser};
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How much of an error's body is read, and for how long: the error itself must not wait for it.
 const BEGINNING: usize = 64 * 1024;

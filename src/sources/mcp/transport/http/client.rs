@@ -12,7 +12,6 @@
 use super::failure::ExchangeError;
 use super::outgoing::OutgoingBody;
 use super::unbroken::{CountingConnector, IDLE, OpenConnections};
-use crate::net;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, Uri, header};
 use http_body_util::BodyExt;
@@ -24,6 +23,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use reqwest::Url;
 use std::time::Duration;
+use toolhub_protocol::net;
 use tower_http::decompression::Decompression;
 use tower_service::Service;
 

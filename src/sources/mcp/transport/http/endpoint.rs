@@ -6,16 +6,16 @@ use super::client::{HttpClient, HttpResponse, client};
 use super::failure::{self, ExchangeError};
 use super::options::HttpOptions;
 use super::outgoing::OutgoingBody;
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::secret::shown_path;
-use crate::sources::mcp::auth::Credentials;
-use crate::sources::mcp::secrets::ServerSecrets;
+use crate::mcp::auth::Credentials;
+use crate::mcp::secrets::ServerSecrets;
 use arc_swap::ArcSwapOption;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
 use std::fmt;
 use std::sync::Arc;
+use toolhub_text::secret::shown_path;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 const MOST_REDIRECTS: usize = 5;
 /// A login, then one more for a wider scope, then one for chance.

@@ -9,14 +9,14 @@ use super::protocol_headers::ProtocolHeaders;
 use super::reconnect_delay::ReconnectDelay;
 use super::refusal::read_refusal;
 use super::shared::HttpShared;
-use crate::aside::heavy;
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::inbox::RpcReply;
-use crate::sources::mcp::message::ping;
-use crate::sources::mcp::transport::OutgoingRequest;
-use crate::sources::mcp::wire::{self, Incoming};
+use crate::mcp::inbox::RpcReply;
+use crate::mcp::message::ping;
+use crate::mcp::transport::OutgoingRequest;
+use crate::mcp::wire::{self, Incoming};
 use reqwest::Method;
 use std::sync::Arc;
+use toolhub_types::aside::heavy;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How often a broken stream is requested without success before its request fails.
 const RESUME_ATTEMPTS: usize = 3;

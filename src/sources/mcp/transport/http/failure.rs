@@ -1,9 +1,9 @@
 //! Why an exchange broke, and errors that say whether the call may have run.
 
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::net::sources;
 use std::error::Error;
 use std::io;
+use toolhub_protocol::net::sources;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// Why an exchange broke, in the words of the HTTP library.
 pub(crate) struct ExchangeError {

@@ -6,10 +6,10 @@ use super::endpoint::HttpEndpoint;
 use super::outgoing::OutgoingBody;
 use super::reconnect_delay::ReconnectDelay;
 use super::shared::HttpShared;
-use crate::error::ErrorKind;
 use reqwest::Method;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_types::error::ErrorKind;
 
 /// Listens until the transport is closed or the server has no such stream.
 pub(crate) async fn listen(shared: Arc<HttpShared>) {

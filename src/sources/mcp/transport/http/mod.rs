@@ -27,10 +27,8 @@ mod unbroken;
 pub use options::HttpOptions;
 
 use super::{OutgoingRequest, Transport, TransportPlace};
-use crate::error::HubError;
-use crate::sources::mcp::inbox::Inbox;
-use crate::sources::mcp::protocol::Era;
-use crate::tool::BoxFuture;
+use crate::mcp::inbox::Inbox;
+use crate::mcp::protocol::Era;
 use exchange::Carried;
 use outgoing::OutgoingBody;
 use reqwest::Method;
@@ -39,6 +37,8 @@ use shared::HttpShared;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use toolhub_types::error::HubError;
+use toolhub_types::tool::BoxFuture;
 
 /// How long the server may take to end a session.
 const GOODBYE_TIME: Duration = Duration::from_millis(1500);

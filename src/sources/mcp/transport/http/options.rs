@@ -1,7 +1,7 @@
 //! Where a server is and what it gets.
 
-use crate::sources::mcp::auth::Credentials;
-use crate::sources::mcp::secrets::ServerSecrets;
+use crate::mcp::auth::Credentials;
+use crate::mcp::secrets::ServerSecrets;
 use std::fmt;
 use std::sync::Arc;
 

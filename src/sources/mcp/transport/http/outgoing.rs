@@ -3,7 +3,7 @@
 //! The HTTP library asks for the body when it has a connection and has encoded the head of the request, before it writes
 //! either. While it resolves a name, connects, agrees on TLS or waits for a connection of the pool, nothing has left.
 
-use crate::sources::mcp::transport::SendStage;
+use crate::mcp::transport::SendStage;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::io;

@@ -1,13 +1,13 @@
 //! The headers in which a request says what it is: made once for what was agreed, copied for each request.
 
 use super::endpoint::HttpEndpoint;
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::protocol::{Era, MODERN};
-use crate::sources::mcp::transport::OutgoingRequest;
-use crate::telemetry::TRACE_PARENT;
+use crate::mcp::protocol::{Era, MODERN};
+use crate::mcp::transport::OutgoingRequest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::telemetry::TRACE_PARENT;
 
 const HANDSHAKE: &str = "initialize";
 
@@ -120,7 +120,7 @@ fn param(name: &str) -> Result<HeaderName, HubError> {
 fn unsendable(what: &str) -> HubError {
     let text = format!(
         "{:?} cannot be sent in a header; the tool's `x-mcp-header` is wrong.",
-        crate::error::clip(what)
+        toolhub_types::error::clip(what)
     );
     HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent)
 }

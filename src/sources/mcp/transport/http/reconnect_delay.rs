@@ -1,7 +1,7 @@
 //! How soon a stream is opened again: later each time, whatever the server asks for.
 
-use crate::net::Backoff;
 use std::time::Duration;
+use toolhub_protocol::net::Backoff;
 
 /// A server may ask for a longer wait than ours, up to this.
 const LONGEST_ASKED: Duration = Duration::from_secs(30);

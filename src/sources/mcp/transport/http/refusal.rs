@@ -3,14 +3,14 @@
 use super::body::{self, BodyKind};
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
-use crate::error::{ErrorKind, HubError};
-use crate::protocol::METHOD_NOT_FOUND;
-use crate::net::retry_after;
-use crate::sources::mcp::message::ping_id;
-use crate::sources::mcp::proof;
-use crate::sources::mcp::wire::{self, Incoming};
+use crate::mcp::message::ping_id;
+use crate::mcp::proof;
+use crate::mcp::wire::{self, Incoming};
 use std::sync::OnceLock;
 use std::time::Duration;
+use toolhub_protocol::METHOD_NOT_FOUND;
+use toolhub_protocol::net::retry_after;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long the server may take to answer a ping.
 const PING_TIME: Duration = Duration::from_secs(3);

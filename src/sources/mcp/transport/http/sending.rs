@@ -4,8 +4,8 @@ use super::body;
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
 use super::refusal::{Refusal, read_refusal};
-use crate::error::{ErrorKind, HubError};
 use std::time::Duration;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long the server may take to accept it.
 pub(crate) const SEND_TIME: Duration = Duration::from_secs(3);

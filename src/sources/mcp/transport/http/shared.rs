@@ -8,13 +8,13 @@ use super::failure;
 use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::sending::{SEND_TIME, accepted, closed, unaccepted};
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::inbox::{Answerer, Inbox};
-use crate::sources::mcp::protocol::Era;
+use crate::mcp::inbox::{Answerer, Inbox};
+use crate::mcp::protocol::Era;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use reqwest::{Method, Url};
 use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 pub(crate) struct HttpShared {
     /// Gone once the transport is closed, and its connections with it.

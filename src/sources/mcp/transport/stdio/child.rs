@@ -4,8 +4,7 @@
 use super::group;
 #[cfg(target_os = "linux")]
 use super::sentinel::WatchedGroup;
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::wire::clean;
+use crate::mcp::wire::clean;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
+use toolhub_types::error::{ErrorKind, HubError};
 
 /// How long a server may take to end after its input was closed, and again after being asked to terminate.
 const AFTER_EOF: Duration = Duration::from_millis(2500);

@@ -22,11 +22,9 @@ pub use output::ProcessOutput;
 pub use sentinel::forget as forget_sentinel;
 
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
-use crate::error::{ErrorKind, HubError};
-use crate::sources::mcp::id_scan::IdScan;
-use crate::sources::mcp::inbox::{Answerer, Inbox};
-use crate::sources::mcp::protocol::Era;
-use crate::tool::BoxFuture;
+use crate::mcp::id_scan::IdScan;
+use crate::mcp::inbox::{Answerer, Inbox};
+use crate::mcp::protocol::Era;
 use lines::{Line, Lines};
 use pipe::OutputPipe;
 use serde_json::value::RawValue;
@@ -37,6 +35,8 @@ use supervisor::{ProcessSupervisor, StdioShared, Streams};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::tool::BoxFuture;
 
 /// How many messages may wait to be written.
 const QUEUE: usize = 64;

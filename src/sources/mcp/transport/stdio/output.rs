@@ -1,7 +1,7 @@
 //! What one process has printed that is not MCP: the beginning of its output, and the end of its error stream.
 
 use super::reason::reason;
-use crate::sources::mcp::wire::clean;
+use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::OnceLock;

@@ -3,7 +3,7 @@
 //! A short message with an empty queue is written by the calling thread: no other thread has to wake up for it. On Unix a
 //! pipe takes such a message whole or not at all; elsewhere everything goes through the queue.
 
-use crate::sources::mcp::transport::SendStage;
+use crate::mcp::transport::SendStage;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,8 +3,7 @@
 use super::child::{Process, how_it_ended};
 use super::output::ProcessOutput;
 use super::stdin_writer::StdinWriter;
-use crate::error::{ErrorKind, HubError, Outcome};
-use crate::sources::mcp::inbox::Inbox;
+use crate::mcp::inbox::Inbox;
 use parking_lot::Mutex;
 use std::io;
 use std::process::ExitStatus;
@@ -13,6 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// How long the last output of a process that has exited is read: it is all there, but the reader needs time to run.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);

@@ -4,11 +4,11 @@ use super::super::super::denied;
 use super::super::clock::now;
 use super::super::stored::StoredToken;
 use super::{TokenStore, put};
-use crate::error::HubError;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use toolhub_types::error::HubError;
 
 /// The file has mode 0600 and its folder, when we make it, 0700. It is replaced as a whole, so that a crash leaves the old
 /// one or the new one. Several processes may share it: a lock file beside it lets one write at a time.

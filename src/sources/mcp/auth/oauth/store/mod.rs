@@ -5,8 +5,8 @@ mod file;
 pub use file::FileStore;
 
 use super::stored::StoredToken;
-use crate::error::HubError;
 use parking_lot::Mutex;
+use toolhub_types::error::HubError;
 
 /// Keeps one token for each server, issuer and client. Called from a thread that may block.
 pub trait TokenStore: Send + Sync {

@@ -5,7 +5,7 @@
 
 use super::files::{Chunks, NumberedEntries, each_line, numbers, path_in_proc};
 use super::groups::GroupSlots;
-use crate::sources::mcp::transport::stdio::group::HostMark;
+use crate::mcp::transport::stdio::group::HostMark;
 
 /// What `ps` shows; at most 15 characters.
 const NAME: &[u8] = b"toolhub-guard";

@@ -1,0 +1,164 @@
+//! The whole prompt: the user's text, the tools, and how to call them.
+
+use super::cache::{EntryVersion, PromptCache};
+use super::entry::PromptEntry;
+use super::skills::SkillSection;
+use super::style::PromptStyle;
+use std::borrow::Cow;
+use std::fmt::Write;
+use toolhub_types::model::Lang;
+use toolhub_types::model::ToolSpec;
+
+/// The content of a prompt.
+pub struct PromptPage<'a> {
+    /// The user's own prompt, which comes first.
+    pub base: &'a str,
+    /// Most relevant first.
+    pub tools: &'a [PromptTool<'a>],
+    /// Skills have a section of their own.
+    pub skills: &'a [&'a ToolSpec],
+    /// The number of other tools that can be called.
+    pub more: usize,
+    pub style: PromptStyle,
+    pub lang: Lang,
+    pub cache: &'a PromptCache,
+}
+
+/// A tool in the prompt.
+#[derive(Clone, Copy)]
+pub struct PromptTool<'a> {
+    pub spec: &'a ToolSpec,
+    pub version: EntryVersion<'a>,
+}
+
+/// Where each kind of entry ends, in the order of the tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetailLevels {
+    pub detailed: usize,
+    pub compact: usize,
+    pub named: usize,
+}
+
+impl DetailLevels {
+    pub fn all(style: PromptStyle, tools: usize) -> Self {
+        DetailLevels {
+            detailed: if style == PromptStyle::Detailed { tools } else { 0 },
+            compact: if style == PromptStyle::Names { 0 } else { tools },
+            named: tools,
+        }
+    }
+
+    pub fn named(named: usize) -> Self {
+        DetailLevels { detailed: 0, compact: 0, named }
+    }
+}
+
+impl PromptPage<'_> {
+    pub fn assemble(
+        &self,
+        names: &[Cow<'_, str>],
+        detail: &DetailLevels,
+        catalogue: &SkillSection,
+    ) -> String {
+        let mut out = String::with_capacity(self.base.len() + 1024 + 600 * detail.detailed);
+        self.open(&mut out, detail.detailed > 0);
+        for at in 0..detail.detailed {
+            self.detailed(&mut out, names, at);
+        }
+        for at in detail.detailed..detail.compact {
+            self.compact(&mut out, names, at);
+        }
+        if detail.compact > detail.detailed {
+            out.push('\n');
+        }
+        if detail.named > detail.compact {
+            if detail.compact > 0 {
+                out.push_str(self.lang.pick("Also: ", "其他工具："));
+            }
+            for (at, name) in names[detail.compact..detail.named].iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { ", " });
+                out.push_str(name);
+            }
+            out.push_str("\n\n");
+        }
+        self.close(&mut out, self.tools.len() - detail.named + self.more, catalogue);
+        out
+    }
+
+    fn open(&self, out: &mut String, in_detail: bool) {
+        let base = self.base.trim_end();
+        if !base.is_empty() {
+            out.push_str(base);
+            out.push_str("\n\n");
+        }
+        if self.tools.is_empty() {
+            return;
+        }
+        out.push_str(match (in_detail, self.lang) {
+            (true, Lang::En) => "## 🔧 Available Tools (Detailed Information)\n\n",
+            (false, Lang::En) => "## 🔧 Available Tools\n\n",
+            (true, Lang::Zh) => "## 🔧 可用工具（详细信息）\n\n",
+            (false, Lang::Zh) => "## 🔧 可用工具\n\n",
+        });
+    }
+
+    fn detailed(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+        let PromptTool { spec, version } = self.tools[at];
+        let entry = self.cache.entry(version, PromptStyle::Detailed, self.lang, |text| {
+            PromptEntry::new(spec, &names[at], self.lang).detailed(text);
+        });
+        out.push_str(&(at + 1).to_string());
+        out.extend([". ", &entry, "\n"]);
+    }
+
+    fn compact(&self, out: &mut String, names: &[Cow<'_, str>], at: usize) {
+        let PromptTool { spec, version } = self.tools[at];
+        let entry = self.cache.entry(version, PromptStyle::Compact, self.lang, |text| {
+            PromptEntry::new(spec, &names[at], self.lang).compact(text);
+        });
+        out.push_str(&entry);
+    }
+
+    fn close(&self, out: &mut String, more: usize, catalogue: &SkillSection) {
+        let more = more + catalogue.hidden;
+        let total = self.tools.len() + self.more + catalogue.hidden;
+        let _ = match (more, self.lang) {
+            (0, _) => Ok(()),
+            (1, Lang::En) => write!(out, "(1 more tool can be called by name)\n\n"),
+            (_, Lang::En) => write!(out, "({more} more tools can be called by name)\n\n"),
+            (_, Lang::Zh) => write!(out, "(还有 {more} 个其他工具，可通过工具名称直接调用)\n\n"),
+        };
+        let _ = match (total, self.lang) {
+            (0, _) => Ok(()),
+            (1, Lang::En) => write!(out, "**You have 1 tool available.**\n\n"),
+            (_, Lang::En) => write!(out, "**You have {total} tools available.**\n\n"),
+            (_, Lang::Zh) => write!(out, "**你有 {total} 个可用工具。**\n\n"),
+        };
+        out.push_str(&catalogue.text);
+        out.push_str(self.lang.pick(PROTOCOL_EN, PROTOCOL_ZH));
+    }
+}
+
+const PROTOCOL_EN: &str = r#"## How to call a tool
+
+<tool_call>
+{"id": "call_001", "tool_name": "name_of_the_tool", "arguments": {"parameter": "value"}}
+</tool_call>
+
+- Write one <tool_call> block for each call, with JSON inside and nothing else. Several calls that do not depend on each other may stand in one message; give each its own `id`.
+- `tool_name` is the name of a tool exactly as it is listed, `arguments` a JSON object with its parameters. Give every required parameter; leave optional ones out when you do not need them.
+- Do NOT give a `source`: where a tool comes from is found out for you.
+- After your calls, stop and wait. The results come in the next message, between <tool_result> and </tool_result>; never write them yourself.
+- When no tool is needed, answer without a call."#;
+
+const PROTOCOL_ZH: &str = r#"## 如何调用工具
+
+<tool_call>
+{"id": "call_001", "tool_name": "工具名称", "arguments": {"参数名": "值"}}
+</tool_call>
+
+- 每次调用写一个 <tool_call> 块，块内只写 JSON。互不依赖的多个调用可以写在同一条消息里，每个调用使用各自的 `id`。
+- `tool_name` 必须与上面列出的工具名称完全一致，`arguments` 是包含参数的 JSON 对象。必须给出所有必需参数；不需要的可选参数可以省略。
+- 不要提供 `source`：工具的来源会自动确定。
+- 写完调用后请停止并等待。结果会在下一条消息中出现，位于 <tool_result> 和 </tool_result> 之间；不要自己编写结果。
+- 不需要工具时，直接回答。"#;

@@ -1,0 +1,164 @@
+//! One tool in the form of a vendor's API.
+
+use super::api::Vendor;
+use super::names::{is_vendor_name, vendor_name};
+use super::{gemini, inline, open, plain, strict};
+use crate::prompt::clean::{line, paragraphs};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use toolhub_types::model::Lang;
+use toolhub_types::model::ToolSpec;
+
+/// A tool in the form of an API.
+#[derive(Clone, Debug)]
+pub struct ToolDeclaration {
+    pub value: Value,
+    /// Arguments from a model must go through [`restore`](super::restore).
+    pub changed: bool,
+}
+
+/// Longer descriptions are truncated. Only OpenAI documents a limit.
+const DESCRIPTION: usize = 1_024;
+const LONG_DESCRIPTION: usize = 4_000;
+const LONGEST_NAME: usize = 200;
+
+/// The API names of all tools, so that no two share one.
+pub struct VendorNames<'a>(HashMap<String, Option<&'a str>>);
+
+impl<'a> VendorNames<'a> {
+    pub fn of(names: impl Iterator<Item = &'a str>) -> Self {
+        let mut found: HashMap<String, Option<&str>> = HashMap::new();
+        for name in names {
+            let made = vendor_name(name);
+            let is_own = made == name;
+            let entry = found.entry(made);
+            let taken = matches!(entry, std::collections::hash_map::Entry::Occupied(_));
+            let known = entry.or_insert(Some(name));
+            if taken {
+                // A tool's own name wins; of two derived names that are equal, neither counts.
+                *known = if is_own { Some(name) } else { known.filter(|known| is_vendor_name(known)) };
+            }
+        }
+        VendorNames(found)
+    }
+
+    fn get(&self, name: &str) -> Result<String, String> {
+        let made = vendor_name(name);
+        match self.0.get(&made) {
+            Some(Some(known)) if *known == name => Ok(made),
+            _ => Err(format!("its name for the API, '{made}', is also that of another tool")),
+        }
+    }
+}
+
+/// A tool in the form of an API, or the reason why that is not possible.
+pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Result<ToolDeclaration, String> {
+    let name = names.get(&spec.name)?;
+    let (mut tree, renamed) = plain::cleaned(inline::tree(&spec.parameters, vendor)?)?;
+    let limit =
+        if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
+    let description = if name == *spec.name {
+        paragraphs(&spec.description, limit)
+    } else {
+        paragraphs(&with_name(&spec.name, &spec.description), limit)
+    };
+    let (value, changed) = match vendor {
+        Vendor::OpenAi => {
+            declare_items(&mut tree);
+            let function = json!({"name": name, "description": description, "parameters": tree});
+            (json!({"type": "function", "function": function}), renamed)
+        }
+        Vendor::OpenAiStrict => {
+            let parameters = strict::closed(open::gathered(tree))?;
+            let function =
+                json!({"name": name, "description": description, "parameters": parameters, "strict": true});
+            (json!({"type": "function", "function": function}), true)
+        }
+        Vendor::Anthropic => {
+            let has_keys = rename_keys(&mut tree, vendor)?;
+            let declared = json!({"name": name, "description": description, "input_schema": tree});
+            (declared, renamed || has_keys)
+        }
+        Vendor::Gemini => {
+            let mut tree = open::gathered(tree);
+            rename_keys(&mut tree, vendor)?;
+            let mut declared = json!({"name": name, "description": description});
+            // An object without properties is rejected; a function without parameters omits the field.
+            if tree.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
+                declared["parameters"] = gemini::openapi(tree);
+            }
+            (declared, true)
+        }
+    };
+    Ok(ToolDeclaration { value, changed })
+}
+
+/// OpenAI rejects a request with an array that does not declare its items.
+fn declare_items(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    let is_list = match map.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|one| one == "array"),
+        one => one.is_some_and(|one| one == "array"),
+    };
+    if is_list {
+        map.entry("items").or_insert_with(|| json!({}));
+    }
+    for (key, value) in map {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(inner)) => inner.values_mut().for_each(declare_items),
+            ("anyOf" | "prefixItems", Value::Array(inner)) => inner.iter_mut().for_each(declare_items),
+            ("items" | "additionalProperties" | "contains", inner) => declare_items(inner),
+            _ => {}
+        }
+    }
+}
+
+/// Renames parameters, and the keys of objects inside them, to names that the API accepts; their own names go into the
+/// descriptions. Returns whether any was renamed.
+fn rename_keys(schema: &mut Value, vendor: Vendor) -> Result<bool, String> {
+    let Some(map) = schema.as_object_mut() else { return Ok(false) };
+    let mut is_changed = false;
+    for (keyword, value) in map.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => is_changed |= rename_properties(properties, vendor)?,
+            ("required", Value::Array(names)) => {
+                for name in names {
+                    *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
+                }
+            }
+            ("anyOf" | "prefixItems", Value::Array(parts)) => {
+                for part in parts {
+                    is_changed |= rename_keys(part, vendor)?;
+                }
+            }
+            ("items" | "additionalProperties" | "contains", part) => is_changed |= rename_keys(part, vendor)?,
+            _ => {}
+        }
+    }
+    Ok(is_changed)
+}
+
+fn rename_properties(properties: &mut Map<String, Value>, vendor: Vendor) -> Result<bool, String> {
+    let mut is_changed = false;
+    for (name, mut schema) in std::mem::take(properties) {
+        is_changed |= rename_keys(&mut schema, vendor)?;
+        let key = vendor.key(&name);
+        if key != name
+            && let Some(schema) = schema.as_object_mut()
+        {
+            is_changed = true;
+            let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            schema.insert("description".into(), Value::String(with_name(&name, text)));
+        }
+        if properties.insert(key.clone(), schema).is_some() {
+            return Err(format!("two of its parameters would be called '{key}'"));
+        }
+    }
+    Ok(is_changed)
+}
+
+/// A description that starts with the name, for an API that does not accept the name itself.
+fn with_name(name: &str, description: &str) -> String {
+    let name = format!("\"{}\"", line(name, LONGEST_NAME, Lang::En));
+    if description.trim().is_empty() { name } else { format!("{name}: {description}") }
+}

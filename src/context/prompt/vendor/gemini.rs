@@ -1,0 +1,192 @@
+//! Gemini's subset of OpenAPI 3.0: one type per value, `nullable` for null, only strings in enums, items for every array, no
+//! object without properties.
+
+use super::inline::gather_in_object;
+use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
+use crate::prompt::types;
+use serde_json::{Map, Value, json};
+use toolhub_types::model::Lang;
+
+const KEPT: [&str; 17] = [
+    "type",
+    "description",
+    "title",
+    "nullable",
+    "enum",
+    "format",
+    "properties",
+    "required",
+    "items",
+    "anyOf",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "pattern",
+    "minLength",
+    "maxLength",
+];
+
+/// A tree in Gemini's form.
+pub fn openapi(tree: Value) -> Value {
+    let Value::Object(mut map) = tree else { return text("any value, as JSON text") };
+    if let Some(only) = map.remove("const") {
+        map.insert("enum".into(), json!([only]));
+    }
+    gather_in_object(&mut map);
+    if let Some(Value::Array(branches)) = map.remove("anyOf") {
+        return union(map, branches);
+    }
+    let mut types = types_of(&map);
+    let several = types.len();
+    types.retain(|name| name != "null");
+    let nullable = types.len() < several || map.get("nullable") == Some(&Value::Bool(true));
+    map.remove("nullable");
+    let mut made = match types.as_slice() {
+        [] if several > 0 => text("always null"),
+        [] => {
+            put_into_words(&mut map, |key, _| key == "description");
+            text_of(map, "any value, as JSON text")
+        }
+        [one] => typed(map, one),
+        several => union(
+            Map::new(),
+            several
+                .iter()
+                .map(|name| {
+                    let mut branch = map.clone();
+                    branch.insert("type".into(), json!(name));
+                    Value::Object(branch)
+                })
+                .collect(),
+        ),
+    };
+    if nullable {
+        allow_null(&mut made);
+    }
+    made
+}
+
+fn types_of(map: &Map<String, Value>) -> Vec<String> {
+    let types: Vec<String> = match map.get("type") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    let options = || map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all));
+    match types.is_empty() {
+        true => options().into_iter().map(str::to_owned).collect(),
+        false => types,
+    }
+}
+
+/// `anyOf` must stand alone, so each of its branches accepts null.
+fn allow_null(made: &mut Value) {
+    let Some(map) = made.as_object_mut() else { return };
+    match map.get_mut("anyOf").and_then(Value::as_array_mut) {
+        Some(branches) => branches.iter_mut().for_each(allow_null),
+        None => drop(map.insert("nullable".into(), Value::Bool(true))),
+    }
+}
+
+fn typed(mut map: Map<String, Value>, name: &str) -> Value {
+    map.insert("type".into(), json!(name.to_uppercase()));
+    let options = map.remove("enum");
+    if let Some(Value::Array(options)) = options {
+        let texts: Vec<Value> =
+            options.iter().filter(|one| one.as_str().is_some_and(|text| !text.is_empty())).cloned().collect();
+        // Only non-empty strings are allowed; other values go into the description.
+        if name == "string"
+            && texts.len() == options.iter().filter(|one| !one.is_null()).count()
+            && !texts.is_empty()
+        {
+            map.insert("enum".into(), Value::Array(texts));
+            map.insert("format".into(), json!("enum"));
+        } else {
+            add_words(&mut map, &types::options_in_words(&options, Lang::En));
+        }
+    }
+    match name {
+        "object" => return object(map),
+        "array" => {
+            let item = match (map.remove("prefixItems"), map.remove("items")) {
+                (Some(Value::Array(tuple_items)), _) => json!({"anyOf": tuple_items}),
+                (_, Some(item)) => item,
+                _ => json!({"type": "string"}),
+            };
+            map.insert("items".into(), openapi(item));
+        }
+        _ => drop((map.remove("items"), map.remove("prefixItems"))),
+    }
+    for key in ["properties", "required"] {
+        map.remove(key);
+    }
+    finish(map, name)
+}
+
+fn object(mut map: Map<String, Value>) -> Value {
+    map.remove("items");
+    let properties = match map.remove("properties") {
+        Some(Value::Object(properties)) if !properties.is_empty() => properties,
+        _ => return text_of(map, "a JSON object, as text"),
+    };
+    let inner = properties.into_iter().map(|(name, schema)| (name, openapi(schema))).collect();
+    map.insert("properties".into(), Value::Object(inner));
+    finish(map, "object")
+}
+
+fn finish(mut map: Map<String, Value>, name: &str) -> Value {
+    put_into_words(&mut map, |key, value| match (key, name) {
+        ("format", "string") => value == "date-time" || value == "enum",
+        ("format", "number") => value == "float" || value == "double",
+        ("format", "integer") => value == "int32" || value == "int64",
+        ("format", _) => false,
+        ("minimum" | "maximum", _) => name == "number" || name == "integer",
+        ("minItems" | "maxItems", _) => name == "array",
+        ("minLength" | "maxLength", _) => name == "string",
+        ("pattern", _) => name == "string" && value.as_str().is_some_and(is_simple_pattern),
+        (key, _) => KEPT.contains(&key),
+    });
+    Value::Object(map)
+}
+
+/// `anyOf` must stand alone: keywords for all branches are copied into each.
+fn union(map: Map<String, Value>, branches: Vec<Value>) -> Value {
+    let is_null = |branch: &Value| branch.get("type").and_then(Value::as_str) == Some("null");
+    let nullable = branches.iter().any(is_null) || map.get("nullable") == Some(&Value::Bool(true));
+    let mut made: Vec<Value> = Vec::new();
+    for branch in branches.into_iter().filter(|branch| !is_null(branch)) {
+        let mut branch = openapi(branch);
+        if nullable {
+            allow_null(&mut branch);
+        }
+        if let Some(branch) = branch.as_object_mut().filter(|branch| !branch.contains_key("anyOf")) {
+            if let Some(description) = map.get("description") {
+                branch.entry("description").or_insert_with(|| description.clone());
+            }
+            if let Some(default) = map.get("default").filter(|default| !default.is_null()) {
+                add_words(branch, &format!("default {}", types::default(default)));
+            }
+        }
+        if !made.contains(&branch) {
+            made.push(branch);
+        }
+    }
+    match made.len() {
+        0 => text("always null"),
+        1 => made.remove(0),
+        _ => json!({"anyOf": made}),
+    }
+}
+
+fn text(words: &str) -> Value {
+    json!({"type": "STRING", "description": words})
+}
+
+fn text_of(mut map: Map<String, Value>, words: &str) -> Value {
+    let mut out = Map::new();
+    out.insert("type".into(), json!("STRING"));
+    out.extend(map.remove("description").map(|text| ("description".to_owned(), text)));
+    add_words(&mut out, words);
+    Value::Object(out)
+}

@@ -1,0 +1,275 @@
+//! OpenAI's strict mode: every object is closed and every property required, so an optional one may be null. An open object
+//! cannot be expressed and becomes a string with JSON, which the hub parses.
+
+use super::inline::gather_in_object;
+use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
+use crate::prompt::types;
+use serde_json::{Map, Value, json};
+use toolhub_types::model::Lang;
+
+const DEEPEST: usize = 10;
+const MOST_PROPERTIES: usize = 5_000;
+const MOST_OPTIONS: usize = 1_000;
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+const KEPT: [&str; 8] = ["type", "description", "title", "enum", "properties", "required", "items", "anyOf"];
+/// Supported for values of these types only.
+const KEPT_FOR: [(&str, &[&str]); 9] = [
+    ("minimum", &NUMBERS),
+    ("maximum", &NUMBERS),
+    ("exclusiveMinimum", &NUMBERS),
+    ("exclusiveMaximum", &NUMBERS),
+    ("multipleOf", &NUMBERS),
+    ("minItems", &["array"]),
+    ("maxItems", &["array"]),
+    ("format", &["string"]),
+    ("pattern", &["string"]),
+];
+/// How to give a value of any type that is no scalar.
+const OTHERS: &str = "an object or a list as JSON text";
+const NUMBERS: [&str; 2] = ["number", "integer"];
+
+/// A tree in strict form.
+pub fn closed(tree: Value) -> Result<Value, String> {
+    let mut closing = Closing { properties: 0 };
+    let Value::Object(map) = tree else { return Err("its schema is not a JSON object".into()) };
+    Ok(Value::Object(closing.object(map, 1)?))
+}
+
+struct Closing {
+    properties: usize,
+}
+
+impl Closing {
+    fn schema(&mut self, schema: Value, depth: usize) -> Result<Value, String> {
+        let Value::Object(mut map) = schema else { return Ok(anything()) };
+        if let Some(only) = map.remove("const") {
+            map.insert("enum".into(), json!([only]));
+        }
+        gather_in_object(&mut map);
+        if let Some(Value::Array(branches)) = map.remove("anyOf") {
+            let mut closed = Vec::new();
+            for branch in branches {
+                add_branch(&mut closed, self.schema(branch, depth)?);
+            }
+            let nullable = map.get("nullable") == Some(&Value::Bool(true));
+            let union = Value::Object(union(map, closed));
+            return Ok(if nullable { or_null(union) } else { union });
+        }
+        let nullable = map.remove("nullable") == Some(Value::Bool(true));
+        let mut types: Vec<String> = match map.get("type") {
+            Some(Value::String(one)) => vec![one.clone()],
+            Some(Value::Array(several)) => {
+                several.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        };
+        // Where null is allowed it is one of the types, and of the options if there are any.
+        let options = map.get_mut("enum").and_then(Value::as_array_mut);
+        if let Some(options) = options.filter(|options| nullable && !options.contains(&Value::Null)) {
+            if types.is_empty() {
+                types.extend(common_type(options).map(str::to_owned));
+            }
+            options.push(Value::Null);
+        }
+        if types.is_empty()
+            && let Some(name) = map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all))
+        {
+            types.push(name.to_owned());
+        }
+        if nullable && !types.is_empty() && !types.iter().any(|name| name == "null") {
+            types.push("null".into());
+        }
+        let complex = |name: &String| name == "object" || name == "array";
+        match types.as_slice() {
+            [] => {
+                let has_options = map.contains_key("enum");
+                let mut map = self.scalar(map, json!(["string", "number", "boolean", "null"]));
+                if !has_options {
+                    add_words(&mut map, OTHERS);
+                }
+                Ok(Value::Object(map))
+            }
+            [one] => {
+                let one = one.clone();
+                self.typed(map, &one, depth).map(Value::Object)
+            }
+            several if several.iter().any(complex) => {
+                let mut branches = Vec::new();
+                for name in several {
+                    let branch = match name.as_str() {
+                        "null" => json!({"type": "null"}),
+                        name => Value::Object(self.typed(map.clone(), name, depth)?),
+                    };
+                    add_branch(&mut branches, branch);
+                }
+                Ok(json!({"anyOf": branches}))
+            }
+            several => Ok(Value::Object(self.scalar(map, json!(several)))),
+        }
+    }
+
+    fn typed(
+        &mut self,
+        mut map: Map<String, Value>,
+        name: &str,
+        depth: usize,
+    ) -> Result<Map<String, Value>, String> {
+        let is_filled = map.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+        match name {
+            "object" if is_filled && depth < DEEPEST => self.object(map, depth + 1),
+            "object" => Ok(as_text(map, "a JSON object, as text")),
+            "array" if depth >= DEEPEST => Ok(as_text(map, "a JSON array, as text")),
+            "array" => {
+                let tuple_items = map.remove("prefixItems");
+                let item = match (map.remove("items"), tuple_items) {
+                    (_, Some(Value::Array(tuple_items))) => {
+                        map.insert("minItems".into(), json!(tuple_items.len()));
+                        json!({"anyOf": tuple_items})
+                    }
+                    (Some(item), _) => item,
+                    (None, _) => json!({}),
+                };
+                let item = self.schema(item, depth + 1)?;
+                for key in ["properties", "required"] {
+                    map.remove(key);
+                }
+                let mut map = self.simple(map, json!("array"));
+                map.insert("items".into(), item);
+                Ok(map)
+            }
+            other => Ok(self.scalar(map, json!(other))),
+        }
+    }
+
+    fn object(&mut self, mut map: Map<String, Value>, depth: usize) -> Result<Map<String, Value>, String> {
+        let required: Vec<Value> = match map.remove("required") {
+            Some(Value::Array(required)) => required,
+            _ => Vec::new(),
+        };
+        let mut properties = Map::new();
+        if let Some(Value::Object(given)) = map.remove("properties") {
+            for (name, schema) in given {
+                self.properties += 1;
+                let is_required = required.iter().any(|one| one.as_str() == Some(&name));
+                let closed = self.schema(schema, depth)?;
+                properties.insert(name, if is_required { closed } else { or_null(closed) });
+            }
+        }
+        if self.properties > MOST_PROPERTIES {
+            return Err(format!("it has more than {MOST_PROPERTIES} parameters, which strict mode refuses"));
+        }
+        map.remove("additionalProperties");
+        map.remove("items");
+        let mut map = self.simple(map, json!("object"));
+        let names = properties.keys().map(|name| json!(name)).collect();
+        map.insert("properties".into(), Value::Object(properties));
+        map.insert("required".into(), Value::Array(names));
+        map.insert("additionalProperties".into(), Value::Bool(false));
+        Ok(map)
+    }
+
+    fn scalar(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
+        for key in ["properties", "required", "items", "prefixItems"] {
+            map.remove(key);
+        }
+        self.simple(map, types)
+    }
+
+    /// Keeps the keywords that strict mode supports; the others go into the description.
+    fn simple(&self, mut map: Map<String, Value>, types: Value) -> Map<String, Value> {
+        map.insert("type".into(), types.clone());
+        let has = |name: &&str| match &types {
+            Value::Array(several) => several.iter().any(|one| one == name),
+            one => one == name,
+        };
+        put_into_words(&mut map, |key, value| match key {
+            _ if KEPT_FOR.iter().any(|(limit, of)| *limit == key && !of.iter().any(has)) => false,
+            "format" => value.as_str().is_some_and(|format| FORMATS.contains(&format)),
+            "pattern" => value.as_str().is_some_and(is_simple_pattern),
+            "enum" => value.as_array().is_some_and(|all| {
+                all.len() <= MOST_OPTIONS && !all.iter().any(|one| one.is_object() || one.is_array())
+            }),
+            other => KEPT.contains(&other) || KEPT_FOR.iter().any(|(limit, _)| *limit == other),
+        });
+        map
+    }
+}
+
+fn anything() -> Value {
+    json!({"type": ["string", "number", "boolean", "null"], "description": OTHERS})
+}
+
+fn as_text(mut map: Map<String, Value>, words: &str) -> Map<String, Value> {
+    let description = map.remove("description");
+    let mut out = Map::new();
+    out.insert("type".into(), json!("string"));
+    out.extend(description.map(|text| ("description".to_owned(), text)));
+    if let Some(Value::Array(options)) = map.remove("enum") {
+        add_words(&mut out, &types::options_in_words(&options, Lang::En));
+    }
+    add_words(&mut out, words);
+    out
+}
+
+/// A union keeps only its description and its branches.
+fn union(mut map: Map<String, Value>, branches: Vec<Value>) -> Map<String, Value> {
+    for key in ["type", "properties", "required", "items", "prefixItems"] {
+        map.remove(key);
+    }
+    put_into_words(&mut map, |key, _| key == "description" || key == "title");
+    map.insert("anyOf".into(), Value::Array(branches));
+    map
+}
+
+/// Adds a branch to a union, unless it is there already. A union inside a union is part of it.
+fn add_branch(union: &mut Vec<Value>, branch: Value) {
+    match branch {
+        Value::Object(mut map) if map.len() == 1 && map.get("anyOf").is_some_and(Value::is_array) => {
+            let Some(Value::Array(inner)) = map.remove("anyOf") else { return };
+            inner.into_iter().for_each(|one| add_branch(union, one));
+        }
+        other if union.contains(&other) => {}
+        other => union.push(other),
+    }
+}
+
+fn takes_null(schema: &Value) -> bool {
+    match (schema.get("type"), schema.get("anyOf")) {
+        (Some(Value::Array(several)), _) => several.iter().any(|one| one == "null"),
+        (Some(one), _) => one == "null",
+        (None, Some(Value::Array(branches))) => branches.iter().any(takes_null),
+        (None, _) => false,
+    }
+}
+
+fn or_null(schema: Value) -> Value {
+    let Value::Object(mut map) = schema else { return schema };
+    let null = json!("null");
+    if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
+        if !branches.iter().any(takes_null) {
+            branches.push(json!({"type": "null"}));
+        }
+        return Value::Object(map);
+    }
+    if matches!(map.get("type").and_then(Value::as_str), Some("object" | "array")) {
+        let description = map.remove("description");
+        let mut out = Map::new();
+        out.extend(description.map(|text| ("description".to_owned(), text)));
+        out.insert("anyOf".into(), json!([map, {"type": "null"}]));
+        return Value::Object(out);
+    }
+    if let Some(Value::Array(options)) = map.get_mut("enum")
+        && !options.contains(&Value::Null)
+    {
+        options.push(Value::Null);
+    }
+    let types = match map.remove("type") {
+        Some(Value::Array(several)) => several,
+        Some(one) => vec![one],
+        None => Vec::new(),
+    };
+    let with_null = if types.contains(&null) { types } else { [types, vec![null]].concat() };
+    map.insert("type".into(), Value::Array(with_null));
+    Value::Object(map)
+}

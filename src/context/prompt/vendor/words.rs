@@ -1,0 +1,62 @@
+//! Keywords that a vendor does not support, put into the description.
+
+use crate::prompt::schema::SchemaShape;
+use crate::prompt::types;
+use serde_json::{Map, Value, json};
+use toolhub_types::model::Lang;
+
+/// Removes all keywords that `keep` does not allow, and describes them in the description.
+pub fn put_into_words(map: &mut Map<String, Value>, keep: impl Fn(&str, &Value) -> bool) {
+    let (kept, lost): (Map<_, _>, Map<_, _>) =
+        std::mem::take(map).into_iter().partition(|(key, value)| keep(key, value));
+    *map = kept;
+    if lost.is_empty() {
+        return;
+    }
+    let lost = Value::Object(lost);
+    let shape = SchemaShape::of(&lost, &lost);
+    let mut words = types::limits(&shape, Lang::En);
+    if let Some(options) = shape.get("enum").and_then(Value::as_array) {
+        words.insert(0, types::options_in_words(options, Lang::En));
+    }
+    if let Some(only) = shape.get("const") {
+        words.insert(0, format!("always {}", types::literal(only)));
+    }
+    if let Some(default) = shape.get("default").filter(|default| !default.is_null()) {
+        words.push(format!("default {}", types::default(default)));
+    }
+    if !words.is_empty() {
+        add_words(map, &words.join(", "));
+    }
+}
+
+/// Adds `(words)` to a description.
+pub fn add_words(map: &mut Map<String, Value>, words: &str) {
+    let text =
+        match map.get("description").and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) => format!("{text} ({words})"),
+            None => words.to_owned(),
+        };
+    map.insert("description".into(), Value::String(text));
+}
+
+/// True for a pattern that every vendor's engine knows: look-around and groups with a flag are refused, and broken patterns.
+pub fn is_simple_pattern(pattern: &str) -> bool {
+    !pattern.contains("(?") && jsonschema::options().build(&json!({"pattern": pattern})).is_ok()
+}
+
+/// The type of all values of an enum, if they share one.
+pub fn common_type(values: &[Value]) -> Option<&'static str> {
+    let name = |value: &Value| match value {
+        Value::String(_) => "string",
+        Value::Bool(_) => "boolean",
+        Value::Null => "null",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+    };
+    let mut names = values.iter().map(name);
+    let first = names.next()?;
+    names.all(|other| other == first).then_some(first)
+}

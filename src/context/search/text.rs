@@ -1,0 +1,272 @@
+//! Reads the searchable text of a tool, field by field.
+
+use super::dictionary::{Dictionary, Term};
+use super::weights::{ABOUT, CHARACTER_LENGTH, FIELDS, Field, MEASURES, SATURATION};
+use super::word_vectors::{Direction, VectorSum, word_vectors};
+use super::words::{WordKind, each_word, start_of};
+use serde_json::Value;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use toolhub_registry::Candidate;
+
+/// Only the beginning of a description is indexed, so that a huge one stays cheap.
+const DESCRIPTION_BYTES: usize = 20_000;
+const PARAMETER_BYTES: usize = 20_000;
+const NAME_BYTES: usize = 1_000;
+/// The number of candidates read for one name.
+const CANDIDATES: usize = 8;
+/// Words of a name that may be glued from others, and their parts.
+const SHORTEST_GLUED: usize = 7;
+const SHORTEST_PART: usize = 3;
+/// Nested schemas are read to this depth.
+const DEPTH: usize = 5;
+
+/// A tool's terms with their worth (1 to 255): those of the name, then the other ones of the first sentence that are not
+/// grammar, then the rest.
+pub struct Analysed {
+    pub terms: Vec<(Term, u8)>,
+    /// The number of terms in the name.
+    pub in_name: usize,
+    /// The number of terms up to the end of the second group.
+    pub in_lead: usize,
+    /// A bit for each of the first terms of the name that the first sentence has as well.
+    pub named_in_lead: u16,
+    /// What its name and description are about.
+    pub direction: Option<Direction>,
+}
+
+/// Reads the texts of the candidates of a name.
+pub fn analyse(
+    name: &str,
+    candidates: &[&Arc<Candidate>],
+    dictionary: &mut Dictionary,
+    counts: &mut Counts,
+) -> Analysed {
+    let mut reading = FieldReading { dictionary, counts, lengths: [0.0; FIELDS] };
+    reading.text(Field::Name, start_of(name, NAME_BYTES));
+    let names = reading.counts.order.len();
+    let candidates = &candidates[..candidates.len().min(CANDIDATES)];
+    for (at, candidate) in candidates.iter().enumerate() {
+        let is_repeated = candidates[..at].iter().any(|other| same_text(other, candidate));
+        reading.candidate(candidate, is_repeated);
+    }
+    reading.split_name(start_of(name, NAME_BYTES));
+    reading.weigh(names)
+}
+
+fn same_text(one: &Candidate, other: &Candidate) -> bool {
+    let (one, other) = (one.spec(), other.spec());
+    one.description == other.description && one.parameters == other.parameters
+}
+
+/// Term counts for each field, in order of first appearance.
+#[derive(Default)]
+pub struct Counts {
+    order: Vec<(Term, [u16; FIELDS])>,
+    /// By term: its index in `order` plus one; 0 for none.
+    positions: Vec<u32>,
+}
+
+impl Counts {
+    fn of(&mut self, term: Term) -> &mut [u16; FIELDS] {
+        let at = term as usize;
+        if at >= self.positions.len() {
+            self.positions.resize((at + 1).next_power_of_two(), 0);
+        }
+        if self.positions[at] == 0 {
+            self.order.push((term, [0; FIELDS]));
+            self.positions[at] = self.order.len() as u32;
+        }
+        &mut self.order[self.positions[at] as usize - 1].1
+    }
+
+    /// Whether a term occurs in a field other than the name.
+    fn is_beyond_name(&self, term: Term) -> bool {
+        let place = self.positions.get(term as usize).copied().unwrap_or(0);
+        let counts = (place as usize).checked_sub(1).map(|at| &self.order[at].1);
+        counts.is_some_and(|counts| {
+            counts.iter().enumerate().any(|(field, n)| field != Field::Name as usize && *n > 0)
+        })
+    }
+
+    fn clear(&mut self) {
+        for (term, _) in self.order.drain(..) {
+            self.positions[term as usize] = 0;
+        }
+    }
+}
+
+struct FieldReading<'d> {
+    dictionary: &'d mut Dictionary,
+    counts: &'d mut Counts,
+    lengths: [f32; FIELDS],
+}
+
+impl FieldReading<'_> {
+    fn candidate(&mut self, candidate: &Candidate, is_repeated: bool) {
+        let spec = candidate.spec();
+        for tag in &spec.capabilities {
+            let term = self.dictionary.enter_capability(tag);
+            self.count(Field::Capability, term);
+            self.text(Field::Origin, tag);
+        }
+        for origin in [&candidate.server, &spec.category].into_iter().flatten() {
+            self.text(Field::Origin, start_of(origin, NAME_BYTES));
+        }
+        if is_repeated {
+            return;
+        }
+        let description = start_of(&spec.description, DESCRIPTION_BYTES);
+        self.sentences(description);
+        let mut left = PARAMETER_BYTES;
+        self.parameters(&spec.parameters, &spec.parameters, DEPTH, &mut left);
+    }
+
+    /// A word of the name that is written as one (`loadtest`) counts as its parts too, if the tool's other texts have them.
+    fn split_name(&mut self, name: &str) {
+        let mut parts: SmallVec<[Term; 4]> = SmallVec::new();
+        each_word(name, |word| {
+            let is_glued =
+                word.kind == WordKind::Word && word.text.len() >= SHORTEST_GLUED && word.text.is_ascii();
+            if is_glued && !self.is_described(word.text) {
+                self.parts_of(word.text, &mut parts);
+            }
+        });
+        parts.into_iter().for_each(|part| self.count(Field::Name, part));
+    }
+
+    /// Whether a text of the tool besides its name has the word.
+    fn is_described(&self, word: &str) -> bool {
+        self.dictionary.known_form(word).is_some_and(|term| self.counts.is_beyond_name(term))
+    }
+
+    /// Splits a word into two or three that the tool's other texts have; the longest first part wins.
+    fn parts_of(&self, word: &str, parts: &mut SmallVec<[Term; 4]>) -> bool {
+        let described = |part: &str| {
+            let term = self.dictionary.known_form(part)?;
+            self.counts.is_beyond_name(term).then_some(term)
+        };
+        for at in (SHORTEST_PART..=word.len().saturating_sub(SHORTEST_PART)).rev() {
+            let Some(first) = described(&word[..at]) else { continue };
+            let before = parts.len();
+            parts.push(first);
+            if let Some(last) = described(&word[at..]) {
+                parts.push(last);
+                return true;
+            }
+            if before < 2 && word.len() - at >= 2 * SHORTEST_PART && self.parts_of(&word[at..], parts) {
+                return true;
+            }
+            parts.truncate(before);
+        }
+        false
+    }
+
+    fn sentences(&mut self, description: &str) {
+        each_word(description, |word| {
+            let field = if word.sentence == 0 { Field::Lead } else { Field::Rest };
+            self.lengths[field as usize] += length(word.kind);
+            let term = self.dictionary.enter(&word);
+            self.count(field, term);
+        });
+    }
+
+    fn text(&mut self, field: Field, text: &str) {
+        each_word(text, |word| {
+            self.lengths[field as usize] += length(word.kind);
+            let term = self.dictionary.enter(&word);
+            self.count(field, term);
+        });
+    }
+
+    fn count(&mut self, field: Field, term: Term) {
+        let count = &mut self.counts.of(term)[field as usize];
+        *count = count.saturating_add(1);
+    }
+
+    fn parameters(&mut self, root: &Value, schema: &Value, depth: usize, left: &mut usize) {
+        let Some(schema) = schema.as_object().filter(|_| depth > 0 && *left > 0) else { return };
+        for (name, parameter) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.some(Field::ParameterName, name, left);
+            if let Some(text) = parameter.get("description").and_then(Value::as_str) {
+                self.some(Field::ParameterText, text, left);
+            }
+            let values = parameter.get("enum").and_then(Value::as_array);
+            for value in values.into_iter().flatten().filter_map(Value::as_str) {
+                self.some(Field::ParameterText, value, left);
+            }
+            self.parameters(root, parameter, depth - 1, left);
+        }
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| {
+            // Local references only. The depth limit ends cycles.
+            root.pointer(reference.strip_prefix('#')?)
+        });
+        for part in target.into_iter().chain(schema.get("items")) {
+            self.parameters(root, part, depth - 1, left);
+        }
+        for key in ["anyOf", "oneOf", "allOf"] {
+            for one in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+                self.parameters(root, one, depth - 1, left);
+            }
+        }
+    }
+
+    fn some(&mut self, field: Field, text: &str, left: &mut usize) {
+        let text = start_of(text, *left);
+        *left -= text.len();
+        self.text(field, text);
+    }
+
+    fn direction(&self) -> Option<Direction> {
+        let (vectors, mut sum) = (word_vectors()?, VectorSum::default());
+        for (term, counts) in &self.counts.order {
+            let Some(row) = self.dictionary.row(*term) else { continue };
+            let times: f32 =
+                ABOUT.iter().map(|(field, weight)| weight * f32::from(counts[*field as usize])).sum();
+            if times > 0.0 {
+                sum.add(vectors, row, times);
+            }
+        }
+        sum.direction()
+    }
+
+    fn weigh(self, in_name: usize) -> Analysed {
+        let mut shares = [0.0; FIELDS];
+        for (field, measure) in MEASURES.iter().enumerate() {
+            let long = self.lengths[field] / measure.usual;
+            shares[field] = measure.weight / (1.0 - measure.slope + measure.slope * long);
+        }
+        let worth = |counts: &[u16; FIELDS]| {
+            let often: f32 = counts
+                .iter()
+                .zip(shares)
+                .filter(|(n, _)| **n > 0)
+                .map(|(n, share)| f32::from(*n) * share)
+                .sum();
+            (255.0 * often / (SATURATION + often)).round().max(1.0) as u8
+        };
+        let is_lead = |(term, counts): &(Term, [u16; FIELDS])| {
+            counts[Field::Lead as usize] > 0 && self.dictionary.is_content(*term)
+        };
+        let (named, others) = self.counts.order.split_at(in_name);
+        let named_in_lead =
+            (0..u16::BITS).zip(named).filter(|(_, one)| is_lead(one)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let weighed = |(term, counts): &(Term, [u16; FIELDS])| (*term, worth(counts));
+        let mut terms: Vec<(Term, u8)> = Vec::with_capacity(self.counts.order.len());
+        terms.extend(named.iter().map(weighed));
+        terms.extend(others.iter().filter(|one| is_lead(one)).map(weighed));
+        let in_lead = terms.len();
+        terms.extend(others.iter().filter(|one| !is_lead(one)).map(weighed));
+        let direction = self.direction();
+        self.counts.clear();
+        Analysed { terms, in_name, in_lead, named_in_lead, direction }
+    }
+}
+
+fn length(kind: WordKind) -> f32 {
+    match kind {
+        WordKind::Word | WordKind::Number => 1.0,
+        WordKind::Character => CHARACTER_LENGTH,
+        WordKind::Pair | WordKind::Whole => 0.0,
+    }
+}

@@ -1,0 +1,125 @@
+//! One text to be truncated, and the result.
+
+use super::chars::{Chars, count};
+use super::notice::{self, Language, Noun};
+use super::tokens::TokenCounter;
+use toolhub_types::model::Lang;
+
+/// The unit of a limit.
+#[derive(Clone, Copy, Default)]
+pub enum Unit<'a> {
+    /// Unicode scalar values, as `len()` counts them in Python.
+    #[default]
+    Chars,
+    Tokens(&'a dyn TokenCounter),
+}
+
+/// How to truncate.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
+    pub unit: Unit<'a>,
+    /// Keep only this many items of a JSON list of hits, even if all would fit.
+    pub hits: Option<usize>,
+    /// `Zh` writes notices in Chinese; otherwise they are in the language of the text.
+    pub lang: Lang,
+}
+
+/// A text within its limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truncated {
+    pub text: String,
+    /// How much was removed, in the unit of the limit.
+    pub cut: usize,
+    /// The size of the whole text.
+    pub total: usize,
+    /// True if `cut` and `total` are estimates: no exact tokenizer, or a text too long to count its tokens.
+    pub estimated: bool,
+    /// True if `text` differs from the input.
+    pub truncated: bool,
+}
+
+/// One text to be truncated, and how it is measured.
+pub(super) struct CutJob<'a> {
+    /// The start of the text, or all of it if `whole`.
+    pub window: &'a str,
+    pub whole: bool,
+    pub limit: usize,
+    pub total_chars: usize,
+    /// The size of the whole text in the unit of the limit.
+    pub total: usize,
+    pub estimated: bool,
+    pub counter: &'a dyn TokenCounter,
+    pub noun: Noun,
+    pub language: Language,
+}
+
+impl<'a> CutJob<'a> {
+    pub fn new(window: &'a str, total_chars: usize, limit: usize, options: &Options<'a>) -> Self {
+        let window_chars = count(window);
+        let total_chars = total_chars.max(window_chars);
+        let whole = window_chars == total_chars;
+        let language = match options.lang {
+            Lang::Zh => Language::Chinese,
+            Lang::En => Language::of(window),
+        };
+        match options.unit {
+            Unit::Chars => CutJob {
+                window,
+                whole,
+                limit,
+                total_chars,
+                total: total_chars,
+                estimated: false,
+                counter: &Chars,
+                noun: Noun::Characters,
+                language,
+            },
+            Unit::Tokens(counter) => CutJob {
+                window,
+                whole,
+                limit,
+                total_chars,
+                total: extrapolated(counter, window, window_chars, total_chars),
+                estimated: counter.estimated() || !whole,
+                counter,
+                noun: Noun::Tokens,
+                language,
+            },
+        }
+    }
+
+    pub fn unchanged(&self) -> Truncated {
+        Truncated {
+            text: self.window.to_owned(),
+            cut: 0,
+            total: self.total,
+            estimated: self.estimated,
+            truncated: false,
+        }
+    }
+
+    /// The result with `text`, of which `kept` units are from the input.
+    pub fn cut_to(&self, text: String, kept: usize) -> Truncated {
+        Truncated {
+            text,
+            cut: self.total.saturating_sub(kept),
+            total: self.total,
+            estimated: self.estimated,
+            truncated: true,
+        }
+    }
+
+    pub fn notice(&self, cut: usize) -> String {
+        notice::notice(self.language, self.noun, self.estimated, cut, self.total)
+    }
+}
+
+/// The tokens of a text of which only the start is known, extrapolated from it.
+fn extrapolated(counter: &dyn TokenCounter, window: &str, window_chars: usize, total_chars: usize) -> usize {
+    let known = counter.count(window);
+    if window_chars == total_chars || window_chars == 0 {
+        return known;
+    }
+    let total = known as u128 * total_chars as u128 / window_chars as u128;
+    usize::try_from(total).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,372 @@
+//! Drives a [`Run`] on tokio.
+
+use super::executor::{Executor, advance};
+use super::run::{Action, Run};
+use super::taped::{self, JobTape};
+use super::watched::WatchedAttempt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use parking_lot::Mutex;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhub_registry::Candidate;
+use toolhub_store::tape::TapedAnswer;
+use toolhub_text::invisible::error_line;
+use toolhub_types::aside;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::limit::{self, Gate, Passage, Permits};
+use toolhub_types::model::{Arguments, CheckOptions, Meaning, ReportedFailure, ToolOutput};
+use toolhub_types::stats::CandidateStats;
+use toolhub_types::tool::{CallContext, CallContextExtras, Freshness};
+use toolhub_types::workers::PoolRefusal;
+
+/// A candidate and the gates it has to pass.
+#[derive(Clone)]
+pub struct Job {
+    pub candidate: Arc<Candidate>,
+    pub gates: Vec<Arc<Gate>>,
+    /// Arguments of its own, or why it must not start. `None`: it takes those of the call.
+    pub approved: Option<Result<Arc<Arguments>, HubError>>,
+    /// See [`CallContext::freshness`].
+    pub freshness: Freshness,
+    /// What has to be done before anything is sent.
+    pub before: Option<BeforeSend>,
+    pub tape: JobTape,
+}
+
+/// Done after the limits were passed, before the tool starts; if it fails, the tool does not.
+pub type BeforeSend = Arc<dyn Fn() -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
+
+pub type Answer = Result<ToolOutput, HubError>;
+
+/// Runs to the end and returns each candidate's answer; `None` for those without one.
+pub async fn drive(
+    run: &mut Run,
+    jobs: &[Job],
+    args: Arc<Arguments>,
+    extras: &CallContextExtras,
+    cancel: &CancellationToken,
+) -> Vec<Option<Answer>> {
+    let mut executor = TokioExecutor {
+        run,
+        jobs,
+        args,
+        extras,
+        answers: jobs.iter().map(|_| None).collect(),
+        tokens: jobs.iter().map(|_| None).collect(),
+        begun: Begun::default(),
+        attempts: FuturesUnordered::new(),
+    };
+    let mut cancelled = false;
+    loop {
+        if !cancelled && cancel.is_cancelled() {
+            cancelled = true;
+            executor.run.cancel(now());
+        }
+        let Ok(turn) = advance(&mut executor);
+        if turn == Turn::Finished {
+            executor.begun.0.clear();
+            return executor.answers;
+        }
+        let wake_at = executor.run.wake_at().map(tokio::time::Instant::from_std);
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !cancelled => {}
+            Some((slot, answer)) = executor.attempts.next() => executor.ended(slot, answer),
+            () = sleep_until(wake_at) => executor.run.tick(now()),
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Turn {
+    Wait,
+    Finished,
+}
+
+/// Several attempts are a task each, so that the work of one does not delay the others. A single attempt runs in the task
+/// of its call: handing it to another thread and back costs more than a small call.
+struct TokioExecutor<'a> {
+    run: &'a mut Run,
+    jobs: &'a [Job],
+    args: Arc<Arguments>,
+    extras: &'a CallContextExtras,
+    answers: Vec<Option<Answer>>,
+    /// Dropping a guard fires its token. A call that is dropped thereby cancels its tools: they may have work elsewhere
+    /// that only their token reaches.
+    tokens: Vec<Option<DropGuard>>,
+    begun: Begun,
+    /// Dropping them aborts what outlived its grace.
+    attempts: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
+}
+
+impl TokioExecutor<'_> {
+    fn ended(&mut self, slot: usize, answer: Answer) {
+        self.tokens[slot].take().map(DropGuard::disarm);
+        // An answer that comes too late does not count.
+        if report(self.run, slot, &answer) {
+            let was_sent = !self.run.never_sent(slot);
+            self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
+        }
+    }
+}
+
+impl Executor for TokioExecutor<'_> {
+    type Pause = Turn;
+    type Error = Infallible;
+
+    fn next_action(&mut self) -> Action {
+        self.run.next_action()
+    }
+
+    fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
+        let Job { candidate, gates, approved, freshness, before, tape } = &self.jobs[slot];
+        let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
+        let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
+        let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
+        let (fitting, given) = match checked {
+            Ok(checked) => checked,
+            Err(refusal) => {
+                self.answers[slot] = Some(Err(refusal));
+                self.run.rejected(slot, now());
+                return Ok(None);
+            }
+        };
+        if self.run.refuse_late_start(slot, now()) {
+            return Ok(None);
+        }
+        let args = fitting.replacement.map_or(given, Arc::new);
+        self.begun.begin(&candidate.stats, now());
+        let deadline = self.run.expires(slot).unwrap_or_else(now);
+        let token = CancellationToken::new();
+        self.tokens[slot] = Some(token.clone().drop_guard());
+        let mut context = CallContext::new(deadline, token);
+        context.extras = self.extras.clone();
+        context.freshness = *freshness;
+        context.sent = self.run.share_flag(slot);
+        let latest_start = self.run.latest_start(slot).unwrap_or(deadline);
+        let entrance = AttemptEntrance { gates: gates.clone(), before: before.clone(), tape: tape.clone() };
+        let attempt = attempt(candidate.clone(), entrance, args, (context, latest_start));
+        let attempt = AssertUnwindSafe(attempt).catch_unwind();
+        let attempt = attempt.map(move |answer| (slot, answer.unwrap_or_else(|_| Err(panicked()))));
+        self.attempts.push(match self.jobs.len() {
+            1 => attempt.boxed(),
+            _ => {
+                in_a_task(attempt).map(move |ended| ended.unwrap_or_else(|| (slot, Err(panicked())))).boxed()
+            }
+        });
+        Ok(None)
+    }
+
+    /// Attempts pass the limits inside their tasks, so there is nothing to continue here.
+    fn resume(&mut self, _: usize) -> Result<Option<Turn>, Infallible> {
+        Ok(None)
+    }
+
+    fn stop(&mut self, slot: usize) {
+        self.tokens[slot] = None;
+    }
+
+    fn wait(&mut self) -> Result<Turn, Infallible> {
+        Ok(Turn::Wait)
+    }
+
+    fn finish(&mut self) -> Result<Turn, Infallible> {
+        Ok(Turn::Finished)
+    }
+}
+
+/// Dropping the future aborts the task.
+async fn in_a_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    task.join_next().await?.ok()
+}
+
+/// The candidates whose attempts have begun. If the call is dropped half-way, their half-open probes are released.
+#[derive(Default)]
+struct Begun(Vec<Arc<CandidateStats>>);
+
+impl Begun {
+    fn begin(&mut self, stats: &Arc<CandidateStats>, now: Instant) {
+        stats.begin(now);
+        self.0.push(stats.clone());
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|stats| stats.abandon());
+    }
+}
+
+fn report(run: &mut Run, slot: usize, answer: &Answer) -> bool {
+    match answer {
+        Ok(_) => run.succeeded(slot, now()),
+        Err(error) => run.failed(slot, error.nothing_happened, now()),
+    }
+}
+
+/// What an attempt passes before its tool is called.
+struct AttemptEntrance {
+    gates: Vec<Arc<Gate>>,
+    before: Option<BeforeSend>,
+    tape: JobTape,
+}
+
+async fn attempt(
+    candidate: Arc<Candidate>,
+    AttemptEntrance { gates, before, tape }: AttemptEntrance,
+    args: Arc<Arguments>,
+    (mut context, latest_start): (CallContext, Instant),
+) -> Answer {
+    let latest_start = if gates.is_empty() { context.deadline } else { latest_start };
+    let permits = enter(&candidate, gates, &context).await?;
+    let taping = tape.begin(&candidate)?;
+    let acts = context.extras.before_acting.clone().filter(|_| !candidate.spec().effects.are_harmless());
+    if before.is_some() || acts.is_some() {
+        let all = async {
+            if let Some(before) = before {
+                before().await?;
+            }
+            match acts {
+                Some(acts) => acts(&candidate.label()).await,
+                None => Ok(()),
+            }
+        };
+        let done = tokio::select! {
+            biased;
+            done = all => done,
+            () = context.cancel.cancelled() => return Err(gave_up()),
+        };
+        if let Err(error) = done {
+            if let Some(taping) = taping {
+                taping.end(&TapedAnswer::error(error.clone()));
+            }
+            return Err(error);
+        }
+    }
+    if now() >= latest_start {
+        drop(permits);
+        context.cancel.cancelled().await;
+        return Err(gave_up());
+    }
+    if !candidate.tool.marks_sent() && !context.sent.may_begin() {
+        return Err(gave_up());
+    }
+    let permits = Arc::new(Mutex::new(permits));
+    let weak = Arc::downgrade(&permits);
+    context.permits = Some(weak);
+    let _held = AttemptPermits { permits, own: candidate.gate.clone() };
+    let watched = WatchedAttempt::begin(&candidate, &context);
+    let answer =
+        taped::call(taping, &candidate, &args, &context).await.and_then(|output| match output.meaning() {
+            Meaning::Failure(failure) => Err(reported(&candidate.spec().name, &failure)),
+            Meaning::Value | Meaning::OwnResult => Ok(output),
+        });
+    watched.end(&answer, &context);
+    answer
+}
+
+/// The slots of an attempt. When the attempt is over and its tool goes on without it, the tool keeps the slot of its own
+/// limit only: those of its source and of the hub are for all tools.
+struct AttemptPermits {
+    permits: Arc<Mutex<Permits>>,
+    own: Option<Arc<Gate>>,
+}
+
+impl Drop for AttemptPermits {
+    fn drop(&mut self) {
+        self.permits.lock().keep_only(self.own.as_ref());
+    }
+}
+
+async fn enter(
+    candidate: &Candidate,
+    gates: Vec<Arc<Gate>>,
+    context: &CallContext,
+) -> Result<Permits, HubError> {
+    let (granted, grant) = oneshot::channel();
+    let full = || overloaded(&candidate.spec().name);
+    // Dropping this future leaves the queue.
+    let _way = match limit::pass(gates, None, move |permits| drop(granted.send(permits))) {
+        Passage::Through(permits) => return Ok(permits),
+        Passage::Full => return Err(full()),
+        Passage::Waiting(way) => way,
+    };
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(gave_up()),
+        granted = grant => granted.ok().flatten().ok_or_else(full),
+    }
+}
+
+fn gave_up() -> HubError {
+    HubError::new(ErrorKind::Cancelled, "Cancelled while waiting for a free slot.")
+        .with_outcome(Outcome::NotSent)
+}
+
+fn panicked() -> HubError {
+    HubError::new(ErrorKind::ToolError, "Internal error: the tool panicked.").with_outcome(Outcome::Unknown)
+}
+
+/// In characters: an error text that a tool reports is cut to this length.
+const MAX_REPORTED: usize = 1_000;
+
+/// The error of a tool that reported a failure by what it returned.
+pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
+    let tool = clip(tool);
+    let mut text = error_line(&failure.message(&tool), MAX_REPORTED);
+    if text.is_empty() {
+        text = ReportedFailure::Own(None).message(&tool);
+    }
+    HubError::new(ErrorKind::ToolError, text)
+}
+
+/// Too many calls wait for the same tool, source or hub.
+pub fn overloaded(tool: &str) -> HubError {
+    HubError::new(
+        ErrorKind::Overloaded,
+        format!("Tool '{}' is overloaded: too many calls wait for a free slot; try again later.", clip(tool)),
+    )
+}
+
+/// The threads for sync functions are taken.
+pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
+    let reason = match refusal {
+        PoolRefusal::Abandoned(count) => {
+            format!("{count} calls of sync tools that were given up still run, some of them of this tool")
+        }
+        PoolRefusal::Nested(count) => format!("{count} sync functions wait for one another"),
+        PoolRefusal::Threads(count) => {
+            format!(
+                "all {count} threads for sync tools are taken by calls that were given up or wait for other tools"
+            )
+        }
+    };
+    let text = format!("Tool '{}' was not started: {reason}; try again later.", clip(tool));
+    HubError::new(ErrorKind::Overloaded, text)
+}
+
+/// The thread of a sync function ended before the function did.
+pub fn worker_lost(tool: &str) -> HubError {
+    let text = format!("Tool '{}' did not return: the thread of this call ended.", clip(tool));
+    HubError::new(ErrorKind::ToolError, text).with_outcome(Outcome::Unknown)
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,565 @@
+//! The policy of one execution as a state machine without a runtime.
+//!
+//! Time, endings and cancellation are inputs; [`Action`]s are outputs. A driver ([`super::Executor`]: tokio, or the
+//! caller's asyncio loop in the Python binding) carries out what [`Run::next_action`] returns, reports what happened,
+//! and calls [`Run::tick`] at [`Run::wake_at`].
+//!
+//! ```text
+//! batch ──all failed──► one by one ──none left──► settle ──losers stopped or grace over──► finished
+//!   └──────success / deadline / cancelled──────────────┘
+//! ```
+
+use smallvec::SmallVec;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use toolhub_types::model::{FOREVER, Strategy};
+use toolhub_types::tool::SentFlag;
+
+/// The rules of one execution, fixed before it starts.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Never `Auto`; `Auto` is treated as `First`.
+    pub strategy: Strategy,
+    /// How many candidates start together.
+    pub batch: usize,
+    /// Only the first `healthy` candidates may be part of a batch; the circuit breaker suspends the others.
+    pub healthy: usize,
+    pub hedge_after: Option<Duration>,
+    /// Try the next candidate only after a failure that proves that nothing happened.
+    pub guarded: bool,
+    /// For the whole execution.
+    pub deadline: Option<Duration>,
+    /// How long losers are awaited.
+    pub grace: Duration,
+}
+
+/// What the driver does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Stop this candidate, and report [`Run::stopped`] when it has ended.
+    Stop(usize),
+    /// Continue a candidate that was admitted or suspended; see [`Run::resume`].
+    Resume(usize),
+    /// Start this candidate; it counts as running from now on.
+    Start(usize),
+    /// Nothing to do until something happens.
+    Wait,
+    /// The run is over.
+    Finish,
+}
+
+/// How an execution was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// At least one success.
+    Won,
+    /// Every candidate failed, or no other one may be tried.
+    Exhausted,
+    DeadlinePassed,
+    Cancelled,
+    /// The hub was closed meanwhile.
+    Closed,
+}
+
+/// What became of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    NotTried,
+    Running,
+    /// Its schema refused the arguments; it was never started.
+    Rejected,
+    Succeeded,
+    Failed,
+    TimedOut,
+    /// Lost the race, or the call ended before it did.
+    Stopped,
+}
+
+/// The flag of an attempt, shared only if another thread may send: most attempts need no allocation for it.
+#[derive(Debug)]
+enum AttemptFlag {
+    Here(SentFlag),
+    Shared(Arc<SentFlag>),
+}
+
+impl Deref for AttemptFlag {
+    type Target = SentFlag;
+
+    fn deref(&self) -> &SentFlag {
+        match self {
+            AttemptFlag::Here(flag) => flag,
+            AttemptFlag::Shared(flag) => flag,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    fate: Fate,
+    /// Asked to stop, not ended yet.
+    stopping: bool,
+    sent: AttemptFlag,
+    /// Its failure proves that nothing happened.
+    proves_nothing_happened: bool,
+    /// Has no effects: the next candidate may be tried after its failure, even in a guarded run.
+    harmless: bool,
+    started: Option<Instant>,
+    ended: Option<Instant>,
+    timeout: Duration,
+}
+
+pub struct Run {
+    rules: Rules,
+    slots: SmallVec<[Slot; 4]>,
+    /// Short queues: first in, first out.
+    starts: SmallVec<[usize; 4]>,
+    stops: SmallVec<[usize; 4]>,
+    resumes: SmallVec<[usize; 4]>,
+    next: usize,
+    launched: usize,
+    running: usize,
+    stopping: usize,
+    successes: usize,
+    one_by_one: bool,
+    blocked: bool,
+    begun: Instant,
+    hedge_at: Option<Instant>,
+    settle_until: Option<Instant>,
+    decision: Option<Decision>,
+    finished: bool,
+}
+
+impl Run {
+    /// `timeouts` has one entry per candidate, in the order in which they are tried.
+    pub fn new(mut rules: Rules, timeouts: impl IntoIterator<Item = Duration>, now: Instant) -> Self {
+        rules.deadline = rules.deadline.map(|deadline| deadline.min(FOREVER));
+        rules.hedge_after = rules.hedge_after.map(|after| after.min(FOREVER));
+        rules.grace = rules.grace.min(FOREVER);
+        let slots = timeouts
+            .into_iter()
+            .map(|timeout| Slot {
+                fate: Fate::NotTried,
+                stopping: false,
+                sent: AttemptFlag::Here(SentFlag::default()),
+                proves_nothing_happened: false,
+                harmless: false,
+                started: None,
+                ended: None,
+                timeout: timeout.min(FOREVER),
+            })
+            .collect();
+        let one_by_one = rules.strategy == Strategy::Fallback || rules.healthy == 0 || rules.batch <= 1;
+        let mut run = Run {
+            rules,
+            slots,
+            starts: SmallVec::new(),
+            stops: SmallVec::new(),
+            resumes: SmallVec::new(),
+            next: 0,
+            launched: 0,
+            running: 0,
+            stopping: 0,
+            successes: 0,
+            one_by_one,
+            blocked: false,
+            begun: now,
+            hedge_at: None,
+            settle_until: None,
+            decision: None,
+            finished: false,
+        };
+        run.advance(now);
+        run
+    }
+
+    /// What to do next: stops first, then the end, then candidates that may continue, then new ones.
+    pub fn next_action(&mut self) -> Action {
+        if let Some(slot) = self.next_stop() {
+            return Action::Stop(slot);
+        }
+        if self.finished {
+            return Action::Finish;
+        }
+        // A candidate that was stopped before its turn is skipped.
+        while let Some(slot) = take_first(&mut self.resumes) {
+            if self.slots[slot].fate == Fate::Running {
+                return Action::Resume(slot);
+            }
+        }
+        while let Some(slot) = self.next_start() {
+            if self.slots[slot].fate == Fate::Running {
+                return Action::Start(slot);
+            }
+        }
+        Action::Wait
+    }
+
+    /// The next candidate to start; it counts as running from now on.
+    pub fn next_start(&mut self) -> Option<usize> {
+        take_first(&mut self.starts)
+    }
+
+    /// Whether [`Run::next_action`] would return anything but [`Action::Wait`].
+    pub fn has_work(&self) -> bool {
+        self.finished || !(self.starts.is_empty() && self.stops.is_empty() && self.resumes.is_empty())
+    }
+
+    /// The next candidate to stop. Report [`Run::stopped`] when it has ended.
+    pub fn next_stop(&mut self) -> Option<usize> {
+        take_first(&mut self.stops)
+    }
+
+    /// A candidate that waited, for a free slot or for its own coroutine, can continue.
+    pub fn resume(&mut self, slot: usize) {
+        self.resumes.push(slot);
+    }
+
+    /// Counts the deadline and the duration from an earlier moment: the call began before its candidates were known.
+    pub fn count_from(&mut self, begun: Instant, now: Instant) {
+        self.begun = begun;
+        if self.decision.is_none() && self.is_late(now) {
+            self.decide(Decision::DeadlinePassed, now);
+        }
+    }
+
+    /// Whether the deadline of the whole execution has passed.
+    fn is_late(&self, now: Instant) -> bool {
+        self.deadline_at().is_some_and(|at| at <= now)
+    }
+
+    /// Called after a candidate was prepared and before its first step. True when the deadline has passed by then: the
+    /// candidate must not run, and the execution is over.
+    pub fn refuse_late_start(&mut self, slot: usize, now: Instant) -> bool {
+        let late = self.decision.is_none() && self.is_late(now);
+        if late {
+            self.starts.push(slot);
+            self.decide(Decision::DeadlinePassed, now);
+        }
+        late
+    }
+
+    /// The same for a candidate that has waited for a free slot: it is stopped.
+    pub fn refuse_late_entry(&mut self, now: Instant) -> bool {
+        let late = self.decision.is_none() && self.is_late(now);
+        if late {
+            self.tick(now);
+        }
+        late
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    pub fn fate(&self, slot: usize) -> Fate {
+        self.slots[slot].fate
+    }
+
+    pub fn timeout(&self, slot: usize) -> Duration {
+        self.slots[slot].timeout
+    }
+
+    /// Marks a candidate without effects: after its failure the next one may be tried even in a guarded run.
+    pub fn set_harmless(&mut self, slot: usize) {
+        self.slots[slot].harmless = true;
+    }
+
+    /// The driver itself is about to call this candidate. False if the candidate was stopped, and must not be called.
+    pub fn begin_here(&self, slot: usize) -> bool {
+        self.slots[slot].sent.may_begin()
+    }
+
+    /// The flag of a candidate, for whoever sends on another thread.
+    pub fn share_flag(&mut self, slot: usize) -> Arc<SentFlag> {
+        let own = &mut self.slots[slot].sent;
+        let shared = match own {
+            AttemptFlag::Shared(flag) => flag.clone(),
+            AttemptFlag::Here(flag) => Arc::new(std::mem::take(flag)),
+        };
+        *own = AttemptFlag::Shared(shared.clone());
+        shared
+    }
+
+    /// Whether nothing of this candidate was sent. Of one that has ended, nothing will be.
+    pub fn never_sent(&self, slot: usize) -> bool {
+        !self.slots[slot].sent.was_sent()
+    }
+
+    /// Whether the failure of this candidate, though it was sent, proves that nothing happened.
+    pub fn proves_nothing_happened(&self, slot: usize) -> bool {
+        self.slots[slot].proves_nothing_happened
+    }
+
+    /// How long a candidate ran; `None` when it was never started.
+    pub fn duration(&self, slot: usize, now: Instant) -> Option<Duration> {
+        let slot = &self.slots[slot];
+        slot.started.map(|started| slot.ended.unwrap_or(now).saturating_duration_since(started))
+    }
+
+    /// The candidates that answered, in their order.
+    pub fn winners(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.slots.len()).filter(|i| self.slots[*i].fate == Fate::Succeeded)
+    }
+
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// When this candidate was started; for one that was not, when the execution was.
+    pub fn started(&self, slot: usize) -> Instant {
+        self.slots[slot].started.unwrap_or(self.begun)
+    }
+
+    /// When this candidate ended, if it has.
+    pub fn ended(&self, slot: usize) -> Option<Instant> {
+        self.slots[slot].ended
+    }
+
+    /// When the whole execution must be over.
+    pub fn deadline_at(&self) -> Option<Instant> {
+        self.rules.deadline.map(|deadline| self.begun + deadline)
+    }
+
+    /// True when at most one candidate will ever run at a time from here on: a driver may then run it in place.
+    pub fn is_sequential(&self) -> bool {
+        self.one_by_one || self.slots.len() == 1
+    }
+
+    /// Whether another candidate starts when some time has passed.
+    pub fn is_hedging(&self) -> bool {
+        self.hedge_at.is_some()
+    }
+
+    /// When this candidate must be stopped: its timeout or the deadline, whichever comes first.
+    pub fn expires(&self, slot: usize) -> Option<Instant> {
+        let own = self.slots[slot].started.map(|started| started + self.slots[slot].timeout);
+        earliest(own, self.deadline_at())
+    }
+
+    /// The last moment at which a candidate that had to wait, for a slot or a thread, may begin. With less than a tenth of
+    /// its time left it would most likely be given up while it runs, and nothing would be known about its outcome.
+    pub fn latest_start(&self, slot: usize) -> Option<Instant> {
+        let expires = self.expires(slot)?;
+        Some(expires - expires.saturating_duration_since(self.started(slot)) / 10)
+    }
+
+    /// When [`Run::tick`] wants to be called next.
+    pub fn wake_at(&self) -> Option<Instant> {
+        if self.finished {
+            return None;
+        }
+        if self.decision.is_some() {
+            return self.settle_until;
+        }
+        let expiry = (0..self.slots.len())
+            .filter(|i| self.slots[*i].fate == Fate::Running)
+            .filter_map(|i| self.expires(i))
+            .min();
+        earliest(earliest(expiry, self.deadline_at()), self.hedge_at)
+    }
+
+    /// The arguments do not fit this candidate: it was not started and the next one takes its place.
+    pub fn rejected(&mut self, slot: usize, now: Instant) {
+        if self.slots[slot].fate != Fate::Running {
+            return self.stopped(slot);
+        }
+        // The turn is still due; that this one did not fit does not use it up.
+        self.hedge_at = self.rules.hedge_after.filter(|_| !self.one_by_one).map(|_| now);
+        self.running -= 1;
+        self.launched -= 1;
+        self.slots[slot].fate = Fate::Rejected;
+        self.slots[slot].started = None;
+        self.advance(now);
+    }
+
+    /// Returns false when the answer came too late to count.
+    pub fn succeeded(&mut self, slot: usize, now: Instant) -> bool {
+        if !self.end(slot, Fate::Succeeded, now) {
+            return false;
+        }
+        self.successes += 1;
+        self.advance(now);
+        true
+    }
+
+    /// Returns false when the failure came too late to count.
+    pub fn failed(&mut self, slot: usize, proves_nothing_happened: bool, now: Instant) -> bool {
+        if !self.end(slot, Fate::Failed, now) {
+            return false;
+        }
+        self.slots[slot].proves_nothing_happened = proves_nothing_happened;
+        self.block_after(slot);
+        self.advance(now);
+        true
+    }
+
+    /// A candidate that was asked to stop has ended.
+    pub fn stopped(&mut self, slot: usize) {
+        if std::mem::take(&mut self.slots[slot].stopping) {
+            self.stopping -= 1;
+            self.finish_if_settled();
+        }
+    }
+
+    /// The caller cancelled: stop everything.
+    pub fn cancel(&mut self, now: Instant) {
+        if self.decision.is_none() {
+            self.decide(Decision::Cancelled, now);
+        }
+    }
+
+    /// The hub is closed: stop everything. False when the execution was decided already, and ends by itself.
+    pub fn close(&mut self, now: Instant) -> bool {
+        let undecided = self.decision.is_none();
+        if undecided {
+            self.decide(Decision::Closed, now);
+        }
+        undecided
+    }
+
+    pub fn tick(&mut self, now: Instant) {
+        if self.decision.is_some() {
+            self.finished |= self.settle_until.is_some_and(|until| until <= now);
+            return;
+        }
+        if self.is_late(now) {
+            return self.decide(Decision::DeadlinePassed, now);
+        }
+        for slot in 0..self.slots.len() {
+            let due = self.slots[slot].started.is_some_and(|at| at + self.slots[slot].timeout <= now);
+            if self.slots[slot].fate == Fate::Running && due {
+                self.stop(slot, Fate::TimedOut, now);
+                self.block_after(slot);
+            }
+        }
+        self.advance(now);
+    }
+
+    /// After effects that may have happened no other candidate is tried in a guarded run.
+    fn block_after(&mut self, slot: usize) {
+        let Slot { sent, harmless, proves_nothing_happened, .. } = &self.slots[slot];
+        self.blocked |= self.rules.guarded && sent.was_sent() && !harmless && !proves_nothing_happened;
+    }
+
+    /// Ends a running candidate. For a stopped one, only records that it has ended.
+    fn end(&mut self, slot: usize, fate: Fate, now: Instant) -> bool {
+        if self.slots[slot].fate != Fate::Running {
+            self.stopped(slot);
+            return false;
+        }
+        self.over(slot, fate, now);
+        true
+    }
+
+    /// From here on nothing of this candidate is sent, whatever ended it.
+    fn over(&mut self, slot: usize, fate: Fate, now: Instant) {
+        self.running -= 1;
+        self.slots[slot].sent.end();
+        self.slots[slot].fate = fate;
+        self.slots[slot].ended = Some(now);
+    }
+
+    fn stop(&mut self, slot: usize, fate: Fate, now: Instant) {
+        self.over(slot, fate, now);
+        self.slots[slot].stopping = true;
+        self.stopping += 1;
+        self.stops.push(slot);
+    }
+
+    fn advance(&mut self, now: Instant) {
+        if self.decision.is_some() {
+            return;
+        }
+        let whole_batch = self.rules.strategy == Strategy::All && !self.one_by_one;
+        if self.successes > 0 && (!whole_batch || (self.running == 0 && self.batch_is_out())) {
+            return self.decide(Decision::Won, now);
+        }
+        if self.successes == 0 && self.running == 0 && self.batch_is_out() {
+            self.one_by_one = true;
+        }
+        while self.may_start(now) {
+            if self.is_late(now) {
+                return self.decide(Decision::DeadlinePassed, now);
+            }
+            self.start(now);
+        }
+        // A hedge that is due but could not start must not wake the driver again and again.
+        self.hedge_at = self.hedge_at.filter(|at| *at > now);
+        if self.running == 0 {
+            let decision = if self.successes > 0 { Decision::Won } else { Decision::Exhausted };
+            self.decide(decision, now);
+        }
+    }
+
+    fn batch_end(&self) -> usize {
+        self.slots.len().min(self.rules.healthy)
+    }
+
+    fn batch_is_out(&self) -> bool {
+        self.one_by_one || self.launched >= self.rules.batch || self.next >= self.batch_end() || self.blocked
+    }
+
+    fn may_start(&self, now: Instant) -> bool {
+        if self.blocked || self.next >= self.slots.len() {
+            return false;
+        }
+        if self.one_by_one {
+            return self.running == 0;
+        }
+        let hedging = self.rules.hedge_after.is_some() && self.rules.strategy != Strategy::All;
+        let its_turn = !hedging || self.running == 0 || self.hedge_at.is_some_and(|at| at <= now);
+        !self.batch_is_out() && its_turn
+    }
+
+    fn start(&mut self, now: Instant) {
+        let slot = self.next;
+        self.next += 1;
+        self.launched += 1;
+        self.running += 1;
+        self.slots[slot].fate = Fate::Running;
+        self.slots[slot].started = Some(now);
+        self.starts.push(slot);
+        let more = !self.one_by_one && !self.batch_is_out() && self.rules.strategy != Strategy::All;
+        self.hedge_at = self.rules.hedge_after.filter(|_| more).map(|after| now + after);
+    }
+
+    fn decide(&mut self, decision: Decision, now: Instant) {
+        self.decision = Some(decision);
+        self.hedge_at = None;
+        // Not yet begun by the driver: nothing to stop.
+        while let Some(slot) = self.starts.pop() {
+            if self.slots[slot].fate == Fate::Running {
+                self.running -= 1;
+                self.slots[slot].fate = Fate::NotTried;
+                self.slots[slot].started = None;
+            }
+        }
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].fate == Fate::Running {
+                self.stop(slot, Fate::Stopped, now);
+            }
+        }
+        self.settle_until = Some(now + self.rules.grace);
+        self.finish_if_settled();
+    }
+
+    fn finish_if_settled(&mut self) {
+        self.finished |= self.decision.is_some() && self.stopping == 0;
+    }
+}
+
+fn earliest(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
+fn take_first(queue: &mut SmallVec<[usize; 4]>) -> Option<usize> {
+    if queue.is_empty() { None } else { Some(queue.remove(0)) }
+}

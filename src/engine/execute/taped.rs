@@ -1,0 +1,68 @@
+//! A call of a candidate on tokio, recorded if there is a tape. A replay needs nothing here: its candidates are recordings.
+
+use std::sync::Arc;
+use toolhub_registry::Candidate;
+use toolhub_registry::identity::CandidateDefinition;
+use toolhub_store::tape::{MissedCall, OpenCall, TapedAnswer, Taping};
+use toolhub_types::error::HubError;
+use toolhub_types::model::{Arguments, ToolOutput};
+use toolhub_types::tool::{CallContext, OnProgress};
+
+/// How a tape changes a job.
+#[derive(Clone)]
+pub enum JobTape {
+    Off,
+    /// The answer of the candidate is written down.
+    Record(Arc<OpenCall>, Arc<CandidateDefinition>),
+    /// Calls are replayed, and nothing that was recorded fits.
+    Missed(Arc<MissedCall>),
+}
+
+impl JobTape {
+    /// The tool is about to be called.
+    pub fn begin(&self, candidate: &Candidate) -> Result<Option<Taping>, HubError> {
+        match self {
+            JobTape::Off => Ok(None),
+            JobTape::Record(call, definition) => Ok(Some(call.attempt(candidate, definition, None))),
+            JobTape::Missed(miss) => Err(miss.count()),
+        }
+    }
+}
+
+/// Calls the tool, and writes down what comes of it.
+pub async fn call(
+    taping: Option<Taping>,
+    candidate: &Candidate,
+    args: &Arguments,
+    context: &CallContext,
+) -> Result<ToolOutput, HubError> {
+    let Some(taping) = taping else { return candidate.tool.call(args, context).await };
+    let taping = Arc::new(taping);
+    let mut context = context.clone();
+    context.on_tape = Some(Arc::new(taping.as_outer()));
+    context.extras.progress = context.extras.progress.map(|told| heard(told, &taping));
+    let answer = candidate.tool.call(args, &context).await;
+    let (was_stopped, was_sent) = (context.cancel.is_cancelled(), context.sent.was_sent());
+    drop(context);
+    if let Some(mut taping) = Arc::into_inner(taping) {
+        if was_stopped && answer.is_ok() {
+            taping.came_late();
+        }
+        taping.end(&match &answer {
+            Ok(_) => TapedAnswer::of(&answer),
+            Err(error) => TapedAnswer::error(error.clone().of_attempt(was_sent)),
+        });
+    }
+    answer
+}
+
+/// Holds the recording weakly, so that a tool that keeps the function does not keep it open.
+fn heard(told: OnProgress, taping: &Arc<Taping>) -> OnProgress {
+    let taping = Arc::downgrade(taping);
+    Arc::new(move |update| {
+        if let Some(taping) = taping.upgrade() {
+            taping.progressed(update);
+        }
+        told(update);
+    })
+}

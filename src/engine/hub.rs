@@ -1,0 +1,455 @@
+//! L4, the stages in order: find the candidates, choose, run, record what was learnt, merge the answers.
+//!
+//! [`Hub::plan_by_name`] and [`Hub::plan_by_capability`] return a [`PlannedRun`]; its driver reports through
+//! [`PlannedRun::record`]. [`Hub::execute`] is all of that on tokio. What surrounds the run of a call (routing, look-up,
+//! permission, cache) is [`crate::plan`].
+
+mod callers;
+mod choice;
+mod driven;
+mod effects;
+pub mod explain;
+mod missing;
+mod persistence;
+mod pin_refusals;
+mod planned;
+mod prompt;
+mod read_more;
+mod recording;
+mod replaying;
+mod result_texts;
+mod search;
+mod shaping;
+
+pub use callers::CallerRecord;
+pub use choice::ShownTools;
+pub use effects::{
+    AskedCall, CallRecord, EffectRecorder, EndedRows, LedgerMode, answer_refused, held_back, kept_error,
+    kept_failure, kept_result, not_recalled, not_settled, run_refused, without_secrets,
+};
+pub use planned::{PlannedRun, RunReport, answer_text, cancelled, late, late_beside_lock, part};
+pub use prompt::PromptRequest;
+pub use search::SearchQuery;
+pub use shaping::{CutText, MIN_RESULT_LIMIT, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+
+use crate::execute::{self, Job, JobTape, Rules, Run};
+use crate::offers::NativeOffers;
+use callers::KnownCallers;
+use driven::DrivenRun;
+use effects::HubLedger;
+use parking_lot::{Mutex, RwLock};
+use pin_refusals::{PinRefusals, RefusalReasons};
+use result_texts::ResultTexts;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+use toolhub_context::prompt::PromptCache;
+use toolhub_context::search::{Search, Uses, Vectors};
+use toolhub_context::truncate::Limits;
+use toolhub_registry::capability::CapabilityRules;
+use toolhub_registry::identity::CallTarget;
+use toolhub_registry::route::{Directory, Labels, Route};
+use toolhub_registry::select::{self, Candidates, Selection, StrategyInput, StrategyPatterns, Wanted};
+use toolhub_registry::{Candidate, Filter, NameEntry, Registry, Snapshot, UsersWord};
+use toolhub_store::Store;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::limit::Gate;
+use toolhub_types::model::{Arguments, CallOptions, Lang, Prefer, Shadow, Source};
+use toolhub_types::stats::BreakerPolicy;
+use toolhub_types::telemetry::Telemetry;
+use toolhub_types::tool::{CallContextExtras, Freshness};
+
+/// The hub's defaults, each overridable for a call or a tool.
+#[derive(Clone, Debug)]
+pub struct HubOptions {
+    /// For one candidate.
+    pub timeout: Duration,
+    pub max_parallel: usize,
+    /// How long cancelled candidates are awaited.
+    pub grace: Duration,
+    pub breaker: BreakerPolicy,
+    /// How many attempts may run at once: in all, and for each source.
+    pub max_concurrency: Option<usize>,
+    pub source_concurrency: Vec<(Source, usize)>,
+    /// How many may wait at one limit before calls are refused.
+    pub max_waiting: usize,
+    pub seed: Option<u64>,
+    /// Which candidates come first; `None`: by priority, and MCP servers for routed calls.
+    pub prefer: Option<Prefer>,
+    pub shadow: Shadow,
+    /// How the candidates of a name are used, by pattern.
+    pub strategies: StrategyPatterns,
+    /// How long servers may take to list their tools before a tool is not found.
+    pub lookup_timeout: Duration,
+    /// The language of the hub's own words.
+    pub lang: Lang,
+    /// How many characters of a result a run gives to a model.
+    pub result_limit: usize,
+    /// The limits by kind of tool, for results in prompts.
+    pub result_limits: Limits,
+    /// The share of the user's embedding in a search, from 0 (words only) to 1 (meaning only).
+    pub embed_weight: f32,
+    /// Whether calls that may have effects need a row in the ledger.
+    pub ledger: LedgerMode,
+    /// How long an approval can be used.
+    pub approval_lifetime: Duration,
+}
+
+impl Default for HubOptions {
+    fn default() -> Self {
+        HubOptions {
+            timeout: Duration::from_secs(30),
+            max_parallel: 3,
+            grace: Duration::from_secs(1),
+            breaker: BreakerPolicy::default(),
+            max_concurrency: None,
+            source_concurrency: Vec::new(),
+            max_waiting: 10_000,
+            seed: None,
+            prefer: None,
+            shadow: Shadow::default(),
+            strategies: StrategyPatterns::default(),
+            lookup_timeout: Duration::from_secs(10),
+            lang: Lang::default(),
+            result_limit: 4_000,
+            result_limits: Limits::default(),
+            embed_weight: 0.3,
+            ledger: LedgerMode::default(),
+            approval_lifetime: Duration::from_secs(3_600),
+        }
+    }
+}
+
+/// A strategy for candidates of a name says that they are candidates. So does `candidates` in the file.
+fn users_word(strategies: &StrategyPatterns) -> UsersWord {
+    let strategies = strategies.clone();
+    Box::new(move |candidate| candidate.spec().is_candidate || strategies.name(candidate))
+}
+
+/// How many hubs this process has made.
+static HUBS: AtomicU64 = AtomicU64::new(0);
+
+pub struct Hub {
+    pub registry: Registry,
+    /// No other hub of this process has it.
+    pub number: u64,
+    pub options: HubOptions,
+    /// Its own resources and prompts.
+    pub own_offers: NativeOffers,
+    rules: RwLock<CapabilityRules>,
+    search: Search,
+    uses: Mutex<Uses>,
+    callers: KnownCallers,
+    vectors: RwLock<Vectors>,
+    prompts: PromptCache,
+    labels: RwLock<Labels>,
+    rng: Mutex<fastrand::Rng>,
+    gate: Option<Arc<Gate>>,
+    source_gates: Vec<(Source, Arc<Gate>)>,
+    store: OnceLock<Arc<Store>>,
+    /// There should be a store, but it cannot be used.
+    has_no_store: AtomicBool,
+    recording: HubLedger,
+    texts: Arc<ResultTexts>,
+    /// Held while the tool that reads cut results is registered.
+    offering: Mutex<()>,
+    refusals: PinRefusals,
+    /// What gets to know of requests to and from MCP peers.
+    pub telemetry: Telemetry,
+    closed: AtomicBool,
+}
+
+impl Hub {
+    pub fn new(options: HubOptions) -> Self {
+        let rng = options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let gate = |capacity| Gate::new(capacity, options.max_waiting);
+        Hub {
+            gate: options.max_concurrency.map(gate),
+            source_gates: options.source_concurrency.iter().map(|(s, n)| (*s, gate(*n))).collect(),
+            registry: Registry::with_word(users_word(&options.strategies)),
+            number: HUBS.fetch_add(1, Ordering::Relaxed),
+            own_offers: NativeOffers::default(),
+            rules: RwLock::new(CapabilityRules::default()),
+            search: Search::default(),
+            uses: Mutex::default(),
+            callers: KnownCallers::default(),
+            vectors: RwLock::default(),
+            prompts: PromptCache::default(),
+            labels: RwLock::default(),
+            rng: Mutex::new(rng),
+            store: OnceLock::new(),
+            has_no_store: AtomicBool::new(false),
+            recording: HubLedger::default(),
+            texts: Arc::default(),
+            offering: Mutex::default(),
+            refusals: PinRefusals::default(),
+            telemetry: Telemetry::default(),
+            closed: AtomicBool::new(false),
+            options,
+        }
+    }
+
+    /// Forgets all tools, resources and prompts; every later call is refused.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.clear();
+        self.own_offers.clear();
+        self.callers.clear();
+        self.texts.clear();
+        self.forget_replay();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub fn capability_rules(&self) -> CapabilityRules {
+        self.rules.read().clone()
+    }
+
+    /// Changes the table for tools that are registered from now on.
+    pub fn change_capability_rules(&self, change: impl FnOnce(&mut CapabilityRules)) {
+        change(&mut self.rules.write());
+    }
+
+    /// Adds a word that routed calls may give as their source.
+    pub fn add_alias(&self, label: &str, target: Option<&str>) -> Result<(), String> {
+        self.labels.write().add(label, target)
+    }
+
+    /// Where a routed call goes.
+    pub fn route(&self, source: Option<&str>, servers: &impl Directory) -> Result<Route, HubError> {
+        self.labels.read().route(source, servers)
+    }
+
+    /// Whether a model may call this tool here, and why not.
+    pub fn offers(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> Result<(), HubError> {
+        let wanted = self.wanted(options);
+        match snapshot.find(name) {
+            None => Err(self.missing(snapshot, name, wanted.filter)),
+            Some(entry) if entry.is_hidden() => Err(missing::hidden(name)),
+            Some(entry) if entry.candidates.iter().any(|one| wanted.takes(one, &entry)) => Ok(()),
+            Some(entry) => Err(self.no_provider(name, &entry, wanted.filter)),
+        }
+    }
+
+    fn wanted<'a>(&self, options: &'a CallOptions) -> Wanted<'a> {
+        Wanted {
+            filter: Filter { source: options.source, server: options.server.as_deref() },
+            prefer: options.prefer.or(self.options.prefer).unwrap_or_default(),
+            shadow: self.options.shadow,
+            allowed: options.allowed.as_deref(),
+            safety: options.safety,
+            is_routed: options.is_routed,
+        }
+    }
+
+    /// Why tools of a server are refused.
+    pub fn refused(&self, server: &str) -> Vec<String> {
+        self.refusals.reasons(server)
+    }
+
+    /// Refuses calls of these tools of a server with these sentences, and of no others.
+    pub fn refuse(&self, server: &Arc<str>, reasons: RefusalReasons) {
+        self.refusals.replace(server, reasons);
+    }
+
+    fn missing(&self, snapshot: &Snapshot, name: &str, filter: Filter<'_>) -> HubError {
+        self.refusals.error(name, filter).unwrap_or_else(|| missing::not_found(snapshot, name, filter))
+    }
+
+    fn no_provider(&self, name: &str, entry: &NameEntry, filter: Filter<'_>) -> HubError {
+        self.refusals.error(name, filter).unwrap_or_else(|| missing::no_provider(name, entry, filter))
+    }
+
+    /// The candidates of a name in a snapshot of the registry, so that who judges a call and who runs it see the same ones.
+    pub fn plan_by_name(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        name: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Result<Box<PlannedRun>, HubError> {
+        let planned = self.plan_known(snapshot, name, options, now);
+        planned.unwrap_or_else(|| Err(self.not_registered(snapshot, name, options)))
+    }
+
+    /// The same; `None` for a name that is not registered.
+    pub fn plan_known(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        name: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Option<Result<Box<PlannedRun>, HubError>> {
+        let wanted = self.wanted(options);
+        let entry = snapshot.find(name)?;
+        let (candidates, healthy) = select::by_name(&entry, wanted, now);
+        if candidates.is_empty() {
+            return Some(Err(self.no_provider(name, &entry, wanted.filter)));
+        }
+        Some(Ok(self.plan(entry.name.clone(), Some(entry), (candidates, healthy), options, now)))
+    }
+
+    /// The error for a name that is not registered, with near ones. It takes milliseconds when there are very many names.
+    pub fn not_registered(&self, snapshot: &Snapshot, name: &str, options: &CallOptions) -> HubError {
+        self.missing(snapshot, name, self.wanted(options).filter)
+    }
+
+    /// An execution of one candidate, whether it is registered or not.
+    pub fn plan_for(
+        &self,
+        candidate: Arc<Candidate>,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Box<PlannedRun> {
+        let what = candidate.spec().name.clone();
+        self.plan(what, None, (Candidates::from_iter([candidate]), 1), options, now)
+    }
+
+    pub fn plan_by_capability(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        tag: &str,
+        options: &CallOptions,
+        now: Instant,
+    ) -> Result<Box<PlannedRun>, HubError> {
+        let wanted = self.wanted(options);
+        let (candidates, healthy) = select::by_capability(snapshot, tag, wanted, &mut self.rng.lock(), now);
+        if candidates.is_empty() {
+            let known = snapshot.tags().into_keys().take(30).collect::<Vec<_>>().join(", ");
+            let known = if known.is_empty() { "none".to_owned() } else { known };
+            return Err(HubError::new(
+                ErrorKind::NoCapability,
+                format!("No tool has the capability '{}'. Known capabilities: {known}.", clip(tag)),
+            ));
+        }
+        Ok(self.plan(Arc::from(tag), None, (candidates, healthy), options, now))
+    }
+
+    fn plan(
+        &self,
+        what: Arc<str>,
+        entry: Option<Arc<NameEntry>>,
+        (candidates, healthy): (Candidates, usize),
+        options: &CallOptions,
+        now: Instant,
+    ) -> Box<PlannedRun> {
+        let input = StrategyInput {
+            wanted: options.strategy.unwrap_or_default(),
+            by_capability: entry.is_none(),
+            is_routed: options.is_routed,
+            prefer: self.wanted(options).prefer,
+            patterns: Some(&self.options.strategies),
+        };
+        let Selection { candidates, healthy, strategy, rule, guarded } =
+            select::select(candidates, healthy, &input);
+        let rules = Rules {
+            strategy,
+            batch: options.max_parallel.unwrap_or(self.options.max_parallel).max(1),
+            healthy,
+            hedge_after: options.hedge_after,
+            guarded,
+            deadline: options.deadline,
+            grace: self.options.grace,
+        };
+        let timeout = |candidate: &Arc<Candidate>| {
+            options.timeout.or(candidate.spec().timeout).unwrap_or(self.options.timeout)
+        };
+        let mut run = Run::new(rules, candidates.iter().map(timeout), now);
+        for (slot, candidate) in candidates.iter().enumerate().filter(|_| guarded) {
+            if !select::runs_alone(candidate) {
+                run.set_harmless(slot);
+            }
+        }
+        // What a recording answers happens for nobody.
+        let is_real = self.tape().is_none_or(|tape| !tape.is_replay());
+        let caller = options.principal.as_ref().filter(|_| is_real);
+        Box::new(PlannedRun {
+            what,
+            candidates,
+            recorder: None,
+            strategy,
+            rule,
+            run,
+            entry,
+            breaker: self.options.breaker,
+            caller: caller.and_then(|id| self.callers.visit(id)),
+            recorded: None,
+            missed: None,
+            lang: self.options.lang,
+            freshness: Freshness::default(),
+            has_waited_for_lock: false,
+            in_doubt: Arc::default(),
+        })
+    }
+
+    /// The limits that an attempt has to pass, narrowest first.
+    pub fn gates(&self, candidate: &Candidate) -> Vec<Arc<Gate>> {
+        let source = self.source_gates.iter().find(|(source, _)| *source == candidate.source);
+        candidate.gate.iter().chain(source.map(|(_, gate)| gate)).chain(&self.gate).cloned().collect()
+    }
+
+    /// True when no limit at all is set, so that the way in costs nothing.
+    pub fn is_unlimited(&self, candidate: &Candidate) -> bool {
+        self.gate.is_none() && self.source_gates.is_empty() && candidate.gate.is_none()
+    }
+
+    /// Runs the candidates of a name on tokio, from start to end.
+    pub async fn execute(
+        &self,
+        name: &str,
+        args: Arguments,
+        options: &CallOptions,
+        cancel: &CancellationToken,
+    ) -> Result<RunReport, HubError> {
+        let now = tokio::time::Instant::now().into_std();
+        let mut plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
+        self.record(&mut plan, None, || AskedCall::new(CallTarget::Name(name.into()), options.clone(), None));
+        Ok(self.run_planned(*plan, Arc::new(args), None, &CallContextExtras::default(), cancel).await)
+    }
+
+    /// Runs chosen candidates on tokio, and records what was learnt. `approved` holds the arguments of each candidate, or why
+    /// it must not start; without it, all take `args`.
+    pub async fn run_planned(
+        &self,
+        mut plan: PlannedRun,
+        args: Arc<Arguments>,
+        approved: Option<Vec<Result<Arc<Arguments>, HubError>>>,
+        extras: &CallContextExtras,
+        cancel: &CancellationToken,
+    ) -> RunReport {
+        let jobs: Vec<Job> = plan
+            .candidates
+            .iter()
+            .enumerate()
+            .map(|(slot, candidate)| Job {
+                candidate: candidate.clone(),
+                gates: self.gates(candidate),
+                approved: approved.as_ref().map(|approved| approved[slot].clone()),
+                freshness: plan.freshness,
+                before: self.row_writer(&plan, slot, &args, &extras.meta),
+                tape: match (&plan.missed, &plan.recorded) {
+                    (Some(miss), _) => JobTape::Missed(miss.clone()),
+                    (None, Some(call)) => JobTape::Record(call.clone(), self.tool_definition(candidate)),
+                    (None, None) => JobTape::Off,
+                },
+            })
+            .collect();
+        let mut driven = DrivenRun { plan: &mut plan, is_over: false };
+        let answers = execute::drive(&mut driven.plan.run, &jobs, args, extras, cancel).await;
+        driven.is_over = true;
+        drop(driven);
+        let now = tokio::time::Instant::now().into_std();
+        for (slot, answer) in answers.iter().enumerate() {
+            plan.record(slot, answer.as_ref().and_then(|a| a.as_ref().err()).map(|error| error.kind), now);
+        }
+        let result = plan.conclude(&answers);
+        let error = |slot: usize| answers[slot].as_ref().and_then(|answer| answer.as_ref().err());
+        if let Some(rows) = plan.ended_rows(error) {
+            rows.write(result.is_ok(), || Some(kept_result(&result)));
+        }
+        RunReport { plan, answers, result }
+    }
+}

@@ -1,0 +1,372 @@
+//! What records the effects of a call: the rows of its attempts, and what a run keeps of it.
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
+use toolhub_registry::Candidate;
+use toolhub_registry::identity::{CallContent, CallKey, CallTarget, CandidateDefinition, definition_change};
+use toolhub_store::ledger::{
+    AnswerRefusal, EffectEnd, EffectState, LateDigests, Ledger, NewEffect, OccurrenceTicket, RunMemory,
+    RunRefusal, new_row_id,
+};
+use toolhub_store::tape::Tape;
+use toolhub_text::near_names;
+use toolhub_text::secret::scrubbed_text;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::kill_point::kill_point;
+use toolhub_types::model::{CallOptions, KeyDigests};
+use toolhub_types::tool::Tool;
+
+/// Whether calls that may have effects need a row in the ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LedgerMode {
+    /// Without a row nothing is sent.
+    #[default]
+    Required,
+    /// If the row cannot be written, the call is made without one.
+    Optional,
+    /// No rows, except in runs.
+    Off,
+}
+
+impl LedgerMode {
+    pub const ALL: [LedgerMode; 3] = [LedgerMode::Required, LedgerMode::Optional, LedgerMode::Off];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            LedgerMode::Required => "required",
+            LedgerMode::Optional => "optional",
+            LedgerMode::Off => "off",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<LedgerMode> {
+        LedgerMode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// A tool and its definition.
+type KnownDefinition = (Weak<dyn Tool>, Arc<CandidateDefinition>);
+
+/// The ledger of a hub, made when it is first needed.
+#[derive(Default)]
+pub struct HubLedger {
+    pub(super) ledger: OnceLock<Arc<Ledger>>,
+    /// The file of the store, whether it can be used or not.
+    pub(super) path: OnceLock<PathBuf>,
+    /// Definitions, by the address of the tool.
+    pub(super) definitions: Mutex<HashMap<usize, KnownDefinition>>,
+    /// The ledger of the last replay.
+    pub(super) replayed: Mutex<Option<(Weak<Tape>, Arc<Ledger>)>>,
+}
+
+/// The most definitions that are remembered.
+pub(super) const MOST_DEFINITIONS: usize = 10_000;
+
+/// A call of a run, while it is made.
+pub struct CallRecord {
+    pub run: String,
+    pub call: String,
+    ticket: Arc<OccurrenceTicket>,
+}
+
+impl CallRecord {
+    pub fn new(run: &str, call: String, ticket: Arc<OccurrenceTicket>) -> Self {
+        CallRecord { run: run.to_owned(), call, ticket }
+    }
+}
+
+/// The call that is recorded, as its caller asked for it.
+pub struct AskedCall {
+    target: CallTarget,
+    options: CallOptions,
+    /// Known before its first row if somebody else has to recognise the call too.
+    digests: OnceLock<KeyDigests>,
+}
+
+impl AskedCall {
+    /// `options` are those that the caller gave, before a route or permissions narrow them.
+    pub fn new(target: CallTarget, options: CallOptions, key: Option<&CallKey>) -> Self {
+        let digests = key.map(|key| OnceLock::from(key.digests().clone())).unwrap_or_default();
+        AskedCall { target, options, digests }
+    }
+
+    fn digests(&self, content: CallContent) -> KeyDigests {
+        let made = || CallKey::new(&self.target, &self.options, content).digests().clone();
+        self.digests.get_or_init(made).clone()
+    }
+}
+
+/// Writes the rows of one run of candidates. Rows that nobody has ended when it is dropped may have happened.
+pub struct EffectRecorder {
+    ledger: Arc<Ledger>,
+    mode: LedgerMode,
+    asked: Arc<AskedCall>,
+    call: String,
+    run: Option<String>,
+    record: Mutex<Option<CallRecord>>,
+    /// The candidates that have a row, and its id; `None` once whoever ends them has taken them.
+    rows: Mutex<Option<Vec<(usize, String)>>>,
+}
+
+/// What is called when the row of an attempt is written, or could not be.
+pub type RowWritten = Box<dyn FnOnce(Result<(), HubError>) + Send>;
+
+impl EffectRecorder {
+    pub(super) fn new(
+        ledger: Arc<Ledger>,
+        mode: LedgerMode,
+        asked: AskedCall,
+        record: Option<CallRecord>,
+    ) -> Self {
+        EffectRecorder {
+            ledger,
+            mode,
+            asked: Arc::new(asked),
+            call: record.as_ref().map_or_else(new_row_id, |record| record.call.clone()),
+            run: record.as_ref().map(|record| record.run.clone()),
+            record: Mutex::new(record),
+            rows: Mutex::new(Some(Vec::new())),
+        }
+    }
+
+    pub(super) fn has_row(&self, slot: usize) -> bool {
+        self.rows.lock().iter().flatten().any(|(at, _)| *at == slot)
+    }
+
+    /// The rows, for whoever ends them.
+    pub(super) fn take_rows(&self) -> Vec<(usize, String)> {
+        self.rows.lock().take().unwrap_or_default()
+    }
+
+    /// Whether rows wait for another process that has locked the store.
+    pub(super) fn waits_for_lock(&self) -> bool {
+        self.ledger.is_locked() && self.rows.lock().as_ref().is_some_and(|rows| !rows.is_empty())
+    }
+
+    /// Whether the call is recognised without its content.
+    pub fn knows_call(&self) -> bool {
+        self.asked.digests.get().is_some()
+    }
+
+    /// Writes the row of an attempt, unless the call has ended. `content` counts if the key of the call is not known yet.
+    pub fn write(
+        &self,
+        (slot, candidate): (usize, &Candidate),
+        definition: &Arc<str>,
+        content: CallContent,
+        written: RowWritten,
+    ) {
+        let (id, asked, is_heavy) = (new_row_id(), self.asked.clone(), content.is_heavy());
+        let digests = LateDigests::new(Box::new(move || asked.digests(content)));
+        if is_heavy {
+            // The rows of others would wait for it on the thread of the ledger.
+            LazyLock::force(&digests);
+        }
+        // Held until the row is on its way, so that its end comes after it.
+        let mut rows = self.rows.lock();
+        let Some(rows) = &mut *rows else { return };
+        rows.push((slot, id.clone()));
+        let row = NewEffect {
+            id,
+            run: self.run.clone(),
+            call: self.call.clone(),
+            principal: self.asked.options.principal.as_deref().unwrap_or_default().to_owned(),
+            tool: candidate.spec().name.clone(),
+            source: candidate.source.name(),
+            server: candidate.server.clone(),
+            definition: definition.clone(),
+            digests,
+        };
+        let may_go_on = self.mode == LedgerMode::Optional && self.run.is_none();
+        let name = candidate.spec().name.clone();
+        let done = move |result: Result<(), String>| {
+            written(match result {
+                Err(why) if !may_go_on => Err(not_recorded(&name, &why)),
+                _ => Ok(()),
+            });
+        };
+        self.ledger.begin(row, Box::new(done));
+    }
+}
+
+/// The rows of a run of candidates that is over, to be written.
+pub struct EndedRows {
+    recorder: Arc<EffectRecorder>,
+    ends: Vec<EffectEnd>,
+}
+
+impl EndedRows {
+    pub(super) fn new(recorder: Arc<EffectRecorder>, ends: Vec<EffectEnd>) -> Self {
+        EndedRows { recorder, ends }
+    }
+
+    /// Writes how the attempts ended, and in a run what the call gave; `result` is asked only if it is kept.
+    pub fn write(self, has_succeeded: bool, result: impl FnOnce() -> Option<Value>) {
+        let EndedRows { recorder, ends } = self;
+        let call = recorder.record.lock().take().map(|CallRecord { call, ticket, .. }| {
+            let is_unknown = ends.iter().any(|end| end.state == EffectState::Unknown);
+            let may_have_acted = ends.iter().any(|end| !end.is_harmless());
+            // A success is one, whatever the candidates did that it stopped. What failed without effects is made again; what
+            // may have happened is asked about.
+            let kept = if has_succeeded || (may_have_acted && !is_unknown) { result() } else { None };
+            if kept.is_some() {
+                ticket.end();
+            }
+            (call, kept.map(|kept| without_secrets(kept).to_string()))
+        });
+        kill_point();
+        recorder.ledger.finish(ends, call);
+    }
+}
+
+/// People read what failed in the ledger too. A value stays as it is: the run goes on with it.
+pub fn without_secrets(mut kept: Value) -> Value {
+    if let Some(Value::String(error)) = kept.get_mut("error") {
+        *error = scrubbed_text(error).into_owned();
+    }
+    kept
+}
+
+impl Drop for EffectRecorder {
+    fn drop(&mut self) {
+        let unknown = |(_, id)| EffectEnd {
+            id,
+            state: EffectState::Unknown,
+            error: Some("it was given up".into()),
+            repeatable: false,
+        };
+        self.ledger.finish(self.take_rows().into_iter().map(unknown).collect(), None);
+    }
+}
+
+/// The error of an attempt whose row cannot be written.
+pub(super) fn not_recorded(tool: &str, why: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: it may have effects, and the ledger in the store cannot be written ({why}). Make the \
+         store writable, or allow calls without a row with ToolHub(ledger=\"optional\").",
+        clip(tool)
+    );
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// The error of a call of a run that must not be made now; `None` if it may be.
+pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> {
+    let (tool, run) = (clip(tool), clip(run));
+    let paused = |text: String| Some(HubError::new(ErrorKind::Paused, text));
+    match memory {
+        RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Answered(..) | RunMemory::Settled(..) => None,
+        RunMemory::Unknown(row) => paused(format!(
+            "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
+             then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
+        )),
+        RunMemory::Changed { row, before, now } => {
+            let change = definition_change(before, now);
+            let settle = row.as_ref().map_or_else(String::new, |row| {
+                format!(", or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'")
+            });
+            paused(format!(
+                "Tool '{tool}' was not called: in run '{run}' it was called with another definition of the tool ({change}). \
+                 Use another run{settle}."
+            ))
+        }
+        RunMemory::Refused(refusal) => {
+            let text = format!("Tool '{tool}' was not called: {}", run_refused(&run, refusal));
+            Some(HubError::new(ErrorKind::NotAllowed, text))
+        }
+    }
+}
+
+/// Why a run cannot be worked on.
+pub fn run_refused(run: &str, refusal: &RunRefusal) -> String {
+    let name = clip(run);
+    match refusal {
+        RunRefusal::Taken => format!(
+            "another hub, in this process or another one, is working on run '{name}'. Close it first, or use one hub."
+        ),
+        RunRefusal::Lost(store) => format!(
+            "the store of run '{name}' was lost, damaged or replaced by an older copy, so what the run has done is not known. \
+             Look at what has happened, accept the store with 'toolhub store accept --store {store}', and use another run."
+        ),
+        RunRefusal::Pruned => format!(
+            "the last call of run '{name}' was more than 30 days ago, so what the run has done is not kept any more. Use \
+             another run."
+        ),
+        RunRefusal::Older(Some(copy)) => format!(
+            "run '{name}' was begun with an older version of toolhub. Finish it with that version and the copy of its store \
+             in '{copy}', or settle what is unknown in it and use another run."
+        ),
+        RunRefusal::Older(None) => format!(
+            "run '{name}' was begun with an older version of toolhub. Settle what is unknown in it, and use another run."
+        ),
+        RunRefusal::NeverBegun(names) => {
+            match near_names(run, names.iter().map(|name| (name.as_str(), name)), MOST_NEAR).as_slice() {
+                [] => format!("run '{name}' was never begun."),
+                near => {
+                    let near: Vec<String> = near.iter().map(|name| format!("'{}'", clip(name))).collect();
+                    format!("run '{name}' was never begun; did you mean {}?", near.join(" or "))
+                }
+            }
+        }
+    }
+}
+
+/// The most names that a sentence offers.
+const MOST_NEAR: usize = 3;
+
+/// Why a question cannot be answered.
+pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> String {
+    let id = clip(id);
+    match refusal {
+        AnswerRefusal::Unknown => format!("No call waits for approval '{id}'."),
+        AnswerRefusal::Approved => format!("Approval '{id}' was already given; it waits for its call."),
+        AnswerRefusal::Denied => format!("Approval '{id}' was already denied."),
+        AnswerRefusal::Used => format!("Approval '{id}' was already used: its call was made."),
+        AnswerRefusal::Expired => format!("Approval '{id}' has expired; make the call again to ask again."),
+        AnswerRefusal::Older => {
+            format!(
+                "Approval '{id}' was asked for by an older version of toolhub; make the call again to ask again."
+            )
+        }
+    }
+}
+
+/// Why a row cannot be settled.
+pub fn not_settled(id: &str) -> String {
+    let id = clip(id);
+    format!("There is no row '{id}' in the ledger that can be settled; only one that is unknown can be.")
+}
+
+/// The error of a call of a run whose ledger cannot be asked.
+pub fn not_recalled(tool: &str, run: &str, why: &str) -> HubError {
+    let (tool, run) = (clip(tool), clip(run));
+    let text = format!("Tool '{tool}' was not called: what run '{run}' has done cannot be read ({why}).");
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// What a run keeps of a call: its value, or its error.
+pub fn kept_result(result: &Result<Value, HubError>) -> Value {
+    match result {
+        Ok(value) => json!({"success": true, "result": value}),
+        Err(error) => kept_failure(json!(error.message), error.kind.name(), error.outcome.name()),
+    }
+}
+
+/// A failure as a run keeps it.
+pub fn kept_failure(error: Value, kind: &str, outcome: &str) -> Value {
+    json!({"success": false, "error": error, "kind": kind, "outcome": outcome})
+}
+
+/// The error of a call that a run has kept.
+pub fn kept_error(kept: &Value) -> HubError {
+    let word = |member: &str| kept.get(member).and_then(Value::as_str);
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| word("kind") == Some(kind.name()));
+    let text = word("error").unwrap_or("The call failed.").to_owned();
+    let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), text);
+    match Outcome::ALL.into_iter().find(|outcome| word("outcome") == Some(outcome.name())) {
+        Some(outcome) => error.with_outcome(outcome),
+        None => error,
+    }
+}

@@ -1,0 +1,297 @@
+//! The candidates of one call, chosen and about to run.
+
+use super::callers::CallerRecord;
+use super::effects::EffectRecorder;
+use crate::execute::{Answer, Decision, Fate, Run};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use toolhub_context::merge;
+use toolhub_context::shape::content::{self, ImageNotes};
+use toolhub_context::truncate::{Options, truncate};
+use toolhub_registry::NameEntry;
+use toolhub_registry::select::{Candidates, Rule};
+use toolhub_store::tape::{MissedCall, OpenCall};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::{Lang, Part, Strategy, ToolOutput};
+use toolhub_types::stats::BreakerPolicy;
+use toolhub_types::tool::Freshness;
+
+/// An execution about to run. Boxed by its makers, because it is moved often.
+pub struct PlannedRun {
+    /// The tool's name, or the capability asked for.
+    pub what: Arc<str>,
+    pub candidates: Candidates,
+    /// Writes what its attempts may have done.
+    pub recorder: Option<Arc<EffectRecorder>>,
+    /// What writes its attempts to a cassette.
+    pub recorded: Option<Arc<OpenCall>>,
+    /// Why a replay does not answer it: nothing runs.
+    pub missed: Option<Arc<MissedCall>>,
+    pub strategy: Strategy,
+    pub rule: Rule,
+    pub run: Run,
+    pub(super) entry: Option<Arc<NameEntry>>,
+    pub(super) breaker: BreakerPolicy,
+    /// The caller of a served hub that the run is for.
+    pub(super) caller: Option<Arc<CallerRecord>>,
+    /// The language of the result.
+    pub lang: Lang,
+    /// See [`CallContext::freshness`](toolhub_types::tool::CallContext::freshness).
+    pub freshness: Freshness,
+    /// Set with the end of its rows, if they could not be written because another process has locked the store.
+    pub(super) has_waited_for_lock: bool,
+    /// Set at its end if one of several candidates may have run without an answer.
+    pub in_doubt: Arc<AtomicBool>,
+}
+
+/// What a run on tokio came to.
+pub struct RunReport {
+    pub plan: PlannedRun,
+    pub answers: Vec<Option<Answer>>,
+    pub result: Result<Value, HubError>,
+}
+
+impl RunReport {
+    /// Every answer with the label of its provider, when several were merged; otherwise empty.
+    pub fn merged_answers(&self) -> Vec<(String, Value)> {
+        let winners = self.plan.merged_winners(&self.answers);
+        if winners.len() < 2 {
+            return Vec::new();
+        }
+        let labelled = |(slot, value): (usize, Value)| (self.plan.candidates[slot].label(), value);
+        winners.into_iter().map(labelled).collect()
+    }
+
+    /// The label of the provider that answered; of the last one that was tried when none did.
+    pub fn provider(&self) -> Option<String> {
+        let answered = || self.answers.iter().rposition(Option::is_some);
+        // One that was cancelled has no answer that counts.
+        let is_begun = |slot: &usize| !matches!(self.plan.run.fate(*slot), Fate::NotTried | Fate::Rejected);
+        let begun = || (0..self.plan.candidates.len()).rev().find(is_begun);
+        let slot = self.plan.run.winners().next().or_else(answered).or_else(begun)?;
+        self.plan.candidates.get(slot).map(|candidate| candidate.label())
+    }
+
+    /// The whole answer of the one candidate that succeeded, or the merged text.
+    pub fn into_output(mut self) -> Answer {
+        let mut winners = self.plan.run.winners();
+        match (winners.next(), winners.next(), self.result) {
+            (Some(only), None, Ok(value)) => {
+                self.answers[only].take().unwrap_or_else(|| Ok(ToolOutput::new(value)))
+            }
+            (_, _, result) => result.map(ToolOutput::new),
+        }
+    }
+}
+
+impl PlannedRun {
+    /// Records one ended attempt. Call once for each candidate when the run is over.
+    pub fn record(&self, slot: usize, failure: Option<ErrorKind>, now: Instant) {
+        let ended = match self.run.fate(slot) {
+            Fate::NotTried | Fate::Rejected | Fate::Running => return,
+            Fate::Succeeded => Ok(()),
+            // It was never started, which says nothing about the tool.
+            Fate::TimedOut | Fate::Stopped if self.run.never_sent(slot) => Err(ErrorKind::Overloaded),
+            Fate::Failed => Err(failure.unwrap_or(ErrorKind::ToolError)),
+            Fate::TimedOut => Err(ErrorKind::Timeout),
+            Fate::Stopped if self.run.decision() == Some(Decision::DeadlinePassed) => Err(ErrorKind::Timeout),
+            Fate::Stopped => Err(ErrorKind::Cancelled),
+        };
+        let candidate = &self.candidates[slot];
+        // Of several answers only the first counts as the last success; otherwise `all` would rotate the order.
+        let leads = ended.is_ok() && self.run.winners().next() == Some(slot);
+        let leads = leads && self.entry.as_ref().is_some_and(|entry| entry.note_success(candidate.id));
+        let latency = self.run.duration(slot, now).unwrap_or_default();
+        candidate.stats.record(ended, latency, now, &self.breaker);
+        if let Some(caller) = &self.caller {
+            caller.record(candidate, ended, latency, now);
+        }
+        if leads {
+            candidate.stats.mark_preferred();
+        }
+    }
+
+    /// Whether its rows wait, or have waited to the end, for another process that has locked the store.
+    fn waits_for_lock(&self) -> bool {
+        self.has_waited_for_lock || self.recorder.as_ref().is_some_and(|recorder| recorder.waits_for_lock())
+    }
+
+    /// The error of a candidate that ended without an answer of its own.
+    pub fn silent_error(&self, slot: usize) -> Option<HubError> {
+        let name = clip(&self.candidates[slot].spec().name);
+        let server = self.candidates[slot].server.as_deref();
+        let place = server.map(|server| format!(" on server '{}'", clip(server))).unwrap_or_default();
+        match self.run.fate(slot) {
+            Fate::TimedOut if self.run.never_sent(slot) => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let missing = match server {
+                    _ if self.waits_for_lock() => "the store, which other processes keep locked",
+                    Some(_) => "a concurrency slot or connection",
+                    None => "a concurrency slot or thread",
+                };
+                let mut text = format!(
+                    "Tool '{name}'{place} timed out after {seconds} s waiting for {missing}; not started."
+                );
+                if let Some(reason) = self.candidates[slot].tool.why_waiting() {
+                    text.push_str(&format!(" Its error stream says '{reason}'."));
+                }
+                let abandoned = self.candidates[slot].stats.abandoned();
+                if abandoned > 0 && self.candidates[slot].gate.is_some() {
+                    text.push_str(&format!(
+                        " {abandoned} of its calls that were given up still run and hold their slots."
+                    ));
+                }
+                Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+            }
+            Fate::TimedOut => {
+                let seconds = self.run.timeout(slot).as_secs_f64();
+                let text =
+                    format!("Tool '{name}'{place} timed out after {seconds} s (it may still have run).");
+                Some(HubError::new(ErrorKind::Timeout, text))
+            }
+            Fate::Stopped => Some(cancelled(&name).of_attempt(!self.run.never_sent(slot))),
+            _ => None,
+        }
+    }
+
+    /// The error of the whole call, made from the errors of the candidates.
+    pub fn final_error<'a>(&self, errors: impl Iterator<Item = (usize, &'a HubError)>) -> HubError {
+        match self.run.decision() {
+            Some(Decision::DeadlinePassed) => {
+                let limit = self.run.deadline_at().map(|at| at.duration_since(self.run.begun()));
+                let (limit, outcome) = (limit.unwrap_or_default(), self.outcome());
+                match outcome == Outcome::NotSent && self.waits_for_lock() {
+                    true => late_beside_lock(&self.what, limit),
+                    false => late(&self.what, limit, outcome),
+                }
+            }
+            Some(Decision::Closed) => ended_by_close(&self.what, self.outcome()),
+            Some(Decision::Cancelled) => HubError::new(
+                ErrorKind::Cancelled,
+                format!("The call of '{}' was cancelled.", clip(&self.what)),
+            )
+            .with_outcome(self.outcome()),
+            _ => {
+                let mut errors: Vec<_> = errors.collect();
+                // The error of a candidate that ran comes before that of a skipped one.
+                errors.sort_by_key(|(slot, _)| (self.run.fate(*slot) == Fate::Rejected, *slot));
+                let mut first = errors.first().map(|(_, error)| (*error).clone()).unwrap_or_else(|| {
+                    HubError::new(
+                        ErrorKind::ToolError,
+                        format!("No candidate of '{}' gave an answer.", clip(&self.what)),
+                    )
+                });
+                // What one of them may have done, the call may have done.
+                first.outcome = errors.iter().map(|(_, error)| error.outcome).max().unwrap_or(first.outcome);
+                first
+            }
+        }
+    }
+
+    /// What is known about a call that was ended before a candidate answered.
+    fn outcome(&self) -> Outcome {
+        let sent = (0..self.candidates.len()).any(|slot| !self.run.never_sent(slot));
+        if sent { Outcome::Unknown } else { Outcome::NotSent }
+    }
+
+    /// Whether every candidate that may have run can run again without harm.
+    pub fn is_repeatable(&self) -> bool {
+        let mut candidates = self.candidates.iter().enumerate();
+        candidates.all(|(slot, candidate)| self.run.never_sent(slot) || candidate.spec().is_repeatable())
+    }
+
+    /// Merged answers are in the order of priority and registration, not of their start.
+    pub fn merge_order(&self, slot: usize) -> (i32, u64) {
+        (self.candidates[slot].priority, self.candidates[slot].id)
+    }
+
+    /// The values of the candidates that answered, in the order of the merge.
+    fn merged_winners(&self, answers: &[Option<Answer>]) -> Vec<(usize, Value)> {
+        let value = |slot: usize| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, output.inner()));
+        let mut winners: Vec<_> = self.run.winners().filter_map(value).collect();
+        winners.sort_by_key(|(slot, _)| self.merge_order(*slot));
+        // Successes without a value have nothing to add.
+        if winners.iter().any(|(_, value)| !value.is_null()) {
+            winners.retain(|(_, value)| !value.is_null());
+        }
+        winners
+    }
+
+    pub(super) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {
+        match self.merged_winners(answers).as_slice() {
+            [] => {
+                let errors: Vec<_> = (0..answers.len())
+                    .filter_map(|slot| match &answers[slot] {
+                        Some(Err(error)) => Some((slot, error.clone())),
+                        _ => self.silent_error(slot).map(|error| (slot, error)),
+                    })
+                    .collect();
+                Err(self.final_error(errors.iter().map(|(slot, error)| (*slot, error))))
+            }
+            [(_, only)] => Ok(only.clone()),
+            many => {
+                let text =
+                    |(slot, value): &(usize, Value)| (self.candidates[*slot].label(), answer_text(value));
+                let answers: Vec<_> = many.iter().map(text).collect();
+                let parts = answers.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+                Ok(Value::String(merge::simple(&parts.collect::<Vec<_>>()).text))
+            }
+        }
+    }
+}
+
+/// An answer as text: content blocks as they read, other data as JSON.
+pub fn answer_text(value: &Value) -> String {
+    match (value, content::blocks(value)) {
+        (Value::String(text), _) => text.clone(),
+        (_, Some(blocks)) => content::text(blocks, ImageNotes::Shown),
+        (data, None) => data.to_string(),
+    }
+}
+
+/// The error of a call whose deadline has passed.
+pub fn late(what: &str, deadline: Duration, outcome: Outcome) -> HubError {
+    let (what, seconds, known) = (clip(what), deadline.as_secs_f64(), known(outcome));
+    let text = format!("'{what}' did not end within its deadline of {seconds} s ({known}).");
+    HubError::new(ErrorKind::Timeout, text).with_outcome(outcome)
+}
+
+/// The error of a call whose deadline passed while another process had locked the store.
+pub fn late_beside_lock(what: &str, deadline: Duration) -> HubError {
+    let (what, seconds) = (clip(what), deadline.as_secs_f64());
+    let text = format!(
+        "'{what}' did not end within its deadline of {seconds} s (it was not started: other processes keep the store locked)."
+    );
+    HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
+}
+
+/// The error of a call that was in flight when the hub was closed.
+fn ended_by_close(what: &str, outcome: Outcome) -> HubError {
+    let text = format!("'{}' was ended because the hub was closed ({}).", clip(what), known(outcome));
+    HubError::new(ErrorKind::Closed, text).with_outcome(outcome)
+}
+
+fn known(outcome: Outcome) -> &'static str {
+    if outcome == Outcome::NotSent { "it was not started" } else { "it may still have run" }
+}
+
+/// The error of a candidate that was stopped before it answered.
+pub fn cancelled(tool: &str) -> HubError {
+    HubError::new(ErrorKind::Cancelled, format!("Tool '{}' was cancelled.", clip(tool)))
+}
+
+/// One answer for merging, shown as far as its limit allows.
+pub fn part(label: String, text: &str, limit: usize) -> Part<'_> {
+    let shown = truncate(text, limit, &Options::default());
+    let end = text.char_indices().nth(Part::LONG).map(|(end, _)| end);
+    Part {
+        label,
+        start: Cow::Borrowed(&text[..end.unwrap_or(text.len())]),
+        long: end.map(|_| text.as_bytes()),
+        shown: shown.text,
+        cut: shown.truncated,
+    }
+}

@@ -1,0 +1,199 @@
+//! Whole texts of results that were cut for a model, by handle.
+
+use parking_lot::Mutex;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+use toolhub_context::truncate::page;
+use toolhub_store::Store;
+use toolhub_text::wording::in_chinese;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::model::Lang;
+use toolhub_types::principal::Principal;
+
+/// How many texts, and how many bytes of text, are kept in memory.
+const MAX_TEXTS: usize = 256;
+const MAX_BYTES: usize = 32_000_000;
+/// Processes that share a store draw their handles independently, so a handle must be long enough not to collide or be
+/// guessed.
+const HANDLE_BYTES: usize = 8;
+
+/// Texts by handle. The least recently used is dropped when there are too many or they are too long; a store keeps them too.
+#[derive(Default)]
+pub struct ResultTexts {
+    memory: Mutex<TextMemory>,
+    store: OnceLock<Arc<Store>>,
+}
+
+#[derive(Default)]
+struct TextMemory {
+    texts: HashMap<String, (u64, Arc<str>)>,
+    /// Handles by their last use.
+    order: BTreeMap<u64, String>,
+    uses: u64,
+    bytes: usize,
+}
+
+/// A part of a text. Numbers count characters.
+pub struct TextPage {
+    pub text: String,
+    /// Where the next page begins.
+    pub end: usize,
+    pub total: usize,
+}
+
+impl ResultTexts {
+    /// Keeps texts in this store too; the first store stays.
+    pub fn keep_in(&self, store: Arc<Store>) {
+        let _ = self.store.set(store);
+    }
+
+    /// Keeps a text and returns its handle, which only this reader can use: the given one, or a new one. A text that exceeds the limit on its own replaces
+    /// all others.
+    pub fn keep(&self, text: &str, reader: Option<&Principal>, handle: Option<String>) -> String {
+        let handle = self.keep_here(text, reader, handle);
+        let key = key(&handle, reader);
+        if let Some(store) = self.store.get().filter(|store| store.keeps_results()) {
+            store.keep(&key, text.to_owned());
+        }
+        handle
+    }
+
+    /// The same in memory alone.
+    pub fn keep_here(&self, text: &str, reader: Option<&Principal>, handle: Option<String>) -> String {
+        let handle = handle.unwrap_or_else(new_handle);
+        self.memory.lock().insert(key(&handle, reader).into_owned(), text.into());
+        handle
+    }
+
+    /// One page of a text, or an error that says that it is gone. Pages begin and end between grapheme clusters.
+    /// The handle of another reader is like one that was never given.
+    pub fn page(
+        &self,
+        handle: &str,
+        (offset, limit): (usize, usize),
+        reader: Option<&Principal>,
+        lang: Lang,
+    ) -> Result<TextPage, HubError> {
+        let key = key(handle, reader);
+        let text = self.memory.lock().get(&key);
+        let text = text.or_else(|| self.store.get()?.result(&key).map(Arc::from));
+        let Some(text) = text else { return Err(expired(handle, lang)) };
+        let total = text.chars().count();
+        let (bytes, end) = page(&text, offset, limit);
+        Ok(TextPage { text: text[bytes].to_owned(), end, total })
+    }
+
+    /// Drops all texts from memory.
+    pub fn clear(&self) {
+        *self.memory.lock() = TextMemory::default();
+    }
+}
+
+impl TextMemory {
+    fn insert(&mut self, handle: String, text: Arc<str>) {
+        // A tape gives the same text the same handle.
+        if let Some((used, before)) = self.texts.remove(&handle) {
+            self.order.remove(&used);
+            self.bytes -= before.len();
+        }
+        self.bytes += text.len();
+        self.uses += 1;
+        self.order.insert(self.uses, handle.clone());
+        self.texts.insert(handle, (self.uses, text));
+        while self.texts.len() > 1 && (self.texts.len() > MAX_TEXTS || self.bytes > MAX_BYTES) {
+            let Some((_, oldest)) = self.order.pop_first() else { return };
+            if let Some((_, dropped)) = self.texts.remove(&oldest) {
+                self.bytes -= dropped.len();
+            }
+        }
+    }
+
+    /// Reading marks a text as recently used.
+    fn get(&mut self, handle: &str) -> Option<Arc<str>> {
+        let (used, text) = self.texts.get_mut(handle)?;
+        self.uses += 1;
+        self.order.remove(used);
+        *used = self.uses;
+        self.order.insert(self.uses, handle.to_owned());
+        Some(text.clone())
+    }
+}
+
+/// Under what a text is kept. A line break cannot be in a handle, so no handle is the key of another reader.
+fn key<'a>(handle: &'a str, reader: Option<&Principal>) -> Cow<'a, str> {
+    let first_line = handle.lines().next().unwrap_or_default();
+    match reader.filter(|reader| !reader.is_anonymous()) {
+        None => Cow::Borrowed(first_line),
+        Some(reader) => Cow::Owned(format!("{first_line}\n{}", reader.id)),
+    }
+}
+
+/// A handle that follows from the digest of its text, while a tape is in.
+pub fn tape_handle(digest: &str) -> String {
+    let digits = digest.trim_start_matches("sha256:");
+    format!("r_{}", digits.get(..2 * HANDLE_BYTES).unwrap_or(digits))
+}
+
+fn new_handle() -> String {
+    let mut bytes = [0; HANDLE_BYTES];
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        fastrand::fill(&mut bytes);
+    }
+    bytes.iter().fold("r_".to_owned(), |mut handle, byte| {
+        let _ = write!(handle, "{byte:02x}");
+        handle
+    })
+}
+
+fn expired(handle: &str, lang: Lang) -> HubError {
+    let sentence = format!(
+        "There is no stored result '{}'; newer results may have replaced it. Call the tool again.",
+        clip(handle)
+    );
+    HubError::new(ErrorKind::NotFound, in_language(sentence, lang))
+}
+
+/// A sentence of the hub in its language.
+pub fn in_language(sentence: String, lang: Lang) -> String {
+    match lang {
+        Lang::En => sentence,
+        Lang::Zh => in_chinese(&sentence).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_count_characters_and_end_at_the_end() {
+        let texts = ResultTexts::default();
+        let handle = texts.keep("天气很好 today", None, None);
+        let page = |offset, limit| {
+            texts.page(&handle, (offset, limit), None, Lang::En).map(|page| (page.text, page.end))
+        };
+        assert_eq!(page(0, 4), Ok(("天气很好".to_owned(), 4)));
+        assert_eq!(page(4, 100), Ok((" today".to_owned(), 10)));
+        assert_eq!(page(50, 5), Ok((String::new(), 10)));
+        assert!(handle.len() >= 2 + 16);
+    }
+
+    #[test]
+    fn the_least_recently_used_text_is_dropped() {
+        let texts = ResultTexts::default();
+        let first = texts.keep("first", None, None);
+        let second = texts.keep("second", None, None);
+        for _ in 0..MAX_TEXTS - 1 {
+            assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
+            texts.keep("x", None, None);
+        }
+        assert!(texts.page(&first, (0, 1), None, Lang::En).is_ok());
+        let error = texts.page(&second, (0, 1), None, Lang::En).err();
+        assert!(
+            error.is_some_and(|error| error.kind == ErrorKind::NotFound && error.message.contains(&second))
+        );
+    }
+}

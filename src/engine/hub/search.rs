@@ -1,0 +1,222 @@
+//! Which tools fit a query, and which of them have shown that they do.
+
+use super::Hub;
+use super::callers::CallerRecord;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+use toolhub_context::search::{Hit, Search, Topic, Unseen, Uses, proposed};
+use toolhub_registry::{Candidate, NameEntry};
+use toolhub_text::name_words;
+use toolhub_types::kind::ToolKind;
+
+/// `recommend` looks at this many times the requested hits, so that tools that work well can move up.
+const WIDER: usize = 4;
+/// The share of its relevance that a tool keeps when it always fails.
+const FAILING: f32 = 0.3;
+/// The share of the score that depends on speed.
+const SPEED_PART: f32 = 0.2;
+/// The latency at which the speed term is halved.
+const SLOW_MS: f32 = 2_000.0;
+/// A tool that was used for the same query doubles its score.
+const USED: f32 = 1.0;
+
+/// A query: its words, their embedding, and who asks.
+#[derive(Clone, Copy)]
+pub struct SearchQuery<'a> {
+    pub words: &'a str,
+    pub vector: Option<&'a [f32]>,
+    /// The principal of a served call. What it has used counts for it alone.
+    pub caller: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for SearchQuery<'a> {
+    fn from(words: &'a str) -> Self {
+        SearchQuery { words, vector: None, caller: None }
+    }
+}
+
+impl Hub {
+    /// The `k` tools that fit a query best, best first.
+    pub fn search<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
+        let hits = self.hits(query, k);
+        self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
+        hits
+    }
+
+    /// [`search`](Self::search) in the part of the tools that this index has.
+    pub fn search_part<'a>(&self, part: &Search, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
+        let hits = part.search(&self.registry, &self.capability_rules(), query.words, k);
+        self.watch(Topic::of(query.words), &hits, self.asker(query).as_deref());
+        hits
+    }
+
+    fn asker(&self, query: SearchQuery<'_>) -> Option<Arc<CallerRecord>> {
+        query.caller.and_then(|id| self.callers.visit(id))
+    }
+
+    /// What a caller has used; `None` if nothing is known of it.
+    pub fn caller(&self, id: &str) -> Option<Arc<CallerRecord>> {
+        self.callers.find(id)
+    }
+
+    fn hits(&self, SearchQuery { words, vector, .. }: SearchQuery<'_>, k: usize) -> Vec<Hit> {
+        let by_words = |k| self.search.search(&self.registry, &self.capability_rules(), words, k);
+        let Some(vector) = vector.filter(|_| k > 0) else { return by_words(k) };
+        let hits = by_words(proposed(k));
+        let mut hits = self.vectors.read().mixed(hits, vector.to_vec(), self.options.embed_weight, k);
+        hits.truncate(k);
+        hits
+    }
+
+    /// Up to `most` tools whose current text [`Hub::embed`] has not seen.
+    pub fn unembedded(&self, most: usize) -> Vec<Unseen> {
+        let snapshot = self.registry.snapshot();
+        let mut vectors = self.vectors.write();
+        vectors.unseen(&snapshot, most)
+    }
+
+    /// Takes the vector of a tool in the state of `changed_at`; none when the embedding has no opinion of it.
+    pub fn embed(&self, name: Arc<str>, changed_at: u64, vector: Option<Vec<f32>>) {
+        self.vectors.write().keep(name, changed_at, vector);
+    }
+
+    /// [`search`](Self::search), weighed with what has worked: success, latency, and what was used for similar queries.
+    pub fn recommend<'a>(&self, query: impl Into<SearchQuery<'a>>, k: usize) -> Vec<Hit> {
+        let query = query.into();
+        let topic = Topic::of(query.words);
+        let mut hits = self.hits(query, k.saturating_mul(WIDER));
+        let (snapshot, now, asker) = (self.registry.load(), Instant::now(), self.asker(query));
+        let asker = asker.as_deref();
+        let used = self.with_uses(asker, |uses| {
+            uses.credit_successes(|name| snapshot.get(name).map_or(0, |entry| successes(entry, asker)));
+            uses.similar(&topic)
+        });
+        let top = hits.first().map_or(1.0, |hit| hit.score);
+        // What was used for such a query is a hit, also when it shares no word with it.
+        for (name, _) in &used {
+            if !hits.iter().any(|hit| hit.name == *name) && snapshot.get(name).is_some() {
+                hits.push(Hit { name: name.clone(), score: top / 2.0 });
+            }
+        }
+        for hit in &mut hits {
+            let Some(entry) = snapshot.get(&hit.name) else { continue };
+            let similar =
+                used.iter().find(|(name, _)| *name == hit.name).map_or(0.0, |(_, likeness)| *likeness);
+            hit.score *= reliability(entry, asker, now) * (1.0 + USED * similar);
+        }
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(k);
+        self.watch(topic, &hits, asker);
+        hits
+    }
+
+    /// The tools that may take the place of one that failed: known to be harmless, and with a name that says the same, or with a
+    /// declared capability in common where the names tell none. One that does not exist is asked for by its name or by a
+    /// capability.
+    pub fn stand_ins(&self, tool: &str) -> Vec<Arc<str>> {
+        let (snapshot, rules) = (self.registry.load(), self.capability_rules());
+        let declared = |name: &str, entry: &NameEntry| -> HashSet<String> {
+            let tells = !rules.extract(name, "").is_empty();
+            kinds_of(entry).into_iter().filter(|_| !tells).collect()
+        };
+        let wanted = match snapshot.find(tool) {
+            Some(entry) => declared(tool, &entry),
+            None => HashSet::from([tool.to_lowercase()]),
+        };
+        let (named, tagged) = (said_by(tool), said_by(&joined(&wanted)));
+        let is_alike = |name: &str, entry: &NameEntry| {
+            let own = declared(name, entry);
+            let same = |one: &BTreeSet<String>, other: &BTreeSet<String>| !one.is_empty() && one == other;
+            !own.is_disjoint(&wanted)
+                || same(&said_by(name), &named)
+                || same(&said_by(&joined(&own)), &named)
+                || same(&said_by(name), &tagged)
+        };
+        self.harmless_tools(|name, entry| name != tool && is_alike(name, entry))
+    }
+
+    /// The tools that are known to be harmless and of the kind that these words ask for: one has all tags of the other.
+    pub fn tools_for(&self, said: &str) -> Vec<Arc<str>> {
+        let wanted: HashSet<String> = self.capability_rules().extract("", said).into_iter().collect();
+        self.harmless_tools(|_, entry| {
+            let own = kinds_of(entry);
+            !own.is_empty() && !wanted.is_empty() && (own.is_subset(&wanted) || wanted.is_subset(&own))
+        })
+    }
+
+    /// The tools that are known to be harmless and fit, best first.
+    fn harmless_tools(&self, fits: impl Fn(&str, &NameEntry) -> bool) -> Vec<Arc<str>> {
+        let snapshot = self.registry.load();
+        let is_harmless = |one: &Arc<Candidate>| one.spec().effects.are_harmless() && !one.spec().is_hidden;
+        let fitting = snapshot
+            .entries()
+            .filter(|(name, entry)| entry.candidates.iter().all(is_harmless) && fits(name, entry));
+        let mut found: Vec<_> =
+            fitting.map(|(name, entry)| (entry.primary().map(|one| one.priority), name.clone())).collect();
+        found.sort_by_key(|(priority, _)| *priority);
+        found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    fn watch(&self, topic: Topic, hits: &[Hit], asker: Option<&CallerRecord>) {
+        let snapshot = self.registry.load();
+        let count = |name: &str| snapshot.get(name).map_or(0, |entry| successes(entry, asker));
+        self.with_uses(asker, |uses| uses.watch(topic, hits.iter().map(|hit| &hit.name), count));
+    }
+
+    /// The uses of a caller, or of the hub. Only those of the hub are stored.
+    fn with_uses<T>(&self, asker: Option<&CallerRecord>, work: impl FnOnce(&mut Uses) -> T) -> T {
+        let mut uses = asker.map_or(&self.uses, |asker| &asker.uses).lock();
+        let done = work(&mut uses);
+        match asker {
+            Some(_) => drop(uses.take_unsaved()),
+            None => self.keep_uses(&mut uses),
+        }
+        done
+    }
+}
+
+fn kinds_of(entry: &NameEntry) -> HashSet<String> {
+    entry.candidates.iter().flat_map(|one| &one.spec().kinds).map(|tag| tag.to_string()).collect()
+}
+
+/// The words of a name: `search_web` and `webSearch` say the same, as do `get_weather` and `weather`. So do `calculate` and
+/// `math_calculator`: an expression tells all of a calculation, while a search or a time may be of anything.
+fn said_by(name: &str) -> BTreeSet<String> {
+    let mut words: BTreeSet<String> = name_words(name).into_iter().filter(|word| word != "get").collect();
+    let calculates = |word: &String| ToolKind::of_capability(word) == Some(ToolKind::Calculation);
+    if !words.is_empty() && words.iter().all(calculates) {
+        words = BTreeSet::from([ToolKind::Calculation.name().to_owned()]);
+    }
+    words
+}
+
+fn joined(tags: &HashSet<String>) -> String {
+    tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// How often a caller has called a tool with success, or everyone together.
+pub(super) fn successes(entry: &NameEntry, asker: Option<&CallerRecord>) -> u64 {
+    match asker {
+        Some(asker) => asker.successes(entry),
+        None => entry.candidates.iter().map(|candidate| candidate.stats.successes()).sum(),
+    }
+}
+
+/// From 0 to 1: how often the best candidate succeeds, and how quickly, in the calls of a caller or of everyone. Nothing known
+/// is nothing bad.
+fn reliability(entry: &NameEntry, asker: Option<&CallerRecord>, now: Instant) -> f32 {
+    let one = |stats: &toolhub_types::stats::CandidateStats| {
+        let view = stats.view(now);
+        let success = FAILING + (1.0 - FAILING) * view.success_rate as f32;
+        let latency = view.latency_ewma_ms.unwrap_or(0.0) as f32;
+        success * (1.0 - SPEED_PART * latency / (latency + SLOW_MS))
+    };
+    let of = |candidate: &Candidate| match asker {
+        Some(asker) => one(&asker.stats_of(candidate)),
+        None => one(&candidate.stats),
+    };
+    entry.candidates.iter().map(|candidate| of(candidate)).fold(0.0, f32::max)
+}

@@ -1,0 +1,298 @@
+//! L4, one call from request to result.
+//!
+//! ```text
+//! request ─► route ─► permit ─► look up ─► select ─► take turn ─► recall ─► approve ─► share ─► run ─► synthesise ─► result
+//!              │         │         │          │          │          │         │         │       │         │
+//!           labels   patterns   servers  candidates   message    ledger    caller    cache,  execute    model
+//!                                                                                    flights
+//! ```
+//!
+//! [`CallPlan`] decides, without I/O and without a runtime: [`CallPlan::next`] returns the next [`PlanStep`], the driver
+//! carries it out and reports back ([`CallPlan::looked_up`], [`CallPlan::approval_answered`], [`CallPlan::not_shared`]).
+//! Each step judges one snapshot of the registry, so that what was permitted is what runs. Time is an input. Every entry point is a [`CallRequest`]: a call by name, by capability, or as a model asked for it.
+//!
+//! Two drivers: [`call`] on tokio, and `CallDriver` in the bindings on the caller's asyncio loop. A call that needs none
+//! of these steps (the usual one: a name that is registered) goes straight to [`select_by_name`] and its run.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`request`] | what a caller asks for |
+//! | [`permissions`] | what an agent may call, and the question that asks for an approval |
+//! | [`state`] | a call under way: what is known and decided so far |
+//! | [`permit`] | which providers of a tool may be called |
+//! | [`question`] | what binds an approval in the store, and what a person reads |
+//! | [`lookup`] | asking servers for a tool that none has listed, and what a miss says |
+//! | [`order`] | the order of the calls of one message |
+//! | [`recall`] | what a run has recorded of the call |
+//! | [`share`] | the result cache and single flight |
+//! | [`shown`] | a question as people read it |
+//! | [`synthesis`] | what a model is asked when several answers were merged |
+//! | [`view`] | what one step judges by |
+//! | [`drive`] | the driver on tokio |
+
+mod drive;
+mod lookup;
+mod order;
+mod permissions;
+mod permit;
+mod question;
+mod recall;
+mod request;
+mod result_cache;
+mod servers;
+mod share;
+mod shown;
+mod state;
+mod synthesis;
+mod view;
+
+pub use drive::{CallResult, CallServices, call};
+pub use lookup::LookUpRequest;
+pub use order::{CallVerdict, MessageOrder, MessageTurn};
+pub use permissions::{
+    ApprovalRequest, ApprovalRound, Approver, FunctionAnswer, NOT_APPROVED, NextApprover, Permissions,
+    Verdict, changed_meanwhile, not_approved,
+};
+pub use question::QuestionWork;
+pub use recall::RecallRequest;
+pub use request::{CallRequest, SharingRequest, TimeAllowed};
+pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
+pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
+pub use shown::in_short;
+pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
+pub use synthesis::{answer_kind, question, synthesis_prompt};
+pub use toolhub_registry::identity::CallTarget;
+pub use view::PlanView;
+
+use crate::hub::{Hub, PlannedRun};
+use order::Due;
+use recall::RecallStep;
+use serde_json::Value;
+use servers::offered_elsewhere;
+use state::{ApprovalState, RouteState};
+use std::time::Instant;
+use toolhub_registry::identity::{CallContent, CallKey};
+use toolhub_registry::route::Route;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::model::{CallOptions, Prefer};
+use toolhub_types::tool::Freshness;
+
+/// What the driver of a call does next.
+pub enum PlanStep {
+    /// Make the key of the call where it holds nobody up, then report [`CallPlan::identified`].
+    Identify(Box<KeyWork>),
+    /// Ask servers for their tools, then report [`CallPlan::looked_up`].
+    LookUp(LookUpRequest),
+    /// Wait until [`CallPlan::on_turn`] calls back, and not beyond the deadline: calls before this one have not ended.
+    AwaitTurn,
+    /// Ask the ledger what the run knows of this call, then report [`CallPlan::recalled`].
+    Recall(RecallRequest),
+    /// The call ends here, with what it gave when it was made in an earlier life of its run.
+    Replay(Value),
+    /// Ask the caller, then report [`CallPlan::approval_answered`]. The call runs with the arguments that were shown.
+    Approve(ApprovalRequest),
+    /// Answer from the cache or from a call in flight; otherwise report [`CallPlan::not_shared`].
+    Share(Box<Shareable>),
+    /// Run these candidates. The result of the run is the result of the call, after [`CallPlan::may_synthesize`].
+    Run(Box<PlannedRun>),
+    /// The call ends here: nothing was called.
+    Refuse(HubError),
+}
+
+/// The content of a call that is so large that its key takes a while.
+pub struct KeyWork {
+    target: CallTarget,
+    options: CallOptions,
+    content: CallContent,
+}
+
+impl KeyWork {
+    pub fn key(self) -> CallKey {
+        CallKey::new(&self.target, &self.options, self.content)
+    }
+}
+
+impl CallPlan {
+    /// What to do next.
+    pub fn next(&mut self, hub: &Hub, servers: Option<&dyn ServerSet>, now: Instant) -> PlanStep {
+        self.step(&PlanView::new(hub, servers, now)).unwrap_or_else(PlanStep::Refuse)
+    }
+
+    fn step(&mut self, view: &PlanView<'_>) -> Result<PlanStep, HubError> {
+        let (hub, now) = (view.hub, view.now);
+        if hub.is_closed() {
+            return Err(closed());
+        }
+        if let Some(content) = self.heavy.take() {
+            self.check_deadline(now)?;
+            let CallRequest { target, options, .. } = &self.request;
+            let (target, options) = (target.clone(), options.clone());
+            return Ok(PlanStep::Identify(Box::new(KeyWork { target, options, content })));
+        }
+        self.take_number(hub);
+        if let Some(error) = &self.request.unreadable {
+            return Err(HubError::new(ErrorKind::InvalidArguments, error.clone()));
+        }
+        self.find_route(view)?;
+        if self.unreachable.is_none() {
+            self.check_deadline(now)?;
+        }
+        if self.must_know_providers(view)
+            && let Some(look_up) = self.look_up(view)
+        {
+            return Ok(PlanStep::LookUp(look_up));
+        }
+        self.narrow(view)?;
+        let mut planned = match self.select(view) {
+            Ok(planned) => planned,
+            Err(miss) => match self.look_up(view) {
+                Some(look_up) if lookup::is_miss(&miss) => return Ok(PlanStep::LookUp(look_up)),
+                _ => return Err(self.missed(hub, miss)),
+            },
+        };
+        if self.must_be_defined()
+            && !planned.candidates.iter().all(|one| one.tool.is_defined())
+            && let Some(look_up) = self.look_up(view)
+        {
+            return Ok(PlanStep::LookUp(look_up));
+        }
+        let is_harmless = permit::are_harmless(&planned.candidates);
+        match self.request.turn.as_ref().map_or(Due::Now, |turn| turn.take(is_harmless)) {
+            Due::Now => {}
+            Due::Never(error) => return Err(error),
+            Due::Later => {
+                self.check_deadline(now)?;
+                return Ok(PlanStep::AwaitTurn);
+            }
+        }
+        match self.recall(hub, &planned, now)? {
+            Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
+            Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
+            None => {}
+        }
+        let freshness = self.freshness(is_harmless);
+        if let Some(look_up) = self.current_lists(view, &planned, freshness) {
+            return Ok(PlanStep::LookUp(look_up));
+        }
+        if freshness == Freshness::Now
+            && let Some(error) = self.why_not_listed(&planned)
+        {
+            return Err(error);
+        }
+        if !is_harmless && let Some(approval) = self.needed_approval(&planned)? {
+            self.check_deadline(now)?;
+            return Ok(PlanStep::Approve(approval));
+        }
+        let tape = hub.tape();
+        if let Some(shareable) = self.shareable(view, &planned.candidates).filter(|_| tape.is_none()) {
+            return Ok(PlanStep::Share(Box::new(shareable)));
+        }
+        // The deadline and the duration count from the beginning of the call.
+        planned.run.count_from(self.begun, now);
+        planned.freshness = freshness;
+        self.in_doubt = planned.in_doubt.clone();
+        self.record(hub, &mut planned);
+        if let Some(tape) = tape {
+            let identity = self.identity(hub, &planned.candidates).and_then(Result::ok);
+            planned.put_on_tape(&tape, identity.as_ref(), now);
+        }
+        Ok(PlanStep::Run(planned))
+    }
+
+    fn find_route(&mut self, view: &PlanView<'_>) -> Result<(), HubError> {
+        let (RouteState::Open, CallTarget::Routed { source, .. }) = (&self.route, &self.request.target)
+        else {
+            return Ok(());
+        };
+        let known = KnownServers::new(view.snapshot.clone(), view.servers);
+        match view.hub.route(source.as_deref(), &known) {
+            Ok(route) => {
+                self.follow(route);
+                self.options.is_routed = true;
+                // Models mislabel sources, so MCP servers come first unless the user decided otherwise.
+                let prefer = self.options.prefer.or(view.hub.options.prefer);
+                self.options.prefer = prefer.or(Some(Prefer::Mcps));
+                Ok(())
+            }
+            Err(error) => {
+                self.route = RouteState::Unknown;
+                Err(error)
+            }
+        }
+    }
+
+    fn follow(&mut self, Route { rule, source, server }: Route) {
+        self.route = RouteState::Found(rule);
+        self.options.source = source;
+        // A route that names no server leaves the one that the caller named.
+        self.options.server = server.or_else(|| self.options.server.take());
+    }
+
+    /// Finds the candidates, with an error that says why there are none.
+    fn select(&self, view: &PlanView<'_>) -> Result<Box<PlannedRun>, HubError> {
+        let PlanView { hub, snapshot, servers, now } = view;
+        match &self.request.target {
+            CallTarget::Name(name) => select_by_name(view, name, &self.options),
+            CallTarget::Capability(tag) => {
+                let planned = hub.plan_by_capability(snapshot, &tag.to_lowercase(), &self.options, *now);
+                planned.map_err(|error| {
+                    let server = self.options.server.as_deref();
+                    server.and_then(|server| unknown_to(snapshot, *servers, server)).unwrap_or(error)
+                })
+            }
+            CallTarget::Routed { name, .. } => {
+                hub.offers(snapshot, name, &self.options)?;
+                hub.plan_by_name(snapshot, name, &self.options, *now)
+            }
+        }
+    }
+
+    /// The question about a call that is not known to be harmless; `None` when there is nobody to ask, or it was answered.
+    fn needed_approval(&mut self, planned: &PlannedRun) -> Result<Option<ApprovalRequest>, HubError> {
+        let permissions = self.request.permissions.as_ref();
+        if self.request.proposed_in.is_some() && permissions.is_none_or(|one| one.approvers.is_empty()) {
+            self.is_forbidden = true;
+            return Err(permissions::only_proposed(self.request.target.name()));
+        }
+        if !permissions.is_some_and(Permissions::needs_approval) {
+            return Ok(None);
+        }
+        match &self.approval {
+            ApprovalState::Given => Ok(None),
+            ApprovalState::Refused(reason) => {
+                self.is_forbidden = true;
+                Err(permissions::not_approved(self.request.target.name(), reason))
+            }
+            ApprovalState::Open => Ok(Some(ApprovalRequest::new(&planned.candidates))),
+        }
+    }
+}
+
+/// The candidates of a name. A call that names a server may use tools that the server has not listed.
+pub fn select_by_name(
+    view: &PlanView<'_>,
+    name: &str,
+    options: &CallOptions,
+) -> Result<Box<PlannedRun>, HubError> {
+    let PlanView { hub, snapshot, servers, now } = view;
+    let planned = hub.plan_by_name(snapshot, name, options, *now);
+    let (Err(error), Some(server)) = (&planned, &options.server) else { return planned };
+    if error.kind != ErrorKind::NotFound || name.is_empty() {
+        return planned;
+    }
+    if let Some(unknown) = unknown_to(snapshot, *servers, server) {
+        return Err(match snapshot.find(name) {
+            Some(entry) => offered_elsewhere(unknown, name, &entry),
+            None => unknown,
+        });
+    }
+    match servers.and_then(|servers| servers.unlisted(server, name)) {
+        Some(candidate) => Ok(hub.plan_for(candidate, options, *now)),
+        None => planned,
+    }
+}
+
+/// The answer of a hub that was closed.
+pub fn closed() -> HubError {
+    HubError::new(ErrorKind::Closed, "The hub is closed; make a new ToolHub.").with_outcome(Outcome::NotSent)
+}

@@ -1,0 +1,203 @@
+//! The order of the calls of one message.
+//!
+//! A call that is not known to be harmless waits until all calls before it have ended, and every later call waits for it.
+//! After one that paused, was refused or may have run, later calls that are not known to be harmless are not made. A call is
+//! judged when its candidates are selected; until then it counts as one that may act.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+
+/// The calls of one message, by their places in it.
+#[derive(Clone)]
+pub struct MessageOrder(Arc<Mutex<Places>>);
+
+struct Places {
+    calls: Vec<CallPlace>,
+    /// How many calls from the first one on have ended, and how many have ended or are harmless.
+    ended: usize,
+    passable: usize,
+    /// The first call after which nothing is made that may act.
+    stop: Option<Stop>,
+    waiting: Vec<(usize, Wake)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallPlace {
+    /// Not ended, and not known to be harmless.
+    Open,
+    Harmless,
+    Ended,
+}
+
+struct Stop {
+    place: usize,
+    tool: Arc<str>,
+    why: CallVerdict,
+}
+
+type Wake = Box<dyn FnOnce() + Send>;
+
+/// How a call ended, as far as later calls have to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallVerdict {
+    /// It succeeded, or failed for certain.
+    Over,
+    /// It waits for a decision.
+    Paused,
+    /// It was not allowed, not approved or beyond a limit, or may not have been meant.
+    Refused,
+    /// It may have run.
+    Unknown,
+}
+
+impl CallVerdict {
+    pub fn of_failure(kind: ErrorKind, outcome: Outcome) -> Self {
+        match (kind, outcome) {
+            (ErrorKind::Paused, _) => CallVerdict::Paused,
+            (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallVerdict::Refused,
+            (_, Outcome::Unknown) => CallVerdict::Unknown,
+            // A budget, or too many values: it was not made, and is still wanted.
+            (ErrorKind::Limit, _) => CallVerdict::Refused,
+            (_, Outcome::NotSent | Outcome::Failed) => CallVerdict::Over,
+        }
+    }
+}
+
+/// Whether a call may be made.
+pub(super) enum Due {
+    Now,
+    Later,
+    Never(HubError),
+}
+
+impl MessageOrder {
+    pub fn new(calls: usize) -> Self {
+        MessageOrder(Arc::new(Mutex::new(Places {
+            calls: vec![CallPlace::Open; calls],
+            ended: 0,
+            passable: 0,
+            stop: None,
+            waiting: Vec::new(),
+        })))
+    }
+
+    /// The turn of the call at this place, counted from 0. It ends when the turn is dropped, if not before.
+    pub fn turn(&self, place: usize, tool: Arc<str>) -> MessageTurn {
+        MessageTurn { order: self.clone(), place, tool, has_ended: false }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Places)) {
+        let due = {
+            let mut places = self.0.lock();
+            change(&mut places);
+            places.take_due()
+        };
+        // Without the lock, because what they wake may take a turn at once.
+        due.into_iter().for_each(|wake| wake());
+    }
+}
+
+impl Places {
+    fn set(&mut self, place: usize, now: CallPlace) {
+        let Some(call) = self.calls.get_mut(place) else { return };
+        *call = now;
+        if now == CallPlace::Open {
+            self.passable = self.passable.min(place);
+        }
+        let run = |from: usize, is_in: fn(&CallPlace) -> bool| {
+            from + self.calls[from..].iter().take_while(|call| is_in(call)).count()
+        };
+        self.ended = run(self.ended, |call| *call == CallPlace::Ended);
+        self.passable = run(self.passable, |call| *call != CallPlace::Open);
+    }
+
+    fn is_due(&self, place: usize) -> bool {
+        match self.calls.get(place) {
+            Some(CallPlace::Open) => self.ended >= place || self.stopped(place).is_some(),
+            Some(CallPlace::Harmless) => self.passable >= place,
+            Some(CallPlace::Ended) | None => true,
+        }
+    }
+
+    fn stopped(&self, place: usize) -> Option<&Stop> {
+        self.stop.as_ref().filter(|stop| stop.place < place)
+    }
+
+    fn take_due(&mut self) -> Vec<Wake> {
+        let (due, waiting) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|(place, _)| self.is_due(*place));
+        self.waiting = waiting;
+        let due: Vec<(usize, Wake)> = due;
+        due.into_iter().map(|(_, wake)| wake).collect()
+    }
+}
+
+/// The place of one call in its message.
+pub struct MessageTurn {
+    order: MessageOrder,
+    place: usize,
+    tool: Arc<str>,
+    has_ended: bool,
+}
+
+impl MessageTurn {
+    /// Notes what is known of the call, and tells whether it may be made.
+    pub(super) fn take(&self, is_harmless: bool) -> Due {
+        self.order.change(|places| {
+            places.set(self.place, if is_harmless { CallPlace::Harmless } else { CallPlace::Open })
+        });
+        let places = self.order.0.lock();
+        match places.stopped(self.place).filter(|_| !is_harmless) {
+            Some(stop) => Due::Never(not_made(&self.tool, stop)),
+            None if places.is_due(self.place) => Due::Now,
+            None => Due::Later,
+        }
+    }
+
+    /// Calls `wake` once, on any thread, when it is worth asking again.
+    pub(super) fn wait(&self, wake: impl FnOnce() + Send + 'static) {
+        self.order.change(|places| places.waiting.push((self.place, Box::new(wake))));
+    }
+
+    /// The call has ended; later calls may go on, or are not made.
+    pub fn end(&mut self, end: CallVerdict) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        self.order.change(|places| {
+            let was_harmless = places.calls.get(self.place) == Some(&CallPlace::Harmless);
+            let stops = match end {
+                CallVerdict::Over => false,
+                CallVerdict::Paused | CallVerdict::Refused => true,
+                // A read that may have run has changed nothing.
+                CallVerdict::Unknown => !was_harmless,
+            };
+            if stops && places.stop.as_ref().is_none_or(|stop| self.place < stop.place) {
+                places.stop = Some(Stop { place: self.place, tool: self.tool.clone(), why: end });
+            }
+            places.set(self.place, CallPlace::Ended);
+        });
+    }
+}
+
+impl Drop for MessageTurn {
+    /// Given up: nobody knows what became of it.
+    fn drop(&mut self) {
+        self.end(CallVerdict::Unknown);
+    }
+}
+
+fn not_made(tool: &str, stop: &Stop) -> HubError {
+    let (tool, before) = (clip(tool), clip(&stop.tool));
+    let why = match stop.why {
+        CallVerdict::Paused => "waits for a decision",
+        CallVerdict::Refused => "was refused",
+        CallVerdict::Unknown | CallVerdict::Over => "may have run, and nobody knows",
+    };
+    let text = format!(
+        "Tool '{tool}' was not called: '{before}', which the same message calls before it, {why}. Make the call again if it is \
+         still wanted."
+    );
+    HubError::new(ErrorKind::NotSent, text)
+}

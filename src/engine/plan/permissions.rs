@@ -1,0 +1,166 @@
+//! What an agent may call, and the question that asks for an approval.
+
+use std::sync::Arc;
+use toolhub_registry::select::Candidates;
+use toolhub_text::pattern::PatternList;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+
+/// The permissions of the agent that asks.
+#[derive(Clone)]
+pub struct Permissions {
+    /// The tools that the agent may call.
+    pub allowed: Arc<PatternList>,
+    /// Who is asked about calls that are not known to be harmless: lists, each of which has to approve; without any, nobody is
+    /// asked.
+    pub approvers: Arc<[Vec<Approver>]>,
+    /// Answers in the store count even if no approver is a person: somebody was asked before.
+    pub heeds_answers: bool,
+}
+
+impl Permissions {
+    /// Whether calls of tools that are not known to be harmless need an approval.
+    pub fn needs_approval(&self) -> bool {
+        !self.approvers.is_empty() || self.heeds_answers
+    }
+
+    /// Whether a person may be asked through the store.
+    pub fn may_be_kept(&self) -> bool {
+        self.heeds_answers || self.approvers.iter().flatten().any(|one| *one == Approver::Ask)
+    }
+}
+
+/// One who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approver {
+    /// A function of the caller, by its number.
+    Function(usize),
+    /// A person: the question is kept in the store, and the call ends as paused until somebody has answered it.
+    Ask,
+}
+
+/// What a function has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FunctionAnswer {
+    Go,
+    /// The reason as the rest of a sentence: "it was not approved".
+    Refuse(String),
+    /// The next one in its list decides.
+    Pass,
+}
+
+/// A question on its way through the approvers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApprovalRound {
+    list: usize,
+    at: usize,
+    /// A list leaves it to a person.
+    is_kept: bool,
+}
+
+/// Who is asked next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextApprover {
+    Function(usize),
+    /// The store, after all functions, so that no stored approval is used up by a call that is then refused.
+    Store,
+    Nobody(Verdict),
+}
+
+impl ApprovalRound {
+    /// In a list the first answer that is not a pass counts, and its end refuses.
+    pub fn next(&mut self, approvers: &[Vec<Approver>]) -> NextApprover {
+        loop {
+            match approvers.get(self.list).map(|list| list.get(self.at)) {
+                Some(Some(Approver::Function(number))) => return NextApprover::Function(*number),
+                Some(Some(Approver::Ask)) => {
+                    self.is_kept = true;
+                    self.next_list();
+                }
+                Some(None) => return NextApprover::Nobody(Verdict::Refused(NOT_APPROVED.to_owned())),
+                None if self.is_kept => return NextApprover::Store,
+                None => return NextApprover::Nobody(Verdict::Approved),
+            }
+        }
+    }
+
+    /// The function that [`ApprovalRound::next`] named has answered; a refusal is final.
+    pub fn answered(&mut self, answer: FunctionAnswer) -> Result<(), Verdict> {
+        match answer {
+            FunctionAnswer::Go => self.next_list(),
+            FunctionAnswer::Pass => self.at += 1,
+            FunctionAnswer::Refuse(reason) => return Err(Verdict::Refused(reason)),
+        }
+        Ok(())
+    }
+
+    fn next_list(&mut self) {
+        (self.list, self.at) = (self.list + 1, 0);
+    }
+}
+
+/// Why a call was refused, if its approver gave no reason.
+pub const NOT_APPROVED: &str = "it was not approved";
+
+/// What the caller is asked to approve.
+#[derive(Clone)]
+pub struct ApprovalRequest {
+    pub name: Arc<str>,
+    /// The servers that may be called.
+    pub servers: Vec<Arc<str>>,
+    /// Empty for a tool that no server has listed yet.
+    pub description: Arc<str>,
+    /// The candidates, in the order in which they would be tried. Each checks and coerces the arguments for itself; every
+    /// form that comes of it is a question of its own, and a candidate runs with exactly what was shown.
+    pub candidates: Candidates,
+}
+
+impl ApprovalRequest {
+    pub(super) fn new(candidates: &Candidates) -> Self {
+        // A call by capability may have tools of several names.
+        let mut names: Vec<&Arc<str>> = Vec::new();
+        for one in candidates {
+            if !names.contains(&&one.spec().name) {
+                names.push(&one.spec().name);
+            }
+        }
+        let name = match &names[..] {
+            [name] => Arc::clone(name),
+            names => names.iter().map(|name| &***name).collect::<Vec<_>>().join(" or ").into(),
+        };
+        let mut servers: Vec<Arc<str>> = candidates.iter().filter_map(|one| one.server.clone()).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let described = candidates.iter().min_by_key(|one| (one.priority, one.id));
+        let description = described.map_or_else(|| Arc::from(""), |one| one.spec().description.clone());
+        ApprovalRequest { name, servers, description, candidates: candidates.clone() }
+    }
+}
+
+/// The error of a candidate that nobody was asked about: it was registered or replaced in the meantime.
+pub fn changed_meanwhile(name: &str) -> HubError {
+    not_approved(name, "it changed while its approval was awaited")
+}
+
+/// The error of a call that may not have been meant, and that nobody is asked about.
+pub fn only_proposed(name: &str) -> HubError {
+    let text = format!(
+        "Tool '{}' was not called: the call stands in other text, or without its marker, and may not have been meant. To make it, \
+         say the call alone, in the format for tool calls, and write nothing after it.",
+        clip(name)
+    );
+    HubError::new(ErrorKind::Proposed, text)
+}
+
+/// The error of a candidate that must not run, with the reason as the rest of a sentence.
+pub fn not_approved(name: &str, reason: &str) -> HubError {
+    let text = format!("Tool '{}' was not called: {reason}.", clip(name));
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// The answer to an [`ApprovalRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Approved,
+    /// The reason as the rest of a sentence: "it was not approved".
+    Refused(String),
+}

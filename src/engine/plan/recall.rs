@@ -1,0 +1,170 @@
+//! Calls of a run: what the run has recorded of this call, before anything else is done for it.
+
+use super::request::CallRequest;
+use super::state::{CallPlan, NumberedCall, RecallState};
+use crate::hub::{
+    AskedCall, CallRecord, Hub, PlannedRun, held_back, kept_result, not_recalled, without_secrets,
+};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use toolhub_registry::identity::NotJson;
+use toolhub_store::ledger::{CallsBefore, Ledger, OccurrenceTicket, RunCall, RunMemory};
+use toolhub_types::error::{ErrorKind, HubError, clip};
+
+/// Asks the ledger what a run knows of a call; report it with [`CallPlan::recalled`].
+pub struct RecallRequest {
+    pub ledger: Arc<Ledger>,
+    ticket: Arc<OccurrenceTicket>,
+    call: RunCall,
+    /// Its providers and digests of what they are, if it may have an effect.
+    acts_with: Option<Vec<(String, String)>>,
+    /// When the deadline of the call passes.
+    end: Option<Instant>,
+}
+
+/// What a call of a run does before it is made.
+pub(super) enum RecallStep {
+    Ask(RecallRequest),
+    /// It is over, and gave this.
+    Replay(Value),
+}
+
+impl RecallRequest {
+    /// Asks; `done` is called on another thread.
+    pub fn ask(&self, done: impl FnOnce(Result<RunMemory, String>) + Send + 'static) {
+        let (ticket, open) = (self.ticket.clone(), self.ticket.open_before());
+        let answered = {
+            let open = open.clone();
+            move |memory: Result<RunMemory, String>| {
+                match &memory {
+                    Ok(RunMemory::New(_)) => ticket.close(&open),
+                    Ok(RunMemory::Answered(number, _)) => ticket.skip_to(*number),
+                    Ok(RunMemory::Settled(number, _)) => ticket.close(&[*number]),
+                    _ => {}
+                }
+                done(memory);
+            }
+        };
+        let made_otherwise = self.acts_with.as_deref().and_then(|tools| self.ticket.made_otherwise(tools));
+        self.ledger.recall(
+            self.call.clone(),
+            CallsBefore { open, made_otherwise },
+            self.end,
+            Box::new(answered),
+        );
+    }
+}
+
+impl CallPlan {
+    /// Takes the number of a call of a run: first of all, so that it does not depend on what becomes of the call.
+    pub(super) fn take_number(&mut self, hub: &Hub) {
+        let (None, Some(run), Some(Ok(key))) = (&self.number, &self.options.run, &self.key) else { return };
+        let (ledger, key) = (hub.ledger(), key.digest());
+        let principal = self.options.principal.as_deref().unwrap_or_default().to_owned();
+        let ticket = ledger.occurrence(&principal, run, key);
+        let call = RunCall {
+            principal,
+            run: run.to_string(),
+            key: key.to_string(),
+            occurrence: ticket.number,
+            tool: self.request.target.name().to_string(),
+            definition: String::new(),
+        };
+        self.number = Some(NumberedCall { ledger, ticket: Arc::new(ticket), call });
+    }
+
+    /// The question to the ledger, for a call of a run, and what it has answered.
+    pub(super) fn recall(
+        &self,
+        hub: &Hub,
+        planned: &PlannedRun,
+        now: Instant,
+    ) -> Result<Option<RecallStep>, HubError> {
+        let Some(run) = &self.options.run else { return Ok(None) };
+        match &self.recall {
+            RecallState::Open => {
+                let tool = self.request.target.name();
+                let identity = match self.identity(hub, &planned.candidates) {
+                    Some(Ok(identity)) => identity,
+                    Some(Err(why)) => return Err(not_json(tool, run, &why)),
+                    None => return Err(not_json(tool, run, &NotJson::not_given())),
+                };
+                let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
+                // It has a number, because it has a key.
+                let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
+                Ok(Some(RecallStep::Ask(RecallRequest {
+                    ledger: ledger.clone(),
+                    ticket: ticket.clone(),
+                    call: RunCall { definition: identity.definition.text(), ..call.clone() },
+                    acts_with: may_act.then(|| identity.definition.by_provider()),
+                    end: self.end(),
+                })))
+            }
+            RecallState::Over(result) => Ok(Some(RecallStep::Replay(result.clone()))),
+            // The ledger gives up at the deadline.
+            RecallState::Refused(error) => self.check_deadline(now).and(Err(error.clone())),
+            RecallState::Record(_) => Ok(None),
+        }
+    }
+
+    /// The ledger has answered.
+    pub fn recalled(&mut self, memory: Result<RunMemory, String>) {
+        let (tool, run) = (self.request.target.name().clone(), self.options.run.clone().unwrap_or_default());
+        let Some(NumberedCall { ticket, .. }) = &self.number else { return };
+        self.recall = match memory {
+            Err(why) => RecallState::Refused(not_recalled(&tool, &run, &why)),
+            Ok(RunMemory::New(call)) => RecallState::Record(CallRecord::new(&run, call, ticket.clone())),
+            Ok(RunMemory::Over(result) | RunMemory::Answered(_, result) | RunMemory::Settled(_, result)) => {
+                ticket.end();
+                RecallState::Over(result)
+            }
+            Ok(memory) => match held_back(&tool, &run, &memory) {
+                Some(error) => RecallState::Refused(error),
+                None => RecallState::Open,
+            },
+        };
+    }
+
+    /// Makes a call of a run, or one that may have effects, a recorded one.
+    pub(super) fn record(&mut self, hub: &Hub, planned: &mut PlannedRun) {
+        let record = match std::mem::take(&mut self.recall) {
+            RecallState::Record(record) => Some(record),
+            _ => None,
+        };
+        let key = self.key.as_ref().and_then(|key| key.as_deref().ok());
+        let CallRequest { target, options, .. } = &self.request;
+        hub.record(planned, record, || AskedCall::new(target.clone(), options.clone(), key));
+    }
+
+    /// Whether the run keeps what the caller is told, because it has no result of the call.
+    pub fn is_told(&self) -> bool {
+        self.number.as_ref().is_some_and(|number| !number.ticket.is_over())
+    }
+
+    /// Lets the run keep what the caller was told; `None` if it was not told anything.
+    pub(super) fn tell(&mut self, answer: Option<Value>) {
+        let is_told = self.is_told();
+        let Some(NumberedCall { ledger, call, .. }) = self.number.take().filter(|_| is_told) else { return };
+        let cancelled = || {
+            let text = format!("The call of '{}' was cancelled.", clip(&call.tool));
+            kept_result(&Err(HubError::new(ErrorKind::Cancelled, text)))
+        };
+        let answer = without_secrets(answer.unwrap_or_else(cancelled));
+        ledger.tell(call, answer.to_string());
+    }
+}
+
+/// The error of a call that a run could not recognise later.
+fn not_json(tool: &str, run: &str, why: &NotJson) -> HubError {
+    if why.too_many {
+        return why.refusal(tool);
+    }
+    let text = format!(
+        "Tool '{}' was not called: a call of run '{}' is recognised by its arguments, and these are not JSON: {}.",
+        clip(tool),
+        clip(run),
+        why.sentence
+    );
+    HubError::new(ErrorKind::InvalidArguments, text)
+}

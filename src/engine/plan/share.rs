@@ -1,0 +1,304 @@
+//! Sharing one execution: a cache with a time to live, and single flight for identical concurrent calls.
+//!
+//! Both are requested by the caller, and only harmless tools are shared. `V` is a result as its driver holds it. Values are
+//! never copied or dropped while the lock is held: both may run code of the user, which may call the hub.
+//!
+//! While a tape is in, nothing is shared: each call has its own recording.
+
+use super::request::TimeAllowed;
+use super::result_cache::ResultCache;
+use super::state::CallPlan;
+use super::view::PlanView;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use toolhub_registry::Candidate;
+use toolhub_registry::identity::CallTarget;
+use toolhub_types::model::{CallOptions, FOREVER};
+
+/// Which calls share a result: those that are the same call, and whose result is made in the same way. How long they may take
+/// is not part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ShareKey {
+    /// The digest of key and definition.
+    identity: Arc<str>,
+    /// When the candidates last changed: a function that was replaced by another one of the same definition must not answer
+    /// from the cache.
+    candidates: u64,
+    /// Strategy, preference, permissions and the like.
+    options: CallOptions,
+    validate: bool,
+    coerce: bool,
+}
+
+/// How a shared run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    Success,
+    Failure,
+    /// A failure for want of time; a call that has more time may succeed.
+    TimedOut,
+}
+
+/// A call that may be shared, and how.
+pub struct Shareable {
+    pub key: ShareKey,
+    pub cache_ttl: Option<Duration>,
+    pub single_flight: bool,
+    pub time: TimeAllowed,
+}
+
+impl CallPlan {
+    /// How this call may be shared; `None` if it was not requested, or a candidate may have effects.
+    pub(super) fn shareable(&self, view: &PlanView<'_>, planned: &[Arc<Candidate>]) -> Option<Shareable> {
+        let sharing = self.request.sharing.as_ref().filter(|_| self.is_shareable)?;
+        let what = self.request.target.name().clone();
+        let by_capability = matches!(self.request.target, CallTarget::Capability(_));
+        let (candidates, time) = harmless_candidates(view, &what, by_capability, &self.options)?;
+        // Arguments that are not JSON cannot be compared.
+        let identity = self.identity(view.hub, planned)?.ok()?;
+        let key = ShareKey {
+            identity: identity.digest(),
+            candidates,
+            options: CallOptions { timeout: None, deadline: None, ..self.options.clone() },
+            validate: sharing.validate,
+            coerce: sharing.coerce,
+        };
+        let (cache_ttl, single_flight) = (sharing.cache_ttl, sharing.single_flight);
+        Some(Shareable { key, cache_ttl, single_flight, time })
+    }
+}
+
+/// The version of a set of candidates that are all harmless, and how long they may take one after another.
+fn harmless_candidates(
+    PlanView { hub, snapshot, .. }: &PlanView<'_>,
+    what: &str,
+    by_capability: bool,
+    options: &CallOptions,
+) -> Option<(u64, TimeAllowed)> {
+    let time = |candidates: &mut dyn Iterator<Item = &Arc<Candidate>>| {
+        let none = Duration::ZERO;
+        let mut time = TimeAllowed { timeouts: none, longest: none, deadline: options.deadline };
+        for one in candidates {
+            if !one.spec().effects.are_harmless() {
+                return None;
+            }
+            let own = options.timeout.or(one.spec().timeout).unwrap_or(hub.options.timeout);
+            time.timeouts = time.timeouts.saturating_add(own);
+            time.longest = time.longest.saturating_add(own.saturating_add(hub.options.grace));
+        }
+        Some(time)
+    };
+    if !by_capability {
+        let entry = snapshot.find(what)?;
+        return Some((entry.changed_at, time(&mut entry.candidates.iter())?));
+    }
+    let tag = what.to_lowercase();
+    let mut tagged = snapshot.with_tag(&tag).peekable();
+    tagged.peek()?;
+    Some((snapshot.version(), time(&mut tagged)?))
+}
+
+/// The driver of a call that leads, as its followers see it.
+pub trait Leader: Send + Sync {
+    /// Whether the leader cannot make progress any more. May be slow, and is never called under the lock.
+    fn is_gone(&self) -> bool;
+}
+
+/// A future leads until it ends or is dropped.
+impl Leader for () {
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+/// The flight that a call follows.
+pub struct FollowedFlight {
+    key: ShareKey,
+    id: u64,
+    leader: Arc<dyn Leader>,
+    /// When the leader has taken longer than its candidates may.
+    pub overdue_at: Instant,
+}
+
+impl FollowedFlight {
+    pub fn has_lost_its_leader(&self) -> bool {
+        self.leader.is_gone()
+    }
+}
+
+/// What became of a look into the shared results.
+pub enum Consulted<V> {
+    /// From the cache.
+    Hit(Arc<V>),
+    /// No identical call is in flight: run it, and land the result.
+    Lead(FlightLead<V>),
+    /// An identical call is in flight; the notification comes when it ends.
+    Follow(FollowedFlight),
+}
+
+type Waiter<V> = Box<dyn FnOnce(Option<Arc<V>>) + Send>;
+
+struct SharedFlight<V> {
+    /// A leader that was given up must not end the flight of its successor.
+    id: u64,
+    leader: Arc<dyn Leader>,
+    time: TimeAllowed,
+    overdue_at: Instant,
+    waiters: Vec<(TimeAllowed, Waiter<V>)>,
+}
+
+/// A result that came within a short time may be less than what a longer time would give, so the cache keeps them apart.
+type CacheKey = (ShareKey, TimeAllowed);
+
+struct Tables<V> {
+    cache: ResultCache<CacheKey, V>,
+    flights: HashMap<ShareKey, SharedFlight<V>>,
+    last_flight: u64,
+}
+
+/// The results that calls of one hub share.
+pub struct SharedResults<V>(Arc<Mutex<Tables<V>>>);
+
+impl<V> Default for SharedResults<V> {
+    fn default() -> Self {
+        let (cache, flights) = (ResultCache::default(), HashMap::new());
+        SharedResults(Arc::new(Mutex::new(Tables { cache, flights, last_flight: 0 })))
+    }
+}
+
+impl<V> SharedResults<V> {
+    /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads as `leader`.
+    ///
+    /// `notify` is called once for a follower, on any thread: with the result, or with `None` when the leader ended without
+    /// one, had less time than the follower, or was given up, so that the follower has to consult again.
+    pub fn consult(
+        &self,
+        shareable: &Shareable,
+        now: Instant,
+        leader: Arc<dyn Leader>,
+        notify: impl FnOnce(Option<Arc<V>>) + Send + 'static,
+    ) -> Consulted<V> {
+        let Shareable { key, cache_ttl, single_flight, time } = shareable;
+        let mut tables = self.0.lock();
+        let expired = tables.cache.take_expired(now);
+        let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
+        let consulted = match (cached, tables.flights.get_mut(key).filter(|_| *single_flight)) {
+            (Some(value), _) => Consulted::Hit(value),
+            (None, Some(flight)) => {
+                flight.waiters.push((*time, Box::new(notify)));
+                let (id, leader, overdue_at) = (flight.id, flight.leader.clone(), flight.overdue_at);
+                Consulted::Follow(FollowedFlight { key: key.clone(), id, leader, overdue_at })
+            }
+            (None, None) => Consulted::Lead(FlightLead {
+                tables: self.0.clone(),
+                key: key.clone(),
+                time: *time,
+                flight: single_flight.then(|| tables.open_flight(key, leader, *time, now)),
+                cache_ttl: *cache_ttl,
+            }),
+        };
+        drop(tables);
+        drop(expired);
+        consulted
+    }
+
+    /// Gives up a flight whose leader is gone or too slow: its followers consult again, and the first of them leads.
+    pub fn give_up(&self, followed: &FollowedFlight) {
+        let flight = self.0.lock().take_flight(&followed.key, followed.id);
+        notify_all(flight, None, RunEnd::Failure);
+    }
+
+    /// Visits the cached results, unless the tables are in use right now.
+    pub fn try_each<E>(&self, visit: impl FnMut(&V) -> Result<(), E>) -> Result<(), E> {
+        let Some(tables) = self.0.try_lock() else { return Ok(()) };
+        tables.cache.values().try_for_each(visit)
+    }
+
+    /// Forgets all cached results. Calls in flight go on.
+    pub fn clear(&self) {
+        let forgotten = std::mem::take(&mut self.0.lock().cache);
+        drop(forgotten);
+    }
+}
+
+impl<V> Tables<V> {
+    fn open_flight(
+        &mut self,
+        key: &ShareKey,
+        leader: Arc<dyn Leader>,
+        time: TimeAllowed,
+        now: Instant,
+    ) -> u64 {
+        self.last_flight += 1;
+        let (overdue_at, waiters) = (now + time.longest.min(FOREVER), Vec::new());
+        let flight = SharedFlight { id: self.last_flight, leader, time, overdue_at, waiters };
+        self.flights.insert(key.clone(), flight);
+        self.last_flight
+    }
+
+    fn take_flight(&mut self, key: &ShareKey, id: u64) -> Option<SharedFlight<V>> {
+        let is_it = self.flights.get(key).is_some_and(|flight| flight.id == id);
+        if is_it { self.flights.remove(key) } else { None }
+    }
+}
+
+/// Followers that have more time than a leader that ran out of it get no result.
+fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>, end: RunEnd) {
+    let Some(flight) = flight else { return };
+    for (time, notify) in flight.waiters {
+        let is_for_it = end != RunEnd::TimedOut || flight.time.covers(&time);
+        notify(result.filter(|_| is_for_it).cloned());
+    }
+}
+
+/// Held by the call that runs. Dropped without a result, for instance because the caller was cancelled, it lets one of the
+/// followers lead.
+pub struct FlightLead<V> {
+    tables: Arc<Mutex<Tables<V>>>,
+    key: ShareKey,
+    time: TimeAllowed,
+    /// The flight that others may follow.
+    flight: Option<u64>,
+    cache_ttl: Option<Duration>,
+}
+
+impl<V> FlightLead<V> {
+    /// Whether the result is wanted at all, so that it is worth a copy.
+    pub fn is_wanted(&self, end: RunEnd) -> bool {
+        self.is_followed() || self.is_cached(end)
+    }
+
+    /// Whether the result is cached, so that its size has to be known.
+    pub fn is_cached(&self, end: RunEnd) -> bool {
+        end == RunEnd::Success && self.cache_ttl.is_some()
+    }
+
+    fn is_followed(&self) -> bool {
+        let tables = self.tables.lock();
+        let flight = tables.flights.get(&self.key);
+        flight.is_some_and(|flight| Some(flight.id) == self.flight && !flight.waiters.is_empty())
+    }
+
+    /// Hands the result to the followers; a success is cached too, as one of `bytes`.
+    pub fn land(mut self, value: V, bytes: usize, end: RunEnd, now: Instant) {
+        let value = Arc::new(value);
+        let mut tables = self.tables.lock();
+        let gone = match self.cache_ttl.filter(|_| end == RunEnd::Success) {
+            Some(ttl) => tables.cache.put(&(self.key.clone(), self.time), ttl, now, value.clone(), bytes),
+            None => Vec::new(),
+        };
+        let flight = self.flight.take().and_then(|id| tables.take_flight(&self.key, id));
+        drop(tables);
+        drop(gone);
+        notify_all(flight, Some(&value), end);
+    }
+}
+
+impl<V> Drop for FlightLead<V> {
+    fn drop(&mut self) {
+        let flight = self.flight.and_then(|id| self.tables.lock().take_flight(&self.key, id));
+        notify_all(flight, None, RunEnd::Failure);
+    }
+}

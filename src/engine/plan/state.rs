@@ -1,0 +1,249 @@
+//! One call under way: what is known and decided so far. The files that decide a step read and write it.
+
+use super::order::CallVerdict;
+use super::permissions::Verdict;
+use super::request::{CallRequest, TimeAllowed};
+use crate::hub::{CallRecord, Hub, late, late_beside_lock};
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use toolhub_registry::Candidate;
+use toolhub_registry::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
+use toolhub_registry::route::RouteRule;
+use toolhub_store::ledger::{Ledger, OccurrenceTicket, RunCall};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::CallOptions;
+
+/// The servers that could not be asked, each with the reason.
+pub type Unreachable = Vec<(Arc<str>, HubError)>;
+
+/// The names of the rules when there is no route.
+pub const UNKNOWN_SOURCE: &str = "unknown";
+pub const UNREADABLE: &str = "unreadable";
+
+/// One call as a state machine. See the module documentation.
+pub struct CallPlan {
+    pub(super) request: CallRequest,
+    /// What the call asks for, narrowed by route and permissions.
+    pub(super) options: CallOptions,
+    /// By what the call is found, if somebody has to; the reason if what it sends is not JSON.
+    pub(super) key: Option<Result<Arc<CallKey>, NotJson>>,
+    /// What the key is made of, while it takes too long to be made here.
+    pub(super) heavy: Option<CallContent>,
+    pub(super) begun: Instant,
+    pub(super) route: RouteState,
+    /// The servers that could not be asked; `Some` once they were.
+    pub(super) unreachable: Option<Unreachable>,
+    /// The servers of its candidates have been asked for their lists of now.
+    pub(super) are_lists_current: bool,
+    pub(super) approval: ApprovalState,
+    /// `Some` for a call of a run, until it has ended.
+    pub(super) number: Option<NumberedCall>,
+    pub(super) recall: RecallState,
+    /// One of the candidates that ran may have left an effect; see [`PlannedRun::in_doubt`](crate::hub::PlannedRun::in_doubt).
+    pub(super) in_doubt: Arc<AtomicBool>,
+    pub(super) is_shareable: bool,
+    /// The caller asked for something that permissions forbid.
+    pub(super) is_forbidden: bool,
+}
+
+pub(super) enum RouteState {
+    /// A call by name or capability.
+    None,
+    Open,
+    Found(RouteRule),
+    Unknown,
+}
+
+#[derive(PartialEq)]
+pub(super) enum ApprovalState {
+    Open,
+    Given,
+    Refused(String),
+}
+
+/// A call of a run, and which of the equal ones it is.
+pub(super) struct NumberedCall {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) ticket: Arc<OccurrenceTicket>,
+    pub(super) call: RunCall,
+}
+
+/// Where a call of a run stands.
+#[derive(Default)]
+pub(super) enum RecallState {
+    /// Not asked yet, or no run.
+    #[default]
+    Open,
+    /// It has to be made, and is recorded.
+    Record(CallRecord),
+    Over(Value),
+    Refused(HubError),
+}
+
+impl CallPlan {
+    pub fn new(mut request: CallRequest, now: Instant) -> Self {
+        let (key, heavy) = match request.content.take() {
+            Some(Ok(content)) if content.is_heavy() => (None, Some(content)),
+            content => {
+                let key = |content| Arc::new(CallKey::new(&request.target, &request.options, content));
+                (content.map(|content| content.map(key)), None)
+            }
+        };
+        let route = match request.target {
+            CallTarget::Routed { .. } => RouteState::Open,
+            CallTarget::Name(_) | CallTarget::Capability(_) => RouteState::None,
+        };
+        CallPlan {
+            options: request.options.clone(),
+            key,
+            heavy,
+            number: None,
+            in_doubt: Arc::default(),
+            recall: RecallState::default(),
+            // What a run has recorded is its own.
+            is_shareable: request.sharing.is_some() && request.options.run.is_none(),
+            request,
+            begun: now,
+            route,
+            unreachable: None,
+            are_lists_current: false,
+            approval: ApprovalState::Open,
+            is_forbidden: false,
+        }
+    }
+
+    /// What makes another call the same call, if it runs with these candidates. `None` if nobody has to recognise it; the
+    /// reason if what it sends is not JSON.
+    pub fn identity(
+        &self,
+        hub: &Hub,
+        candidates: &[Arc<Candidate>],
+    ) -> Option<Result<CallIdentity, NotJson>> {
+        let identity =
+            |key: &Arc<CallKey>| CallIdentity { key: key.clone(), definition: hub.definition(candidates) };
+        Some(self.key.as_ref()?.as_ref().map(identity).map_err(NotJson::clone))
+    }
+
+    /// The key was made.
+    pub fn identified(&mut self, key: CallKey) {
+        self.key = Some(Ok(Arc::new(key)));
+    }
+
+    /// The servers were asked; those that could not be are listed with the reason.
+    pub fn looked_up(&mut self, unreachable: Unreachable) {
+        self.unreachable = Some(unreachable);
+    }
+
+    /// Calls `wake` once, on any thread, when the turn of the call may have come.
+    pub fn on_turn(&self, wake: impl FnOnce() + Send + 'static) {
+        match &self.request.turn {
+            Some(turn) => turn.wait(wake),
+            None => wake(),
+        }
+    }
+
+    /// The call has ended; without an `end` it was given up, and nobody knows what became of it. `answer` is what the caller is
+    /// told, if [`CallPlan::is_told`].
+    pub fn ended(&mut self, end: Option<CallVerdict>, answer: Option<Value>) {
+        self.recall = RecallState::default();
+        self.tell(answer);
+        if let Some(mut turn) = self.request.turn.take() {
+            // Of several candidates the worst end counts.
+            let end = end.filter(|end| *end != CallVerdict::Over || !self.in_doubt.load(Ordering::Relaxed));
+            turn.end(end.unwrap_or(CallVerdict::Unknown));
+        }
+    }
+
+    /// The caller was asked.
+    pub fn approval_answered(&mut self, verdict: Verdict) {
+        self.approval = match verdict {
+            Verdict::Approved => ApprovalState::Given,
+            Verdict::Refused(reason) => ApprovalState::Refused(reason),
+        };
+    }
+
+    /// Neither the cache nor a call in flight has the answer: this call runs, and leads.
+    pub fn not_shared(&mut self) {
+        self.is_shareable = false;
+    }
+
+    /// How long a model may take to make one answer of several; `None` when the time of the call is over.
+    pub fn may_synthesize(&self, now: Instant) -> Option<Duration> {
+        let left = match self.request.options.deadline {
+            Some(deadline) => deadline.saturating_sub(now.saturating_duration_since(self.begun)),
+            None => toolhub_context::synthesize::TIMEOUT,
+        };
+        Some(left.min(toolhub_context::synthesize::TIMEOUT)).filter(|left| !left.is_zero())
+    }
+
+    /// What is left of the deadline.
+    pub fn time_left(&self, now: Instant) -> Option<Duration> {
+        let spent = now.saturating_duration_since(self.begun);
+        self.request.options.deadline.map(|deadline| deadline.saturating_sub(spent))
+    }
+
+    /// When the deadline passes.
+    pub fn end(&self) -> Option<Instant> {
+        self.begun.checked_add(self.request.options.deadline?)
+    }
+
+    /// A call without time left starts nothing: no server is asked, nor the caller.
+    pub fn check_deadline(&self, now: Instant) -> Result<(), HubError> {
+        self.check_deadline_beside(self.number.as_ref().map(|number| &number.ledger), now)
+    }
+
+    /// The same for a call that has asked this ledger, which may be what it waited for.
+    pub fn check_deadline_beside(&self, ledger: Option<&Arc<Ledger>>, now: Instant) -> Result<(), HubError> {
+        let (what, deadline) = (self.request.target.name(), self.request.options.deadline);
+        match self.time_left(now) {
+            Some(Duration::ZERO) if ledger.is_some_and(|ledger| ledger.is_locked()) => {
+                Err(late_beside_lock(what, deadline.unwrap_or_default()))
+            }
+            Some(Duration::ZERO) => Err(late(what, deadline.unwrap_or_default(), Outcome::NotSent)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error of a call whose deadline passed while it waited for an identical one, or for an approval.
+    pub fn deadline_passed(&self, outcome: Outcome) -> HubError {
+        let deadline = self.request.options.deadline.unwrap_or_default();
+        late(self.request.target.name(), deadline, outcome)
+    }
+
+    /// The error of a call that waited for an identical one as long as its own candidates may take.
+    pub fn followed_too_long(&self, time: &TimeAllowed) -> HubError {
+        let (what, seconds) = (clip(self.request.target.name()), time.timeouts.as_secs_f64());
+        let text = format!("Tool '{what}' timed out after {seconds} s (it may still have run).");
+        HubError::new(ErrorKind::Timeout, text)
+    }
+
+    pub fn elapsed(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.begun)
+    }
+
+    /// The name of the rule by which a routed call was routed; `None` for other calls.
+    pub fn route_name(&self) -> Option<&'static str> {
+        match &self.route {
+            RouteState::None => None,
+            _ if self.request.unreadable.is_some() => Some(UNREADABLE),
+            RouteState::Open | RouteState::Unknown => Some(UNKNOWN_SOURCE),
+            RouteState::Found(rule) => Some(rule.name()),
+        }
+    }
+
+    /// Where the call goes: `None` means everywhere.
+    pub fn options(&self) -> &CallOptions {
+        &self.options
+    }
+
+    pub fn request(&self) -> &CallRequest {
+        &self.request
+    }
+
+    /// Whether the refusal of this call is one of the permissions.
+    pub fn is_forbidden(&self) -> bool {
+        self.is_forbidden
+    }
+}

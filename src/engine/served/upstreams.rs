@@ -1,0 +1,176 @@
+//! What the gateway needs from the sources of tools, as a trait: the room knows no MCP client and no Python.
+
+use super::view::View;
+use crate::hub::Hub;
+use crate::offers::OfferQuery;
+use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
+use serde_json::{Map, Value};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{broadcast, watch};
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::{OfferChange, OfferKind};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
+
+/// The servers behind a gateway.
+pub trait Upstreams: CallServices {
+    /// Fires after the set of tools has changed.
+    fn changes(&self) -> watch::Receiver<u64>;
+
+    /// The changes of resources and prompts that servers announce.
+    fn offer_changes(&self) -> broadcast::Receiver<OfferChange>;
+
+    /// Waits until every server has listed its tools once, or has failed to: for at most `patience`, or the hub's
+    /// `lookup_timeout`, or longer while the view shows nothing. Returns the servers that are still starting.
+    fn listed<'a>(&'a self, _: &'a View, _: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    /// How much servers shall log for requests: the lowest level that a client has set; `None` if none has.
+    fn want_log_level(&self, _: Option<&'static str>) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The hub has one client only, whose roots are those of all connections to servers; `None`: it has left.
+    fn set_only_client(&self, _: Option<AskCaller>) {}
+
+    /// The roots of that client have changed.
+    fn roots_changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Writes a line about a server, or the gateway, into the log of the operator.
+    fn log(&self, _server: &str, _level: &str, _text: &str) {}
+
+    /// The state of each server, for the operator: id, state, era, version, transport, tools, age, error, pid, notices, stderr.
+    fn server_states(&self) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// What a server says of its use, bounded and safe to show; `None` if it says nothing, or was never connected.
+    fn instructions(&self, _server: &str) -> Option<String> {
+        None
+    }
+
+    /// The servers in the order of the configuration.
+    fn server_ids(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// The extensions of the protocol that the servers of the view have declared, without those that end at the hub.
+    fn extensions(&self, _: &View) -> Map<String, Value> {
+        Map::new()
+    }
+
+    /// Whether a server that the view shows has this capability, such as `prompts` or `resources.subscribe`. A server that was
+    /// never connected may have it.
+    fn may_have(&self, view: &View, capability: &str) -> bool;
+
+    /// The resources, templates or prompts of the servers that the view shows, each as its server lists it for this caller. Keys
+    /// that several servers have are told apart. `again`: what was listed a moment ago is good enough.
+    fn offers<'a>(
+        &'a self,
+        view: &'a View,
+        caller: &'a Arc<Principal>,
+        kind: OfferKind,
+        again: bool,
+    ) -> BoxFuture<'a, Vec<Value>>;
+
+    /// The result of a request about one of them, as its server gives it.
+    fn ask_offer<'a>(
+        &'a self,
+        view: &'a View,
+        query: &'a OfferQuery,
+        extras: &'a CallContextExtras,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>>;
+
+    /// Subscribes to the changes of a resource, which then are among the `offer_changes`.
+    fn subscribe<'a>(
+        &'a self,
+        view: &'a View,
+        caller: &'a Arc<Principal>,
+        uri: &'a str,
+    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>>;
+}
+
+/// A subscription to a resource. Dropping it ends the subscription.
+pub struct SubscribedResource {
+    pub server: Arc<str>,
+    /// Its URI there.
+    pub uri: String,
+    _guard: Box<dyn Any + Send + Sync>,
+}
+
+impl SubscribedResource {
+    pub fn new(server: Arc<str>, uri: String, guard: impl Send + Sync + 'static) -> Self {
+        SubscribedResource { server, uri, _guard: Box::new(guard) }
+    }
+}
+
+/// The upstreams of a hub that has no servers: its tools change with its registry, and it has nothing else.
+pub struct NoUpstreams {
+    hub: Arc<Hub>,
+    never: broadcast::Sender<OfferChange>,
+}
+
+impl NoUpstreams {
+    pub fn new(hub: Arc<Hub>) -> Self {
+        NoUpstreams { hub, never: broadcast::Sender::new(1) }
+    }
+}
+
+impl CallServices for NoUpstreams {
+    fn servers(&self) -> Option<&dyn ServerSet> {
+        None
+    }
+
+    fn look_up<'a>(&'a self, _: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
+        Box::pin(std::future::ready(Unreachable::new()))
+    }
+}
+
+impl Upstreams for NoUpstreams {
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.hub.registry.watch()
+    }
+
+    fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
+        self.never.subscribe()
+    }
+
+    fn may_have(&self, _: &View, _: &str) -> bool {
+        false
+    }
+
+    fn offers<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a Arc<Principal>,
+        _: OfferKind,
+        _: bool,
+    ) -> BoxFuture<'a, Vec<Value>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn ask_offer<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a OfferQuery,
+        _: &'a CallContextExtras,
+    ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
+        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+        Box::pin(std::future::ready(Err(error)))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        _: &'a View,
+        _: &'a Arc<Principal>,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<SubscribedResource, HubError>> {
+        let error = HubError::new(ErrorKind::NotFound, "This hub has no servers.");
+        Box::pin(std::future::ready(Err(error)))
+    }
+}

@@ -1,0 +1,106 @@
+//! From model text to tool calls: [`parse`] for a whole text, [`StreamParser`] for one that is still arriving.
+//!
+//! ```text
+//! deltas ─► input ─► machine ─► the readers of a dialect ─► drafts ─► calls, text, events
+//!                       │             │
+//!                   openings      extent (finds the end of a value) · lenient (reads it) · typed (applies the schema)
+//! ```
+//!
+//! **One machine.** A reader is straight-line `async` code over the `input`: it waits for characters that have not arrived
+//! yet. The compiler turns it into a state machine. A whole text is a stream of one delta, so every way of splitting a text
+//! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
+//! is read a bounded number of times.
+//!
+//! **Dependencies** go one way: `context` ← `marker` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
+//!
+//! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
+//! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
+//! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`), code in
+//! fences of a programming language and comments are text, and so are a call that is only quoted (`quote`) and the answer of
+//! a tool that the model invented (`responses`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! a marker was found, they are data.
+//!
+//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`hold`) until the
+//! text ends; if the tag comes, they become text. `reasoning` has the modes, `reasoning_tags` the tags.
+//!
+//! **Messages of the chat APIs.** Only what the model says now has calls: `turn` tells its words from those of others. The same
+//! holds for a text that is such a message, written as JSON.
+//!
+//! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
+//! never read.
+//!
+//! **Certainty.** Each call says how certain it is that it was meant (`certainty`): who executes calls decides with it which ones
+//! are only proposals.
+//!
+//! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
+//! repeated id is replaced by a new one (`call_1`, …).
+//!
+//! To add a dialect: add a file in `dialects/` with its markers and reader, and a line in the list of `dialects/mod.rs`.
+//!
+//! ```
+//! use toolhub_parse::{ParseOptions, parse};
+//! let parsed = parse("Sure. <tool_call>{'name': 'ping', 'args': {}}</tool_call>", &ParseOptions::default());
+//! assert_eq!((parsed.calls[0].name.as_str(), parsed.text.as_str()), ("ping", "Sure. "));
+//! assert_eq!(parsed.calls[0].repairs, ["single quotes"]);
+//! ```
+
+mod api_message;
+mod buffer;
+mod call_arguments;
+mod call_parts;
+mod certainty;
+mod context;
+mod dialects;
+mod document;
+mod draft;
+mod elements;
+mod extent;
+mod fast_call;
+mod found;
+mod hold;
+mod input;
+mod json_calls;
+mod keys;
+mod lenient;
+mod machine;
+mod marker;
+mod native;
+mod notation;
+mod openings;
+mod options;
+mod parsed;
+mod plain_json;
+mod python;
+mod quote;
+mod read;
+mod reasoning;
+mod reasoning_tags;
+mod repair;
+mod responses;
+mod resume;
+mod schemas;
+mod sentence;
+mod stream;
+mod strings;
+mod turn;
+mod turn_marks;
+mod typed;
+mod view;
+mod whole;
+
+pub use call_arguments::CallArguments;
+pub use call_parts::contradiction;
+pub use certainty::Certainty;
+pub use dialects::names as formats;
+pub use document::{JsonDocument, read_documents, read_json};
+pub use draft::NO_NAME;
+pub use found::{CallView, FoundText, WholeText, write_id};
+pub use native::{is_own_request, message_text, parse_request, parse_value};
+pub use options::{ParseOptions, UnknownFormat};
+pub use parsed::{Event, ParsedCall, ParsedText};
+pub use plain_json::plain_length;
+pub use reasoning::{ReasoningMode, UnknownReasoning};
+pub use schemas::ToolSchemas;
+pub use sentence::sentence_around;
+pub use stream::StreamParser;
+pub use whole::{find, parse};

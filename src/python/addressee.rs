@@ -1,0 +1,152 @@
+//! Objects on an event loop that other threads send messages to, and the table in which the loop finds them.
+
+use super::reports::WaitingReports;
+use pyo3::PyClass;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::sync::Arc;
+use toolhub::error::HubError;
+use toolhub::execute::Answer;
+use toolhub::limit::Permits;
+use toolhub::workers::PoolRefusal;
+
+pub enum Message {
+    /// A Rust tool has answered.
+    Answered(Box<Answer>),
+    /// A sync function has ended in its thread.
+    Returned(PyResult<Py<PyAny>>),
+    /// The thread of a sync function ended before the function did.
+    WorkerLost,
+    /// A sync function was not called, because too many calls that were given up still run.
+    Refused(PoolRefusal),
+    /// The concurrency limits have let an attempt in, or turned it away.
+    Entered(Option<Permits>),
+    /// The row of an attempt that may have effects is written, or could not be.
+    Recorded(Result<(), Box<HubError>>),
+    /// A Rust future is over; its outcome is with the addressee.
+    Settled,
+    /// Progress reports wait.
+    Progress(Arc<WaitingReports>),
+    /// The attempt is about to be retried.
+    Retried(Value),
+}
+
+impl Message {
+    /// True when no more messages follow under the same key.
+    pub fn is_last(&self) -> bool {
+        !matches!(self, Message::Progress(_) | Message::Retried(_))
+    }
+}
+
+/// An object that lives on one event loop. Both methods are called on the loop's thread.
+pub trait Addressee: PyClass {
+    /// Handles a message; `slot` is the number that was given when the message was announced.
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message);
+
+    /// A deadline has passed. Only for those that register deadlines.
+    fn expire(_slf: &Bound<'_, Self>) {}
+}
+
+/// An addressee without its type: the loop's tables hold any of them without an allocation.
+pub struct Recipient {
+    object: Py<PyAny>,
+    slot: usize,
+    receive: fn(&Bound<'_, PyAny>, usize, Message),
+}
+
+impl Recipient {
+    pub fn new<T: Addressee>(object: Py<T>, slot: usize) -> Self {
+        Recipient { object: object.into_any(), slot, receive: receive::<T> }
+    }
+
+    pub fn clone_ref(&self, py: Python<'_>) -> Self {
+        Recipient { object: self.object.clone_ref(py), ..*self }
+    }
+
+    pub fn deliver(&self, py: Python<'_>, message: Message) {
+        (self.receive)(self.object.bind(py), self.slot, message);
+    }
+}
+
+/// An addressee that waits for a deadline.
+pub struct Sleeper {
+    object: Py<PyAny>,
+    expire: fn(&Bound<'_, PyAny>),
+}
+
+impl Sleeper {
+    pub fn new<T: Addressee>(object: Py<T>) -> Self {
+        Sleeper { object: object.into_any(), expire: expire::<T> }
+    }
+
+    pub fn expire(&self, py: Python<'_>) {
+        (self.expire)(self.object.bind(py));
+    }
+
+    /// The object, if it is of this type.
+    pub fn as_addressee<'py, T: Addressee>(&self, py: Python<'py>) -> Option<Bound<'py, T>> {
+        self.object.bind(py).cast().ok().cloned()
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)
+    }
+}
+
+fn receive<T: Addressee>(object: &Bound<'_, PyAny>, slot: usize, message: Message) {
+    if let Ok(object) = object.cast::<T>() {
+        T::receive(object, slot, message);
+    }
+}
+
+fn expire<T: Addressee>(object: &Bound<'_, PyAny>) {
+    if let Ok(object) = object.cast::<T>() {
+        T::expire(object);
+    }
+}
+
+/// Recipients by key. Places are reused; the generation in a key's upper half makes a stale key miss.
+#[derive(Default)]
+pub struct Recipients {
+    entries: Vec<(u32, Option<Recipient>)>,
+    free: Vec<u32>,
+}
+
+impl Recipients {
+    pub fn insert(&mut self, recipient: Recipient) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push((0, None));
+            (self.entries.len() - 1) as u32
+        });
+        let entry = &mut self.entries[place as usize];
+        entry.1 = Some(recipient);
+        (u64::from(entry.0) << 32) | u64::from(place)
+    }
+
+    pub fn get(&self, key: u64) -> Option<&Recipient> {
+        let (generation, place) = ((key >> 32) as u32, key as u32);
+        let entry = self.entries.get(place as usize).filter(|entry| entry.0 == generation)?;
+        entry.1.as_ref()
+    }
+
+    pub fn remove(&mut self, key: u64) -> Option<Recipient> {
+        let (generation, place) = ((key >> 32) as u32, key as u32);
+        let entry = self.entries.get_mut(place as usize).filter(|entry| entry.0 == generation)?;
+        let recipient = entry.1.take()?;
+        entry.0 = entry.0.wrapping_add(1);
+        self.free.push(place);
+        Some(recipient)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for recipient in self.entries.iter().filter_map(|(_, recipient)| recipient.as_ref()) {
+            visit.call(&recipient.object)?;
+        }
+        Ok(())
+    }
+}

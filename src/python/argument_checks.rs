@@ -1,0 +1,468 @@
+//! From the arguments of a call to what a Python callable is called with.
+//!
+//! ```text
+//! copy → by name → fast path (plain_values.rs), or: schema of the core checks and coerces → pydantic builds rich types
+//! ```
+//!
+//! The schema is the only judge of what JSON can express, so a Python function and an MCP tool with the same schema accept,
+//! refuse and coerce the same values. pydantic sees only values that fit. It makes models, dates and enums of them, runs
+//! validators, and judges Python objects that have no JSON form.
+
+use super::builder_errors;
+use super::copying::{self, CopyError};
+use super::errors::{class_of, exception_text};
+use super::json::{self, MAX_ARGUMENTS, NotJson};
+use super::large_json::LargeJson;
+use super::mappings::as_mapping;
+use super::patching::{patched, with_whole_numbers};
+use super::plain_values::{self, PlainParameter};
+use super::user_code;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::Arc;
+use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
+use toolhub::schema::{ArgumentSchema, Opaque};
+
+/// How a callable takes its arguments.
+pub enum ArgumentStyle {
+    /// `call(**arguments)`
+    Keywords,
+    /// `call(value)`
+    Value {
+        /// A mapping whose only key is this name is unwrapped first.
+        key: Option<Py<PyString>>,
+        /// The property under which the schema describes the value; `None`: the schema describes the value itself.
+        property: Option<String>,
+        /// `call()` works too.
+        is_optional: bool,
+    },
+}
+
+/// What the caller wants checked.
+#[derive(Clone, Copy)]
+pub struct Checks {
+    pub validate: bool,
+    pub coerce: bool,
+    /// None is a value for a tool that is called with one, as in older hubs, and does not mean that there are no arguments.
+    pub none_is_input: bool,
+}
+
+/// One check of arguments for one candidate.
+pub struct CheckPass {
+    pub checks: Checks,
+    /// Values of the caller for the tools that have parameters of these names.
+    pub passed_on: Option<Py<PyDict>>,
+    /// Rules of the schema that were not checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl CheckPass {
+    pub fn new(checks: Checks) -> Self {
+        CheckPass { checks, passed_on: None, unchecked: Vec::new() }
+    }
+
+    /// Runs a check of the core. One that takes more than about a millisecond runs without the GIL.
+    pub fn run<T>(
+        &mut self,
+        py: Python<'_>,
+        check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
+    ) -> Result<Option<T>, HubError> {
+        let options = CheckOptions { coerce: self.checks.coerce, aside: &|work| py.detach(work) };
+        let Fitting { replacement, unchecked } = check(&options)?;
+        self.unchecked.extend(unchecked);
+        Ok(replacement)
+    }
+}
+
+/// Arguments that fit, in a copy that belongs to one attempt.
+pub enum PreparedArguments {
+    Keywords(Py<PyDict>),
+    Value(Py<PyAny>),
+    /// For a tool that lives in Rust.
+    Native(Box<Arguments>),
+}
+
+/// The argument checks of one tool.
+pub struct ArgumentChecks {
+    pub tool: Arc<str>,
+    pub style: ArgumentStyle,
+    /// `None`: any value is accepted.
+    pub schema: Option<ArgumentSchema>,
+    /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be
+    /// JSON.
+    pub build: Option<Py<PyAny>>,
+    /// The parameters that the fast path knows; `None` if a required one is not among them.
+    pub plain: Option<Vec<PlainParameter>>,
+    /// Parameters that the schema does not show; the builder judges them.
+    pub hidden: Vec<String>,
+    /// The argument that a bare value is for.
+    pub single: Option<Py<PyString>>,
+    /// All names in the schema, for an error.
+    pub names: Vec<String>,
+}
+
+/// Arguments as JSON, with the places of objects that have no JSON form.
+struct Image {
+    value: LargeJson,
+    opaque: Vec<Opaque>,
+}
+
+impl ArgumentChecks {
+    /// Copies, checks and builds the arguments.
+    pub fn prepare(
+        &self,
+        given: &Bound<'_, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let args = self.copied(given)?;
+        match &self.style {
+            ArgumentStyle::Value { is_optional: true, .. } if args.is_none() => {
+                Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
+            }
+            ArgumentStyle::Value { key, property, .. } if args.is_none() => {
+                self.prepare_nothing(args, key.as_ref(), property.as_deref(), pass)
+            }
+            ArgumentStyle::Value { key, property, .. } => {
+                self.prepare_value(args, key.as_ref(), property.as_deref(), pass)
+            }
+            ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
+        }
+    }
+
+    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
+        copying::copy(given).map_err(|refusal| match refusal {
+            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::TooMany => {
+                let sentence = format!("more than {MAX_ARGUMENTS} values");
+                NotJson { sentence, too_many: true }.refusal(&self.tool)
+            }
+            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
+        })
+    }
+
+    /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
+    /// attempt that follows gets them as they are.
+    pub fn fit<'py>(
+        &self,
+        given: &Bound<'py, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let args = self.copied(given)?;
+        if !pass.checks.validate {
+            return Ok(args);
+        }
+        let ArgumentStyle::Value { key, property, .. } = &self.style else {
+            let named = self.named(args)?;
+            if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+                return Ok(named.into_any());
+            }
+            return self.fit_schema(named.into_any(), None, pass);
+        };
+        if self.build.is_none() {
+            return if args.is_instance_of::<PyDict>() {
+                self.fit_schema(args, None, pass)
+            } else {
+                Ok(args)
+            };
+        }
+        // The schema describes the value; a mapping may hold it under the name of the parameter.
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1).zip(key.as_ref());
+        let inner = wrapped.and_then(|(dict, key)| Some((dict, key, dict.get_item(key).ok().flatten()?)));
+        match inner {
+            Some((dict, key, value)) => {
+                let fitting = self.fit_schema(value, property.as_deref(), pass)?;
+                dict.set_item(key, fitting)
+                    .map_err(|error| self.refusal(&exception_text(args.py(), &error)))?;
+                Ok(args)
+            }
+            None if args.is_none() => Ok(args),
+            None => self.fit_schema(args, property.as_deref(), pass),
+        }
+    }
+
+    fn fit_schema<'py>(
+        &self,
+        value: Bound<'py, PyAny>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let Some(schema) = &self.schema else { return Ok(value) };
+        let image = match &self.build {
+            None => Image { value: self.json(&value)?.into(), opaque: Vec::new() },
+            Some(_) => match json::image(&value) {
+                Ok((json, opaque)) => Image::of(json, opaque, property),
+                Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
+                // Too deep for a copy: the builder alone checks it.
+                Err(_) => return Ok(value),
+            },
+        };
+        let fitted = self.fitted(schema, &value, &image, property, pass);
+        let fitted = fitted
+            .or_else(|error| self.fitted_json_form(schema, &value, &image, property, pass).ok_or(error));
+        fitted.map(|fitted| fitted.value)
+    }
+
+    fn prepare_keywords(
+        &self,
+        args: Bound<'_, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let named = self.named(args)?;
+        if !pass.checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named))
+        {
+            return Ok(PreparedArguments::Keywords(named.unbind()));
+        }
+        let fitting = self.checked(named.into_any(), None, pass)?;
+        fitting
+            .cast_into()
+            .map(|fitting| PreparedArguments::Keywords(fitting.unbind()))
+            .map_err(|error| self.refusal(&format!("its validator returned no mapping ({error})")))
+    }
+
+    /// No arguments for a tool that needs a value: an empty mapping if that fits. In older hubs it was None.
+    fn prepare_nothing(
+        &self,
+        none: Bound<'_, PyAny>,
+        key: Option<&Py<PyString>>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let empty = PyDict::new(none.py()).into_any();
+        let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
+        let first = self.prepare_value(first, key, property, pass);
+        match first {
+            // The check that refuses None says what is missing.
+            Err(error) if self.build.is_some() => {
+                let second_try = self.prepare_value(second, key, property, pass);
+                if pass.checks.none_is_input { second_try.map_err(|_| error) } else { second_try }
+            }
+            first => first,
+        }
+    }
+
+    /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
+    fn prepare_value(
+        &self,
+        args: Bound<'_, PyAny>,
+        key: Option<&Py<PyString>>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        // A declared schema describes mappings; a bare value is up to the tool.
+        let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
+        let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
+        let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let value = inner.unwrap_or(args);
+        if !pass.checks.validate || self.build.is_none() {
+            return Ok(PreparedArguments::Value(value.unbind()));
+        }
+        self.checked(value, property, pass).map(|value| PreparedArguments::Value(value.unbind()))
+    }
+
+    /// The value after the schema and the builder; `property` is the name under which the schema describes it.
+    fn checked<'py>(
+        &self,
+        value: Bound<'py, PyAny>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let py = value.py();
+        let Some(schema) = &self.schema else { return Ok(value) };
+        let Some(build) = &self.build else {
+            let image = Image { value: self.json(&value)?.into(), opaque: Vec::new() };
+            return self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
+        };
+        let (json, opaque) = match json::image(&value) {
+            Ok(image) => image,
+            Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
+            Err(_) => {
+                // Too deep for a copy: the builder alone checks it.
+                let reason = "the arguments are nested too deeply";
+                pass.unchecked.push(Unchecked { place: "".into(), reason });
+                return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
+            }
+        };
+        let image = Image::of(json, opaque, property);
+        let fitted = match self.fitted(schema, &value, &image, property, pass) {
+            Ok(fitted) => fitted,
+            Err(error) => {
+                return self.built_from_json(schema, build, &value, &image, property, pass).ok_or(error);
+            }
+        };
+        if self.needs_no_builder(&fitted.value) {
+            return Ok(fitted.value);
+        }
+        match user_code::call(build.bind(py), [&fitted.value]) {
+            Ok(built) => Ok(built),
+            Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
+                .or_else(|| self.built_from_json(schema, build, &value, &image, property, pass))
+                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_deref(), property, &error)),
+        }
+    }
+
+    /// Whether coerced arguments are plain values now.
+    fn needs_no_builder(&self, value: &Bound<'_, PyAny>) -> bool {
+        let Some(plain) = self.plain.as_ref().filter(|_| matches!(self.style, ArgumentStyle::Keywords))
+        else {
+            return false;
+        };
+        value.cast::<PyDict>().is_ok_and(|named| plain_values::fit(plain, named))
+    }
+
+    /// The value in the form that the schema wants. What fits stays the Python object that it is.
+    fn fitted<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<Fitted<'py>, HubError> {
+        let shown = image.without(&self.hidden);
+        let py = value.py();
+        let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
+        let json = json.map(LargeJson::from);
+        let value = match &json {
+            None => Ok(value.clone()),
+            Some(json) => match property {
+                None => patched(value, &shown, json),
+                Some(name) => patched(value, &shown[name], &json[name]),
+            },
+        };
+        value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&exception_text(py, &error)))
+    }
+
+    /// A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
+    /// a `str`. An MCP tool would get that form too.
+    fn built_from_json<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        build: &Py<PyAny>,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Option<Bound<'py, PyAny>> {
+        let fitted = self.fitted_json_form(schema, value, image, property, pass)?;
+        user_code::call(build.bind(value.py()), [&fitted.value]).ok()
+    }
+
+    /// The value with the JSON form of its objects, if it has any and that form fits.
+    fn fitted_json_form<'py>(
+        &self,
+        schema: &ArgumentSchema,
+        value: &Bound<'py, PyAny>,
+        image: &Image,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Option<Fitted<'py>> {
+        if image.opaque.is_empty() {
+            return None;
+        }
+        let json = json::from_arguments(value).ok()?;
+        let value = json::to_python(value.py(), &json).ok()?;
+        let image = Image::of(json, Vec::new(), property);
+        self.fitted(schema, &value, &image, property, pass).ok()
+    }
+
+    fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
+        json::from_arguments(value).map_err(|reason| reason.refusal(&self.tool))
+    }
+
+    /// The sentence for what the builder raised.
+    fn explained(
+        &self,
+        py: Python<'_>,
+        schema: &ArgumentSchema,
+        image: &Image,
+        fitted: Option<&Value>,
+        property: Option<&str>,
+        error: &PyErr,
+    ) -> HubError {
+        // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
+        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value { .. }) && property.is_none());
+        let Some(objections) = builder_errors::objections(py, error, skipped) else {
+            return self.unbuilt(py, error);
+        };
+        let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
+        schema.refusal(&self.tool, &image.value, value, &image.opaque, &objections)
+    }
+
+    fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        self.refusal(&exception_text(py, error))
+    }
+
+    /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
+    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
+        let py = args.py();
+        let args = match args.cast_into::<PyDict>() {
+            Ok(dict) => return Ok(dict),
+            Err(other) => other.into_inner(),
+        };
+        if args.is_none() {
+            return Ok(PyDict::new(py));
+        }
+        let named = PyDict::new(py);
+        let filled = match (&self.single, as_mapping(&args)) {
+            (_, Some(mapping)) => named.update(mapping),
+            (Some(single), _) => named.set_item(single, &args),
+            (None, _) => {
+                let given = class_of(&args);
+                return Err(self
+                    .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
+            }
+        };
+        filled.map_err(|error| self.refusal(&exception_text(py, &error)))?;
+        Ok(named)
+    }
+
+    fn refusal(&self, reason: &str) -> HubError {
+        HubError::new(
+            ErrorKind::InvalidArguments,
+            format!("Invalid arguments for '{}': {reason}", clip(&self.tool)),
+        )
+    }
+}
+
+/// A value that fits, and its JSON if that is not the one given.
+struct Fitted<'py> {
+    value: Bound<'py, PyAny>,
+    json: Option<LargeJson>,
+}
+
+impl Image {
+    /// The JSON without the members of these names.
+    fn without(&self, names: &[String]) -> Cow<'_, Value> {
+        match &*self.value {
+            Value::Object(map) if names.iter().any(|name| map.contains_key(name)) => {
+                let shown = map.iter().filter(|(name, _)| !names.contains(name));
+                Cow::Owned(Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
+            }
+            value => Cow::Borrowed(value),
+        }
+    }
+
+    /// The image of a value, or of a mapping that has it under this name.
+    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&str>) -> Image {
+        let Some(name) = property else { return Image { value: value.into(), opaque } };
+        let step = name.replace('~', "~0").replace('/', "~1");
+        let opaque = opaque.into_iter();
+        let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
+        let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
+        Image { value: value.into(), opaque: opaque.collect() }
+    }
+}
+
+/// A second attempt for whole numbers that were given as floats of a size that pydantic does not take for an integer. To
+/// the schema `1e300` is an integer, as it is in JSON.
+fn built_from_whole_numbers<'py>(
+    build: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
+    let whole = with_whole_numbers(value)?;
+    user_code::call(build, [&whole]).ok()
+}

@@ -1,0 +1,222 @@
+//! Reading a request: a call as a model asked for it.
+
+use crate::errors::class_of;
+use crate::hub::PyHub;
+use crate::json;
+use crate::large_json::{LargeJson, is_large, without_gil_if};
+use crate::mappings::as_mapping;
+use crate::once::intern;
+use crate::parse::PyParsedCall;
+use crate::prompt;
+use crate::text_arguments::{holds_arguments, object_in};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString};
+use serde_json::Value;
+use toolhub::parse::{self, Certainty, ParseOptions};
+
+const NAMELESS: &str = "The call names no tool: expected 'tool_name' as text, got nothing.";
+
+/// A request with the name and the arguments of the tool, or why it cannot be read.
+pub struct ReadRequest<'py> {
+    pub name: Bound<'py, PyString>,
+    pub arguments: Option<Bound<'py, PyAny>>,
+    pub id: Option<String>,
+    pub source: Option<String>,
+    pub error: Option<String>,
+    /// The format of the message that it was in.
+    api: Option<String>,
+}
+
+/// Where the fields of a request are.
+enum RequestFields<'py> {
+    /// The `get` of a mapping.
+    Get(Bound<'py, PyAny>),
+    Attributes(Bound<'py, PyAny>),
+}
+
+impl<'py> RequestFields<'py> {
+    /// A field that is there and not None, nor a method.
+    fn field(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = match self {
+            RequestFields::Get(get) => Some(get.call1((key,))?),
+            RequestFields::Attributes(object) => object.getattr_opt(key)?,
+        };
+        Ok(value.filter(|value| !value.is_none() && !value.is_callable()))
+    }
+}
+
+/// Takes a mapping, or an object with the attributes of a parsed call.
+pub fn read<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
+    let py = given.py();
+    let mapping = as_mapping(given);
+    let fields = if let Some(mapping) = mapping {
+        RequestFields::Get(mapping.getattr(intern!(py, "get"))?)
+    } else if given.hasattr(intern!(py, "name"))? && given.hasattr(intern!(py, "arguments"))? {
+        RequestFields::Attributes(given.clone())
+    } else {
+        return Err(PyTypeError::new_err(format!(
+            "a request must be a mapping with tool_name and arguments, or a parsed call, got {}",
+            class_of(given)
+        )));
+    };
+    let mut fault = None;
+    // An object may have its parts under two names, as a mapping may: both must agree.
+    let mut either = |keys: &[&Bound<'py, PyString>]| -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut found: Option<(_, Bound<'py, PyAny>)> = None;
+        for key in keys {
+            match (fields.field(key)?, &found) {
+                (Some(value), None) => found = Some((key, value)),
+                (Some(value), Some((first, known))) if !known.eq(&value)? => {
+                    fault = Some(parse::contradiction(&shown(first)?, &shown(key)?));
+                }
+                _ => {}
+            }
+        }
+        Ok(found.map(|(_, value)| value))
+    };
+    let name = either(&[intern!(py, "name"), intern!(py, "tool_name")])?;
+    let arguments = either(&[intern!(py, "arguments"), intern!(py, "parameters"), intern!(py, "args")])?;
+    if let Some(mapping) = mapping
+        && (name.is_none() || !is_own(mapping, arguments.as_ref())?)
+    {
+        return foreign(given);
+    }
+    let text = |value: Option<Bound<'py, PyAny>>| value.map(|value| shown(&value)).transpose();
+    let (id, source) = (text(fields.field(intern!(py, "id"))?)?, fields.field(intern!(py, "source"))?);
+    let error = text(fields.field(intern!(py, "error"))?)?;
+    let error = error.or(fault).or_else(|| wrong_type(name.as_ref(), source.as_ref()));
+    let name = name.and_then(|name| name.cast_into::<PyString>().ok());
+    Ok(ReadRequest {
+        name: name.unwrap_or_else(|| PyString::new(py, "")),
+        arguments,
+        id,
+        source: source.and_then(|source| shown(source.cast::<PyString>().ok()?).ok()),
+        error,
+        api: given.cast::<PyParsedCall>().ok().and_then(|call| call.get().api().map(str::to_owned)),
+    })
+}
+
+/// Whether a mapping is a request in our own form, with nothing beside its arguments that they have too.
+fn is_own(given: &Bound<'_, PyMapping>, arguments: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    let keys = given.keys()?;
+    let texts: Vec<_> = keys.iter().filter_map(|key| key.cast_into::<PyString>().ok()).collect();
+    let texts: Vec<_> = texts.iter().map(|key| key.to_string_lossy()).collect();
+    let has = |key: &str| {
+        arguments.is_some_and(|all| all.is_instance_of::<PyDict>() && all.contains(key).unwrap_or(false))
+    };
+    Ok(parse::is_own_request(texts.iter().map(|key| &**key), has))
+}
+
+/// The sentence around a parsed call that may not have been meant.
+pub fn proposed_in(given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let Ok(call) = given.cast::<PyParsedCall>() else { return Ok(None) };
+    match call.get().certainty() {
+        Some(Certainty::Sure) => Ok(None),
+        _ => call.get().sentence(given.py()).map(|sentence| {
+            Some(sentence.map_or_else(String::new, |sentence| sentence.to_string_lossy().into_owned()))
+        }),
+    }
+}
+
+/// Reads a call in another shape: with other keys, or as an API or a model wrote it.
+fn foreign<'py>(given: &Bound<'py, PyAny>) -> PyResult<ReadRequest<'py>> {
+    let py = given.py();
+    let nothing = |error: String| ReadRequest {
+        name: PyString::new(py, ""),
+        arguments: None,
+        id: None,
+        source: None,
+        error: Some(error),
+        api: None,
+    };
+    let value = match json::from_python(given) {
+        Ok(value) => value,
+        Err(reason) => return Ok(nothing(format!("The call cannot be read: {reason}."))),
+    };
+    let is_large = is_large(&value);
+    let mut calls = without_gil_if(py, is_large, || parse::parse_request(value, &ParseOptions::default()));
+    let Some(call) = calls.pop().filter(|_| calls.is_empty()) else {
+        return Ok(nothing(
+            "The request must be one call; pass a message with several calls to `run`.".to_owned(),
+        ));
+    };
+    if call.name.is_empty() {
+        let why = call.error.filter(|why| why != parse::NO_NAME);
+        return Ok(nothing(why.unwrap_or_else(|| NAMELESS.to_owned())));
+    }
+    Ok(ReadRequest {
+        name: PyString::new(py, &call.name),
+        arguments: Some(json::to_python(py, &LargeJson::from(Value::Object(call.arguments.into_map())))?),
+        id: Some(call.id).filter(|_| call.id_from_model),
+        source: call.source,
+        error: call.error,
+        api: None,
+    })
+}
+
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(value.str()?.to_string_lossy().into_owned())
+}
+
+/// What a model got wrong is an answer for the model, not an exception.
+fn wrong_type(name: Option<&Bound<'_, PyAny>>, source: Option<&Bound<'_, PyAny>>) -> Option<String> {
+    let is_text = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyString>();
+    match (name, source) {
+        (None, _) => Some(NAMELESS.to_owned()),
+        (Some(name), _) if is_text(name) && name.len().unwrap_or(0) == 0 => Some(NAMELESS.to_owned()),
+        (Some(name), _) if !is_text(name) => {
+            Some(format!("The call names no tool: expected 'tool_name' as text, got {}.", class_of(name)))
+        }
+        (_, Some(source)) if !is_text(source) => Some(format!(
+            "The source of a call must be text (a server's id, 'tools', 'skills' or 'mcps') or be left out, got {}.",
+            class_of(source)
+        )),
+        _ => None,
+    }
+}
+
+impl<'py> ReadRequest<'py> {
+    /// The arguments as the tool takes them: an object that was written as text is read, and the form of a vendor's API
+    /// is undone. The name is that of the tool from now on.
+    pub fn restore(&mut self, hub: &Bound<'py, PyHub>, coerce: bool) -> PyResult<Bound<'py, PyAny>> {
+        let py = hub.py();
+        let given = self.arguments.take().unwrap_or_else(|| PyDict::new(py).into_any());
+        let read = match object_in(&given) {
+            Ok(read) => read.filter(|_| coerce),
+            Err(why) => {
+                self.error = Some(why);
+                return Ok(PyDict::new(py).into_any());
+            }
+        };
+        let arguments = read.clone().map_or_else(|| given.clone(), Bound::into_any);
+        let (name, arguments) = prompt::from_form_of(hub, &self.name, arguments, self.api.as_deref())?;
+        self.name = name;
+        let is_text = read.is_some_and(|read| !self.are_arguments(hub, arguments.cast().unwrap_or(&read)));
+        Ok(if is_text { given } else { arguments })
+    }
+
+    /// Whether a candidate takes the object in a text as its arguments. A tool that is not registered has none that could
+    /// take the text.
+    fn are_arguments(&self, hub: &Bound<'py, PyHub>, object: &Bound<'py, PyDict>) -> bool {
+        let snapshot = hub.get().core().registry.load();
+        let entry = snapshot.find(&self.name.to_string_lossy());
+        entry.is_none_or(|entry| entry.candidates.iter().any(|one| holds_arguments(one, object)))
+    }
+}
+
+/// Name, arguments, source and error.
+type RequestParts<'py> = (Bound<'py, PyString>, Bound<'py, PyAny>, Option<String>, Option<String>);
+
+/// A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
+#[pyfunction]
+pub fn read_request<'py>(
+    hub: &Bound<'py, PyHub>,
+    request: &Bound<'py, PyAny>,
+) -> PyResult<RequestParts<'py>> {
+    hub.get().check_process()?;
+    let mut read = read(request)?;
+    let arguments =
+        if read.error.is_none() { read.restore(hub, true)? } else { PyDict::new(hub.py()).into_any() };
+    Ok((read.name, arguments, read.source, read.error))
+}

@@ -1,0 +1,32 @@
+//! The one place where an error of the core becomes a Python exception.
+
+use super::imported::Imported;
+use super::once::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use toolhub::error::{HubError, clip};
+
+/// The `ToolError` for a failure, with its kind and details.
+pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
+    static CLASS: Imported = Imported::new("toolhub.exceptions", "ToolError");
+    let make = || {
+        let details = PyDict::new(py);
+        details.set_item(intern!(py, "code"), error.code)?;
+        details.set_item(intern!(py, "status"), error.status)?;
+        details.set_item(intern!(py, "retry_after"), error.retry_after)?;
+        CLASS.get(py)?.call((&*error.message, error.kind.name()), Some(&details))
+    };
+    make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The name of an object's class for a sentence. Code of the user may have made the class, with any name.
+pub fn class_of(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "an object".to_owned(), |name| clip(&name.to_string_lossy()).into_owned())
+}
+
+/// The text of an exception. Code of the user runs in here; an exception that cannot be shown has a text, too.
+pub fn exception_text(py: Python<'_>, error: &PyErr) -> String {
+    let text = error.value(py).str();
+    text.map_or_else(|_| "(its text cannot be read)".into(), |text| text.to_string_lossy().into_owned())
+}

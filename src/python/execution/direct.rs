@@ -1,0 +1,337 @@
+//! The fast way: one coroutine, stepped inside the caller's own task.
+//!
+//! Its time limit works like `asyncio.timeout`: the caller's task is cancelled and, when the cancellation comes back,
+//! uncancelled. A coroutine that goes on after that has the grace for its clean-up; then it is cancelled once more, and if
+//! it still goes on it is moved into a task of its own, so that no caller waits forever. The caller's own cancellation is
+//! bounded by the same grace, and is raised whatever the coroutine makes of it.
+
+use super::Execution;
+use super::in_place::InPlaceCoroutine;
+use super::state::AttemptState;
+use super::uncancel;
+use crate::awaiting::{Awaited, send, throw};
+use crate::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, new_awaitable};
+use crate::child::Child;
+use crate::internals;
+use crate::loop_bridge::LoopBridge;
+use crate::once::intern;
+use crate::slots::{self, LentSlots};
+use crate::value;
+use pyo3::exceptions::{PyGeneratorExit, PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::time::Instant;
+use toolhub::execute::Fate;
+
+impl Execution {
+    pub(super) fn run_in_place(
+        slf: &Bound<'_, Self>,
+        awaitable: Bound<'_, PyAny>,
+        held: &LentSlots,
+    ) -> PyResult<Option<Step>> {
+        // Without a loop there is no task that the tool could cancel.
+        if !internals::is_safe()
+            && let Ok(port) = Self::port(slf)
+        {
+            let task = current_task_of(port.get().event_loop(slf.py()))?;
+            let pending = !task.is_none() && uncancel::is_pending(&task)?;
+            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
+                direct.began_in = (!task.is_none()).then(|| (task.unbind(), pending));
+            }
+        }
+        Self::on_step(slf, slots::within(slf.py(), held, || send(&awaitable)))
+    }
+
+    pub(super) fn step_in_place(
+        slf: &Bound<'_, Self>,
+        awaitable: Bound<'_, PyAny>,
+        held: &LentSlots,
+    ) -> PyResult<Step> {
+        Self::on_step_or_pump(slf, slots::within(slf.py(), held, || send(&awaitable)))
+    }
+
+    pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
+        let py = slf.py();
+        if is_cancelled_error(py, &error) {
+            Self::deliver_cancellation(slf, &error)?;
+        }
+        let closing = error.is_instance_of::<PyGeneratorExit>(py);
+        let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
+        let thrown = match stepped {
+            Some((awaitable, held)) => slots::within(py, &held, || throw(&awaitable, error)),
+            None => Err(error),
+        };
+        match thrown {
+            // A coroutine that is closed has to end; one that a tool makes up by itself is the tool's failure.
+            Err(error) if closing && error.is_instance_of::<PyGeneratorExit>(py) => {
+                if let Some(mut direct) = slf.get().state.lock().direct.take() {
+                    direct.unguard(py)?;
+                }
+                Self::abandon(slf);
+                Err(error)
+            }
+            thrown => Self::on_step_or_pump(slf, thrown),
+        }
+    }
+
+    /// A cancellation of the caller's task is about to be thrown into the coroutine.
+    fn deliver_cancellation(slf: &Bound<'_, Self>, error: &PyErr) -> PyResult<()> {
+        let py = slf.py();
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
+        if let Some((_, pending)) = &mut direct.began_in {
+            *pending = false;
+        }
+        let mut handled = || -> PyResult<()> {
+            let Some((task, before)) = &direct.caller else { return Ok(()) };
+            let task = task.bind(py);
+            if std::mem::take(&mut direct.cancelled_itself) && cancellations(task)? > *before + direct.cancels
+            {
+                uncancel::uncancel(task)?;
+            }
+            direct.is_guarded |= uncancel::guard(task)?;
+            Ok(())
+        };
+        let handled = handled();
+        slf.get().state.lock().direct = Some(direct);
+        handled
+    }
+
+    fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
+        match Self::on_step(slf, stepped)? {
+            Some(step) => Ok(step),
+            None => Self::pump(slf),
+        }
+    }
+
+    /// Takes in one step; `None` when the attempt is over and the policy goes on.
+    fn on_step(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Option<Step>> {
+        if let Ok(Step::Yield(value)) = stepped {
+            return Self::suspended(slf, value);
+        }
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return stepped.map(|_| None) };
+        direct.unguard(slf.py())?;
+        let left_behind = direct.has_cancelled_itself(slf.py())?;
+        if left_behind && let Some((task, _)) = &direct.began_in {
+            uncancel::uncancel(task.bind(slf.py()))?;
+        }
+        Self::ended(slf, direct, stepped)?;
+        if left_behind {
+            // It is thrown into the caller's task at its next step, which therefore comes before the result.
+            slf.get().state.lock().absorbs_cancel = true;
+            return Ok(Some(Step::Yield(slf.py().None())));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn absorbs_cancel(&self) -> bool {
+        std::mem::take(&mut self.state.lock().absorbs_cancel)
+    }
+
+    fn ended(slf: &Bound<'_, Self>, mut direct: InPlaceCoroutine, stepped: PyResult<Step>) -> PyResult<()> {
+        match stepped {
+            Ok(Step::Return(value) | Step::Yield(value)) => {
+                let py = slf.py();
+                let is_cancelled = direct.caller_is_cancelled(py)?;
+                direct.uncancel(py)?;
+                if let Some(cancelled) = direct.outlived.take().or(direct.cancelled_by.take())
+                    && is_cancelled
+                {
+                    // The tool swallowed the caller's cancellation. Its answer came too late.
+                    value::discard(value.bind(py));
+                    Self::abandon(slf);
+                    return Err(*cancelled);
+                }
+                slf.get().returned(py, direct.slot, value);
+                Ok(())
+            }
+            Err(error) => Self::ended_by(slf, direct, error),
+        }
+    }
+
+    /// What the coroutine yields goes up to the event loop, unless it has overstayed its grace.
+    fn suspended(slf: &Bound<'_, Self>, value: Py<PyAny>) -> PyResult<Option<Step>> {
+        let py = slf.py();
+        let (first, cancelled, cancelled_twice) = {
+            let state = slf.get().state.lock();
+            state.direct.as_ref().map_or((false, false, false), |direct| {
+                (direct.caller.is_none(), direct.cancelled_by.is_some(), direct.cancelled_twice)
+            })
+        };
+        if first {
+            let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
+                Ok(caller) => caller,
+                Err(error) => {
+                    if let Err(trouble) = Self::close(slf) {
+                        trouble.write_unraisable(py, Some(slf.as_any()));
+                    }
+                    return Err(error);
+                }
+            };
+            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
+                direct.caller = Some(caller);
+            }
+            Self::note_own_cancel(slf)?;
+            Self::arm(slf)?;
+            Self::end_if_closed(slf);
+        } else {
+            Self::note_own_cancel(slf)?;
+        }
+        if cancelled_twice {
+            Self::detach_to_task(slf, value).map(|()| None)
+        } else {
+            if cancelled {
+                Self::grant_grace(slf)?;
+            }
+            Ok(Some(Step::Yield(value)))
+        }
+    }
+
+    /// A cancellation that was asked for during the last step is the tool's own.
+    fn note_own_cancel(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let task = {
+            let state = slf.get().state.lock();
+            let began_in = state.direct.as_ref().and_then(|direct| direct.began_in.as_ref());
+            began_in.map(|(task, _)| task.clone_ref(py))
+        };
+        if !task.map_or(Ok(false), |task| uncancel::is_pending(task.bind(py)))? {
+            return Ok(());
+        }
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        let own = direct.has_cancelled_itself(py);
+        direct.cancelled_itself |= *own.as_ref().unwrap_or(&false);
+        slf.get().state.lock().direct = Some(direct);
+        own.map(drop)
+    }
+
+    /// The coroutine went on after a cancellation. If that was the caller's, it has the grace for its clean-up.
+    fn grant_grace(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let py = slf.py();
+        let grace = slf.get().hub.get().core().options.grace;
+        let direct = slf.get().state.lock().direct.take();
+        let Some(mut direct) = direct else { return Ok(()) };
+        let outlived = direct.outlived.is_none() && direct.caller_is_cancelled(py).unwrap_or(false);
+        if outlived {
+            direct.outlived = direct.cancelled_by.as_ref().map(|error| Box::new(error.clone_ref(py)));
+            direct.second_cancel_at.get_or_insert(Instant::now() + grace);
+        }
+        slf.get().state.lock().direct = Some(direct);
+        if outlived { Self::arm(slf) } else { Ok(()) }
+    }
+
+    fn ended_by(slf: &Bound<'_, Self>, direct: InPlaceCoroutine, error: PyErr) -> PyResult<()> {
+        let py = slf.py();
+        let only_ours = direct.uncancel(py)?;
+        if is_cancelled_error(py, &error) {
+            if direct.cancels > 0 && only_ours {
+                slf.get().mark_stopped(direct.slot);
+                return Ok(());
+            }
+            if direct.cancels > 0 || !direct.is_its_own(py)? {
+                Self::abandon(slf);
+                return Err(error);
+            }
+        } else if !is_for_the_caller(py, &error)
+            && !direct.is_its_own(py)?
+            && let Some(cancelled) = direct.cancelled_by
+        {
+            // The caller was cancelled, and the tool made another error of it. No other candidate may be tried after that.
+            Self::abandon(slf);
+            return Err(*cancelled);
+        }
+        Self::raised_in_place(slf, direct.slot, error)
+    }
+
+    /// Anything but what is for the caller is the tool's failure.
+    pub(super) fn raised_in_place(slf: &Bound<'_, Self>, slot: usize, error: PyErr) -> PyResult<()> {
+        let py = slf.py();
+        if is_for_the_caller(py, &error) {
+            Self::abandon(slf);
+            return Err(error);
+        }
+        slf.get().raised(py, slot, error);
+        Ok(())
+    }
+
+    fn caller_is_cancelled(&self, py: Python<'_>) -> PyResult<bool> {
+        let (task, before) = {
+            let state = self.state.lock();
+            let Some(direct) = state.direct.as_ref().filter(|direct| direct.outlived.is_some()) else {
+                return Ok(false);
+            };
+            let Some((task, before)) = &direct.caller else { return Ok(false) };
+            (task.clone_ref(py), *before + direct.cancels)
+        };
+        Ok(cancellations(task.bind(py))? > before)
+    }
+
+    /// The time of the coroutine, or its grace after the caller's cancellation, is over: cancel the caller's task, or cancel
+    /// it again.
+    pub(super) fn cancel_direct(slf: &Bound<'_, Self>, now: Instant) -> PyResult<()> {
+        let py = slf.py();
+        let grace = slf.get().hub.get().core().options.grace;
+        let is_cancelled = slf.get().caller_is_cancelled(py)?;
+        let task = {
+            let mut state = slf.get().state.lock();
+            let Some(slot) = state.direct.as_ref().map(|direct| direct.slot) else { return Ok(()) };
+            let over = state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) != Fate::Running);
+            let Some(direct) = state.direct.as_mut() else { return Ok(()) };
+            if !over && direct.outlived.is_none() || direct.second_cancel_at.is_some_and(|at| now < at) {
+                return Ok(());
+            }
+            if !over && !is_cancelled {
+                // A timeout inside the tool took its cancellation back: the caller was not cancelled.
+                (direct.outlived, direct.second_cancel_at) = (None, None);
+                return Ok(());
+            }
+            direct.cancelled_twice = direct.cancels > 0 || direct.outlived.is_some();
+            direct.cancels += 1;
+            direct.second_cancel_at = Some(now + grace);
+            direct.caller.as_ref().map(|(task, _)| task.clone_ref(py))
+        };
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+
+    /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
+    fn detach_to_task(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
+        direct.unguard(py)?;
+        let is_cancelled = direct.caller_is_cancelled(py)?;
+        direct.uncancel(py)?;
+        let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
+        let child = Child::resumed(slf.clone().unbind(), direct.slot, direct.awaitable, pending, leftover);
+        let port: Bound<'_, LoopBridge> = Self::port(slf)?;
+        let name = slf.get().tool_name(direct.slot);
+        let name = PyString::new(py, &name).unbind();
+        let (task, _) = port.get().create_task(py, new_awaitable(py, child)?.into_any(), &name)?;
+        port.get().keep_until_done(&task)?;
+        slf.get().state.lock().attempts[direct.slot].state = AttemptState::Nothing;
+        slf.get().mark_stopped(direct.slot);
+        if let Some(cancelled) = direct.outlived.filter(|_| is_cancelled) {
+            Self::abandon(slf);
+            return Err(*cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// Keyboard interrupts are the user's and go on.
+fn is_for_the_caller(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyKeyboardInterrupt>(py)
+}
+
+/// The task that awaits us, and how many cancellations it has behind it.
+fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
+    let task = current_task_of(event_loop)?;
+    if task.is_none() {
+        return Err(PyRuntimeError::new_err("a hub's coroutine must be awaited inside an asyncio task"));
+    }
+    let mut behind = cancellations(&task)?;
+    if behind > 0 && !internals::is_safe() {
+        // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
+        behind -= usize::from(uncancel::is_pending(&task)?);
+    }
+    Ok((task.unbind(), behind))
+}

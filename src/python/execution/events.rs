@@ -1,0 +1,415 @@
+//! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
+
+use super::Execution;
+use super::in_place::InPlaceCoroutine;
+use super::state::{AttemptState, Phase, leftover};
+use super::taped::record_late;
+use crate::addressee::{Addressee, Message};
+use crate::awaiting::{cancellations, is_coroutine};
+use crate::blocks::Blocks;
+use crate::callable::raised;
+use crate::child::Child;
+use crate::large_json::LargeJson;
+use crate::loop_bridge::{LoopBridge, wake};
+use crate::once::intern;
+use crate::pool::Leftover;
+use crate::python_tool::python_tool;
+use crate::{json, user_code, value};
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::execute::{Answer, overloaded, refused_by_pool, reported, worker_lost};
+use toolhub::kill_point::kill_point;
+use toolhub::model::{Meaning, NothingMeans, ReportedFailure};
+
+impl Addressee for Execution {
+    fn receive(slf: &Bound<'_, Self>, slot: usize, message: Message) {
+        let py = slf.py();
+        let this = slf.get();
+        match message {
+            Message::Progress(reports) => {
+                for update in reports.take() {
+                    if let Some(taping) =
+                        this.state.lock().attempts.get(slot).and_then(|one| one.taping.as_ref())
+                    {
+                        taping.progressed(&update);
+                    }
+                    Self::progressed(slf, &update);
+                }
+                return;
+            }
+            Message::Retried(news) => match this.retried(py, slot, &news) {
+                Ok(()) => return,
+                Err(interrupt) => this.interrupt(interrupt),
+            },
+            Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
+                let unwanted = this.state.lock().hold_coroutine(slot, value);
+                if let Some(coroutine) = unwanted {
+                    this.returned(py, slot, coroutine);
+                }
+            }
+            Message::Returned(Ok(value)) => this.returned(py, slot, value),
+            Message::Returned(Err(error)) => this.raised(py, slot, error),
+            Message::WorkerLost => this.fail(slot, worker_lost(&this.tool_name(slot))),
+            Message::Refused(refusal) => this.fail(slot, refused_by_pool(&this.tool_name(slot), refusal)),
+            Message::Answered(answer) => this.answered(py, slot, *answer),
+            Message::Entered(Some(permits)) => {
+                let unwanted = this.state.lock().admit(slot, permits);
+                drop(unwanted);
+            }
+            Message::Entered(None) => {
+                let name = this.tool_name(slot);
+                this.fail(slot, overloaded(&name));
+            }
+            Message::Recorded(Ok(())) => this.state.lock().recorded(slot),
+            Message::Recorded(Err(refusal)) => this.fail(slot, *refusal),
+            Message::Settled => {}
+        }
+        Self::after_event(slf);
+    }
+
+    fn expire(slf: &Bound<'_, Self>) {
+        let this = slf.get();
+        let now = Instant::now();
+        {
+            let mut state = this.state.lock();
+            state.timer = None;
+            if let Some(plan) = state.plan.as_mut() {
+                plan.run.tick(now);
+            }
+        }
+        Self::stop_what_is_over(slf, now);
+    }
+}
+
+impl Execution {
+    /// The policy has ended attempts: stops them, in the caller's task as well.
+    pub(super) fn stop_what_is_over(slf: &Bound<'_, Self>, now: Instant) {
+        let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
+        if let Err(error) = done {
+            error.write_unraisable(slf.py(), Some(slf.as_any()));
+        }
+        Self::after_event(slf);
+    }
+
+    /// A tool tells how far it is.
+    pub(super) fn progressed(slf: &Bound<'_, Self>, update: &serde_json::Value) {
+        let py = slf.py();
+        let Some(callback) = slf.get().extras.as_ref().and_then(|extras| extras.progress.as_ref()) else {
+            return;
+        };
+        let call = || {
+            let update = json::to_python(py, update)?;
+            let answer = user_code::call(callback.bind(py), [&update])?;
+            // An async callback runs beside the call.
+            if answer.hasattr(intern!(py, "__await__"))? {
+                let port = Self::port(slf)?;
+                let task = port.get().run_beside(py, answer)?;
+                port.get().keep_until_done(&task)?;
+            }
+            PyResult::Ok(())
+        };
+        if let Err(error) = call() {
+            error.write_unraisable(py, Some(callback.bind(py)));
+        }
+    }
+
+    /// A task of ours has ended.
+    pub fn child_returned(slf: &Bound<'_, Self>, slot: usize, value: Py<PyAny>) {
+        slf.get().returned(slf.py(), slot, value);
+        Self::after_event(slf);
+    }
+
+    pub fn child_raised(slf: &Bound<'_, Self>, slot: usize, error: PyErr) {
+        slf.get().raised(slf.py(), slot, error);
+        Self::after_event(slf);
+    }
+
+    /// A task of ours was interrupted by the user: all candidates are stopped, then the caller is interrupted. Gives the
+    /// interrupt back when there is no caller any more.
+    pub fn child_interrupted(slf: &Bound<'_, Self>, slot: usize, interrupt: PyErr) -> PyResult<()> {
+        {
+            let mut state = slf.get().state.lock();
+            if state.phase == Phase::Done {
+                return Err(interrupt);
+            }
+            state.phase = Phase::Settling;
+            state.reraise = Some(Box::new(interrupt));
+            state.cancel_run(Instant::now());
+        }
+        slf.get().mark_stopped(slot);
+        Self::after_event(slf);
+        Ok(())
+    }
+
+    /// Losers are stopped at once; everything else is done in the caller's task and context, which is woken if it waits and
+    /// there is something to do. There is when an attempt was stopped: the loop runs those first, so that they are
+    /// usually gone when the caller's turn comes.
+    fn after_event(slf: &Bound<'_, Self>) {
+        let py = slf.py();
+        let stopped = Self::stop_losers(slf);
+        let (waits, waiter) = {
+            let mut state = slf.get().state.lock();
+            let waits = state.direct.is_none() && state.phase != Phase::Done && state.waiter.is_some();
+            let due = waits && (stopped || state.has_work());
+            (waits, if due { state.waiter.take() } else { None })
+        };
+        let done = match waiter {
+            Some(waiter) => wake(waiter.bind(py)),
+            // What is due next may have changed: losers are given their grace, not what was left of their time.
+            None if waits => Self::arm(slf),
+            None => Ok(()),
+        };
+        if let Err(error) = done {
+            error.write_unraisable(py, Some(slf.as_any()));
+        }
+    }
+
+    /// Stops the candidates that the policy wants to stop; true if there were any.
+    pub(super) fn stop_losers(slf: &Bound<'_, Self>) -> bool {
+        let next = || {
+            let mut state = slf.get().state.lock();
+            let slot = state.plan.as_mut()?.run.next_stop()?;
+            Some((slot, state.stop_target(slf.py(), slot)))
+        };
+        let mut stopped = false;
+        while let Some((slot, target)) = next() {
+            Self::stop(slf, slot, target);
+            stopped = true;
+        }
+        stopped
+    }
+
+    pub(super) fn stop(slf: &Bound<'_, Self>, slot: usize, state: AttemptState) {
+        let py = slf.py();
+        let this = slf.get();
+        match state {
+            AttemptState::Task(task) => {
+                if let Err(error) = Child::stop(task.bind(py))
+                    && !this.is_on_closed_loop(py)
+                {
+                    error.write_unraisable(py, Some(slf.as_any()));
+                }
+            }
+            AttemptState::Native { cancel, .. } => cancel.cancel(),
+            // Its own clock presses it; see `direct`.
+            AttemptState::InPlace => {}
+            AttemptState::Thread { reply, key } => {
+                this.forget_mail(py, key);
+                if let Some(leftover) = this.take_leftover(slot) {
+                    reply.abandon(py, leftover);
+                }
+                this.mark_stopped(slot);
+            }
+            AttemptState::Queueing { way, key } => {
+                this.forget_mail(py, key);
+                drop(way);
+                this.mark_stopped(slot);
+            }
+            AttemptState::Recording { key } => {
+                this.forget_mail(py, key);
+                this.mark_stopped(slot);
+            }
+            AttemptState::Coroutine(coroutine) => {
+                value::discard(coroutine.bind(py));
+                this.mark_stopped(slot);
+            }
+            AttemptState::Nothing => this.mark_stopped(slot),
+        }
+    }
+
+    /// What an attempt that goes on without its call keeps.
+    pub(super) fn take_leftover(&self, slot: usize) -> Option<Leftover> {
+        let mut state = self.state.lock();
+        let candidate = state.plan.as_ref()?.candidates.get(slot)?.clone();
+        let permits = state.attempts.get_mut(slot)?.permits.take();
+        drop(state);
+        Some(leftover(permits, &candidate))
+    }
+
+    fn is_on_closed_loop(&self, py: Python<'_>) -> bool {
+        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+        port.is_some_and(|port| port.get().is_closed(py))
+    }
+
+    fn forget_mail(&self, py: Python<'_>, key: u64) {
+        let port = self.state.lock().port.as_ref().map(|port| port.clone_ref(py));
+        drop(port.and_then(|port| port.get().forget_mail(key)));
+    }
+
+    /// Sets the timer to the next thing that will be due, unless an earlier one is set.
+    pub(super) fn arm(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let (at, set) = {
+            let state = this.state.lock();
+            let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
+            let second_cancel_at = state.direct.as_ref().and_then(InPlaceCoroutine::second_cancel_at);
+            (wake_at.into_iter().chain(second_cancel_at).min(), state.timer)
+        };
+        let Some(at) = at else { return Ok(()) };
+        if set.is_some_and(|(armed, _)| armed <= at) {
+            return Ok(());
+        }
+        let port = Self::port(slf)?;
+        if let Some(old) = set {
+            port.get().remove_deadline(old);
+        }
+        let key = LoopBridge::add_deadline(&port, at, slf.clone().unbind())?;
+        this.state.lock().timer = Some(key);
+        Ok(())
+    }
+
+    /// The tool gave a value: a success, or one of the ways in which a value says that it failed.
+    pub(super) fn returned(&self, py: Python<'_>, slot: usize, value: Py<PyAny>) {
+        kill_point();
+        let meaning = value::meaning_of(value.bind(py), || self.nothing_means(slot));
+        let is_own = matches!(meaning, Meaning::OwnResult | Meaning::Failure(ReportedFailure::Own(_)));
+        let value = match is_own.then(|| value::read_own(value.bind(py))).transpose() {
+            Ok(own) => own.map_or(value, Bound::unbind),
+            Err(error) => return self.raised(py, slot, error),
+        };
+        match meaning {
+            Meaning::Failure(failure) => {
+                if is_own && let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+                    attempt.value = Some(value);
+                }
+                self.fail(slot, reported(&self.tool_name(slot), &failure));
+            }
+            meaning => {
+                let mut state = self.state.lock();
+                // It outlived the execution, so its outcome is ignored.
+                let Some(attempt) = state.attempts.get_mut(slot) else { return };
+                attempt.state = AttemptState::Nothing;
+                let permits = attempt.permits.take();
+                let now = Instant::now();
+                let counts = state.plan.as_mut().is_some_and(|plan| plan.run.succeeded(slot, now));
+                if counts {
+                    state.attempts[slot].value = Some(value.clone_ref(py));
+                    state.attempts[slot].is_own_result = meaning == Meaning::OwnResult;
+                }
+                if counts && state.plan.as_ref().is_some_and(|plan| plan.run.is_finished()) {
+                    state.ended_at = Some(now);
+                }
+                let too_late = if counts { None } else { state.attempts[slot].taping.take() };
+                drop(state);
+                drop(permits);
+                if let Some(taping) = too_late {
+                    record_late(*taping, value.bind(py));
+                }
+            }
+        }
+    }
+
+    pub(super) fn raised(&self, py: Python<'_>, slot: usize, error: PyErr) {
+        let failure = raised(py, &self.tool_name(slot), &error);
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            attempt.exception = Some(Box::new(error));
+        }
+        self.fail(slot, failure);
+    }
+
+    pub(super) fn answered(&self, py: Python<'_>, slot: usize, answer: Answer) {
+        let mut output = match answer {
+            Err(mut error) => {
+                if let Some(sent) = error.content.take() {
+                    self.put_blocks(slot, Blocks::of_error(&sent));
+                }
+                return self.fail(slot, error);
+            }
+            Ok(output) => output,
+        };
+        let answer = LargeJson::from(std::mem::take(&mut output.value));
+        let value = json::to_python(py, &answer);
+        drop(answer);
+        if let Some(blocks) = Blocks::of(output) {
+            self.put_blocks(slot, blocks);
+        }
+        match value {
+            Ok(value) => self.returned(py, slot, value.unbind()),
+            Err(error) => self.raised(py, slot, error),
+        }
+    }
+
+    fn put_blocks(&self, slot: usize, blocks: Blocks) {
+        let mut blocks = Some(Box::new(blocks));
+        if let Some(attempt) = self.state.lock().attempts.get_mut(slot) {
+            std::mem::swap(&mut attempt.blocks, &mut blocks);
+        }
+        // Those of an earlier attempt are dropped here, without the lock.
+    }
+
+    pub(super) fn fail(&self, slot: usize, error: HubError) {
+        let mut state = self.state.lock();
+        if state.attempts.is_empty() {
+            return;
+        }
+        state.attempts[slot].state = AttemptState::Nothing;
+        let permits = state.attempts[slot].permits.take();
+        if let Some(plan) = state.plan.as_mut()
+            && plan.run.failed(slot, error.nothing_happened, Instant::now())
+        {
+            let was_sent = !plan.run.never_sent(slot);
+            state.attempts[slot].error = Some(Box::new(error.of_attempt(was_sent)));
+        }
+        drop(state);
+        drop(permits);
+    }
+
+    /// A stopped attempt has ended.
+    pub fn mark_stopped(&self, slot: usize) {
+        let mut state = self.state.lock();
+        let Some(attempt) = state.attempts.get_mut(slot) else { return };
+        attempt.state = AttemptState::Nothing;
+        let permits = attempt.permits.take();
+        if let Some(plan) = state.plan.as_mut() {
+            plan.run.stopped(slot);
+        }
+        drop(state);
+        drop(permits);
+    }
+
+    /// Whether the policy still waits for this attempt.
+    pub fn is_running(&self, slot: usize) -> bool {
+        let state = self.state.lock();
+        state.plan.as_ref().is_some_and(|plan| plan.run.fate(slot) == toolhub::execute::Fate::Running)
+    }
+
+    /// A task of ours was cancelled from outside, not by us.
+    pub fn child_cancelled(slf: &Bound<'_, Self>, slot: usize, error: &PyErr) {
+        let this = slf.get();
+        let running = this.is_running(slot);
+        if running && !this.task_is_cancelled(slf.py(), slot) {
+            // The tool raised it itself.
+            this.raised(slf.py(), slot, error.clone_ref(slf.py()));
+        } else if running {
+            let text = format!("Tool '{}' was cancelled from outside.", clip(&this.tool_name(slot)));
+            this.fail(slot, HubError::new(ErrorKind::Cancelled, text));
+        } else {
+            this.mark_stopped(slot);
+        }
+        Self::after_event(slf);
+    }
+
+    fn task_is_cancelled(&self, py: Python<'_>, slot: usize) -> bool {
+        let task = match self.state.lock().attempts.get(slot).map(|attempt| &attempt.state) {
+            Some(AttemptState::Task(task)) => task.clone_ref(py),
+            _ => return false,
+        };
+        cancellations(task.bind(py)).is_ok_and(|count| count > 0)
+    }
+
+    /// What it means when this attempt returns None.
+    fn nothing_means(&self, slot: usize) -> NothingMeans {
+        let state = self.state.lock();
+        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
+        let tool = candidate.and_then(|candidate| python_tool(candidate));
+        tool.map_or(NothingMeans::Success, |tool| tool.nothing_means)
+    }
+
+    pub(super) fn tool_name(&self, slot: usize) -> Arc<str> {
+        let state = self.state.lock();
+        let candidate = state.plan.as_ref().and_then(|plan| plan.candidates.get(slot));
+        candidate.map_or_else(|| Arc::from("?"), |candidate| candidate.spec().name.clone())
+    }
+}

@@ -1,0 +1,376 @@
+//! Beginning an attempt: check the arguments, pass the limits, run it where it belongs.
+
+use super::Execution;
+use super::arguments::{prepare, warnings};
+use super::in_place::InPlaceCoroutine;
+use super::state::{Address, AttemptStart, AttemptState};
+use crate::addressee::Message;
+use crate::argument_checks::{CheckPass, PreparedArguments};
+use crate::awaiting::{iterator_of, new_awaitable};
+use crate::callable::Callable;
+use crate::child::Child;
+use crate::job;
+use crate::loop_bridge::{LoopMailbox, Mail};
+use crate::pool::{self, FunctionCall, NotQueued, PoolKind};
+use crate::python_tool::python_tool;
+use crate::reports::WaitingReports;
+use crate::slots::{self, CallsAround, LentSlots};
+use crate::unchecked;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::execute::{Answer, Run, overloaded, refused_by_pool};
+use toolhub::kill_point::kill_point;
+use toolhub::limit::{self, Passage};
+use toolhub::model::Arguments;
+use toolhub::registry::Candidate;
+use toolhub::tool::{CallContext, OnProgress, SentFlag};
+use toolhub::workers::PoolRefusal;
+
+/// An awaitable that is to be stepped inside the caller's task, and what calls inside it may borrow.
+pub type InPlace<'py> = Option<(Bound<'py, PyAny>, LentSlots)>;
+
+impl Execution {
+    /// A candidate that the arguments do not fit is never started.
+    pub(super) fn begin<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        args: Py<PyAny>,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let mut pass = CheckPass::new(this.checks);
+        let passed_on = this.extras.as_ref().and_then(|extras| extras.passed_on.as_ref());
+        pass.passed_on = passed_on.map(|passed_on| passed_on.clone_ref(py));
+        let candidate = &start.candidate;
+        let prepared = match prepare(candidate, args.bind(py), &mut pass) {
+            Ok(prepared) => prepared,
+            Err(refusal) => {
+                this.reject(slot, refusal);
+                return Ok(None);
+            }
+        };
+        let warnings = warnings(py, candidate, &prepared);
+        if !warnings.is_empty() {
+            this.state.lock().attempts[slot].warnings = warnings;
+        }
+        if !pass.unchecked.is_empty() {
+            unchecked::report(py, &candidate.spec().name, &pass.unchecked);
+            this.state.lock().attempts[slot].unchecked = pass.unchecked;
+        }
+        if this.is_late(|run, now| run.refuse_late_start(slot, now)) {
+            return Ok(None);
+        }
+        candidate.stats.begin(start.at);
+        match this.tell_started(py, slot) {
+            // Listeners take as long as they like.
+            Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(None),
+            Ok(()) => Self::enter(slf, start, prepared),
+            Err(interrupt) => {
+                this.interrupt(interrupt);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Passes the limits.
+    fn enter<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        prepared: PreparedArguments,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let candidate = &start.candidate;
+        let hub = this.hub.get().core();
+        if hub.is_unlimited(candidate) {
+            return Self::launch(slf, start, prepared);
+        }
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        let notify = move |permits| mailbox.push(Mail::Deliver(key, Message::Entered(permits)));
+        let around = slots::current(py)?;
+        match limit::pass(hub.gates(candidate), around.lender.as_deref(), notify) {
+            Passage::Through(permits) => {
+                Self::port(slf)?.get().forget_mail(key);
+                this.state.lock().attempts[slot].permits = Some(permits);
+                Self::launch(slf, start, prepared)
+            }
+            Passage::Waiting(way) => {
+                let mut state = this.state.lock();
+                state.attempts[slot].state = AttemptState::Queueing { way, key };
+                state.attempts[slot].prepared = Some(prepared);
+                Ok(None)
+            }
+            Passage::Full => {
+                Self::port(slf)?.get().forget_mail(key);
+                this.fail(slot, overloaded(&candidate.spec().name));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether the deadline of the call leaves no time for this attempt; the policy then ends the call.
+    pub(super) fn is_late(&self, refuse: impl FnOnce(&mut Run, Instant) -> bool) -> bool {
+        let mut state = self.state.lock();
+        state
+            .plan
+            .as_mut()
+            .is_some_and(|plan| plan.run.deadline_at().is_some() && refuse(&mut plan.run, Instant::now()))
+    }
+
+    /// The attempt is about to begin, on this thread. False if it was stopped, and must not.
+    pub fn begin_here(&self, slot: usize) -> bool {
+        self.state.lock().plan.as_ref().is_some_and(|plan| plan.run.begin_here(slot))
+    }
+
+    /// What marks that the attempt has begun, for another thread.
+    fn share_flag(&self, slot: usize) -> Arc<SentFlag> {
+        self.state.lock().plan.as_mut().map(|plan| plan.run.share_flag(slot)).unwrap_or_default()
+    }
+
+    pub(super) fn reject(&self, slot: usize, refusal: HubError) {
+        let mut state = self.state.lock();
+        state.attempts[slot].error = Some(Box::new(refusal));
+        if let Some(plan) = state.plan.as_mut() {
+            plan.run.rejected(slot, Instant::now());
+        }
+    }
+
+    pub(super) fn address(slf: &Bound<'_, Self>, slot: usize) -> PyResult<Address> {
+        let port = Self::port(slf)?;
+        let key = port.get().expect_mail(slf.clone().unbind(), slot);
+        Ok(Address { mailbox: port.get().mailbox().clone(), key })
+    }
+
+    pub(super) fn launch_tool<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        prepared: PreparedArguments,
+    ) -> PyResult<InPlace<'py>> {
+        if let Some(recorder) = slf.get().missing_row(start.slot) {
+            return Self::write_row(slf, &start, prepared, recorder).map(|()| None);
+        }
+        kill_point();
+        match (python_tool(&start.candidate), prepared) {
+            (_, PreparedArguments::Native(args)) => {
+                Self::launch_native(slf, start.slot, start.candidate, *args).map(|()| None)
+            }
+            (Some(tool), prepared) if tool.is_async => {
+                // A task begins with its first step, if nothing of the tool runs before.
+                let begins_now = start.alone || !tool.begins_when_stepped;
+                if begins_now && !slf.get().begin_here(start.slot) {
+                    return Ok(None);
+                }
+                match tool.invoke(slf.py(), &prepared) {
+                    Ok(value) => Self::run_awaitable(slf, &start, tool, &value),
+                    Err(error) => Self::raised_in_place(slf, start.slot, error).map(|()| None),
+                }
+            }
+            (Some(tool), prepared) => Self::launch_thread(slf, &start, tool, prepared).map(|()| None),
+            (None, _) => Err(PyRuntimeError::new_err("a tool in Rust was given Python arguments")),
+        }
+    }
+
+    /// What calls inside this attempt see around them; `None` if it is what this attempt sees.
+    fn held(&self, py: Python<'_>, start: &AttemptStart) -> PyResult<Option<CallsAround>> {
+        let outer = {
+            let state = self.state.lock();
+            state.attempts[start.slot].taping.as_ref().map(|taping| taping.as_outer())
+        };
+        if outer.is_none() && self.hub.get().core().is_unlimited(&start.candidate) {
+            return Ok(None);
+        }
+        let around = slots::current(py)?;
+        let lender = {
+            let state = self.state.lock();
+            let permits = state.attempts[start.slot].permits.as_ref();
+            permits.map(|permits| permits.lender(around.lender.clone()))
+        };
+        Ok(match lender {
+            Some(lender) => Some(around.lending(Some(lender)).recorded_in(outer)),
+            None => outer.map(|outer| around.recorded_in(Some(outer))),
+        })
+    }
+
+    /// A plain function has given a coroutine.
+    pub(super) fn resume_coroutine<'py>(
+        slf: &Bound<'py, Self>,
+        start: AttemptStart,
+        coroutine: &Bound<'py, PyAny>,
+    ) -> PyResult<InPlace<'py>> {
+        match python_tool(&start.candidate) {
+            Some(tool) => Self::run_awaitable(slf, &start, tool, coroutine),
+            None => Err(PyRuntimeError::new_err("a tool in Rust gave a coroutine")),
+        }
+    }
+
+    fn run_awaitable<'py>(
+        slf: &Bound<'py, Self>,
+        start: &AttemptStart,
+        tool: &Callable,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<InPlace<'py>> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let awaitable = match iterator_of(value) {
+            Ok(Some(awaitable)) => awaitable,
+            Ok(None) => {
+                this.returned(py, slot, value.clone().unbind());
+                return Ok(None);
+            }
+            Err(error) => return Self::raised_in_place(slf, slot, error).map(|()| None),
+        };
+        let held = this.held(py, start)?.map(|around| slots::hold(py, around)).transpose()?;
+        if start.alone {
+            let coroutine = InPlaceCoroutine::new(slot, awaitable.unbind(), held);
+            let stepped = coroutine.stepped(py);
+            let mut state = this.state.lock();
+            state.attempts[slot].state = AttemptState::InPlace;
+            state.direct = Some(coroutine);
+            return Ok(Some(stepped));
+        }
+        let child = new_awaitable(py, Child::new(slf.clone().unbind(), slot, awaitable.unbind()))?;
+        let port = Self::port(slf)?;
+        let create = || port.get().create_task(py, child.into_any(), &tool.name);
+        let (task, over) = slots::within(py, &held, create)?;
+        if !over {
+            this.state.lock().attempts[slot].state = AttemptState::Task(task.unbind());
+        }
+        Ok(None)
+    }
+
+    fn launch_thread(
+        slf: &Bound<'_, Self>,
+        start: &AttemptStart,
+        tool: &Callable,
+        prepared: PreparedArguments,
+    ) -> PyResult<()> {
+        let (py, this, slot) = (slf.py(), slf.get(), start.slot);
+        let (value, kwargs) = match prepared {
+            PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
+            PreparedArguments::Value(value) => {
+                (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind())
+            }
+            PreparedArguments::Native(_) => {
+                return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
+            }
+        };
+        let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
+        let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
+        let call = FunctionCall {
+            function: tool.call.bind(py).clone(),
+            value,
+            kwargs,
+            around,
+            latest_start,
+            tool: Some(start.candidate.stats.clone()),
+            sent: Some(this.share_flag(slot)),
+        };
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        match pool::submit(py, PoolKind::Tools, call, (mailbox, key)) {
+            Ok(reply) => {
+                let reply = Box::new(reply);
+                this.state.lock().attempts[slot].state = AttemptState::Thread { reply, key };
+                Ok(())
+            }
+            Err(not_queued) => {
+                Self::port(slf)?.get().forget_mail(key);
+                match not_queued {
+                    NotQueued::Failed(error) => Self::raised_in_place(slf, slot, error),
+                    NotQueued::Refused(PoolRefusal::Nested(around)) => {
+                        Self::raised_in_place(slf, slot, pool::nested_too_deeply(around))
+                    }
+                    NotQueued::Refused(refusal) => {
+                        this.fail(slot, refused_by_pool(&tool.spec.name, refusal));
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    fn launch_native(
+        slf: &Bound<'_, Self>,
+        slot: usize,
+        candidate: Arc<Candidate>,
+        args: Arguments,
+    ) -> PyResult<()> {
+        let this = slf.get();
+        let (expires, freshness) = {
+            let state = this.state.lock();
+            let plan = state.plan.as_ref();
+            (
+                plan.and_then(|plan| plan.run.expires(slot)),
+                plan.map(|plan| plan.freshness).unwrap_or_default(),
+            )
+        };
+        let cancel = CancellationToken::new();
+        let mut context = CallContext::new(expires.unwrap_or_else(Instant::now), cancel.clone());
+        context.freshness = freshness;
+        context.sent = this.share_flag(slot);
+        if !candidate.tool.marks_sent() && !context.sent.may_begin() {
+            return Ok(());
+        }
+        let Address { mailbox, key } = Self::address(slf, slot)?;
+        if let Some(extras) = &this.extras {
+            context.extras.meta = extras.meta.clone();
+            context.extras.principal = extras.principal.clone();
+            context.extras.progress = extras.progress.as_ref().map(|_| reporter(mailbox.clone(), key));
+            context.retried = extras.watch.as_ref().map(|_| retry_teller(mailbox.clone(), key));
+        }
+        let is_light = args.is_light();
+        let envelope = Envelope { mailbox, key, sent: false };
+        let call = async move {
+            let answer = candidate.tool.call(&args, &context).await;
+            envelope.send(answer);
+        };
+        // Large arguments are serialised off the event loop, without the GIL.
+        let job = if is_light { job::start(call) } else { job::start_elsewhere(call) }?;
+        this.state.lock().attempts[slot].state = AttemptState::Native { cancel, job, key };
+        Ok(())
+    }
+}
+
+/// Brings the answer of a tool in Rust to the loop. A tool that panics answers too.
+pub(super) struct Envelope {
+    pub mailbox: Arc<LoopMailbox>,
+    pub key: u64,
+    pub sent: bool,
+}
+
+impl Envelope {
+    pub fn send(mut self, answer: Answer) {
+        self.put(answer);
+    }
+
+    fn put(&mut self, answer: Answer) {
+        self.sent = true;
+        self.mailbox.push(Mail::Deliver(self.key, Message::Answered(Box::new(answer))));
+    }
+}
+
+impl Drop for Envelope {
+    fn drop(&mut self) {
+        if !self.sent && std::thread::panicking() {
+            self.put(Err(HubError::new(
+                ErrorKind::ToolError,
+                "Internal error: the call failed inside toolhub; please report it.",
+            )));
+        }
+    }
+}
+
+/// Sends progress to the loop.
+fn reporter(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
+    let reports = Arc::new(WaitingReports::default());
+    Arc::new(move |update| {
+        if reports.add(update) {
+            mailbox.push(Mail::Deliver(key, Message::Progress(reports.clone())));
+        }
+    })
+}
+
+fn retry_teller(mailbox: Arc<LoopMailbox>, key: u64) -> OnProgress {
+    Arc::new(move |news| mailbox.push(Mail::Deliver(key, Message::Retried(news.clone()))))
+}

@@ -1,0 +1,302 @@
+//! What an execution knows, behind one lock.
+
+use super::arguments::SlotArguments;
+use super::in_place::InPlaceCoroutine;
+use crate::argument_checks::PreparedArguments;
+use crate::blocks::Blocks;
+use crate::job::CoreJob;
+use crate::loop_bridge::{DeadlineKey, LoopBridge, LoopMailbox};
+use crate::pool::{Leftover, Reply};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolhub::error::HubError;
+use toolhub::execute::Fate;
+use toolhub::hub::PlannedRun;
+use toolhub::limit::{PassageWait, Permits};
+use toolhub::model::{Lang, Unchecked};
+use toolhub::registry::Candidate;
+use toolhub::tape::Taping;
+
+/// Held by a call that has to end; the receiver sees when the last one is dropped.
+pub type EndSignal = tokio::sync::mpsc::Sender<std::convert::Infallible>;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    New,
+    Running,
+    /// The caller was cancelled; the others are given their grace.
+    Settling,
+    Done,
+}
+
+/// What a candidate continues with.
+pub enum Resumed {
+    /// The limits admitted it: run it with these arguments.
+    Admitted(PreparedArguments),
+    /// A plain function returned a coroutine: await it.
+    Coroutine(Py<PyAny>),
+    Gone,
+}
+
+/// An attempt that is to be started.
+pub struct AttemptStart {
+    pub slot: usize,
+    pub candidate: Arc<Candidate>,
+    /// No other one runs beside it: it may run inside the caller's task.
+    pub alone: bool,
+    pub at: Instant,
+}
+
+impl AttemptStart {
+    pub fn new(plan: &PlannedRun, slot: usize) -> Self {
+        AttemptStart {
+            slot,
+            candidate: plan.candidates[slot].clone(),
+            alone: plan.run.is_sequential(),
+            at: plan.run.started(slot),
+        }
+    }
+}
+
+/// Where an attempt is.
+#[derive(Default)]
+pub enum AttemptState {
+    #[default]
+    Nothing,
+    /// Waiting for a free place.
+    Queueing { way: PassageWait, key: u64 },
+    /// Waiting for its row in the ledger.
+    Recording { key: u64 },
+    /// Stepped inside the caller's task.
+    InPlace,
+    /// An asyncio task of its own.
+    Task(Py<PyAny>),
+    /// A sync function in the pool.
+    Thread { reply: Box<Reply>, key: u64 },
+    /// What such a function gave is a coroutine, which waits to be awaited in the caller's context.
+    Coroutine(Py<PyAny>),
+    /// A tool in Rust.
+    Native { cancel: CancellationToken, job: Arc<CoreJob>, key: u64 },
+}
+
+/// One candidate's attempt and what came of it.
+#[derive(Default)]
+pub struct Attempt {
+    pub state: AttemptState,
+    pub prepared: Option<PreparedArguments>,
+    pub permits: Option<Permits>,
+    /// What it returned: a success, or a failure that it reported itself.
+    pub value: Option<Py<PyAny>>,
+    /// The value is a mapping with `success`, whose keys are kept.
+    pub is_own_result: bool,
+    pub error: Option<Box<HubError>>,
+    /// Sentences about what was not wrong enough to be refused.
+    pub warnings: Vec<String>,
+    /// Rules of the schema that were not checked.
+    pub unchecked: Vec<Unchecked>,
+    pub exception: Option<Box<PyErr>>,
+    /// It is being recorded.
+    pub taping: Option<Box<Taping>>,
+    /// The content of an MCP server's answer.
+    pub blocks: Option<Box<Blocks>>,
+}
+
+/// What a call that was given up keeps until it ends: the slot of its tool's own limit. The limits of its source and of the
+/// hub are for all tools, so its slots there are given back.
+pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
+    let mut permits = permits.unwrap_or_default();
+    permits.keep_only(candidate.gate.as_ref());
+    Leftover { permits, counted: Some(candidate.stats.count_abandoned()), held: None }
+}
+
+/// What is left when an execution is over.
+pub struct FinishedExecution {
+    pub plan: Option<Box<PlannedRun>>,
+    pub no_candidate: Option<Box<NoCandidate>>,
+    pub attempts: SmallVec<[Attempt; 2]>,
+    pub reraise: Option<Box<PyErr>>,
+    pub timer: Option<DeadlineKey>,
+    pub port: Option<Py<LoopBridge>>,
+    /// When the last answer came, if that ended it.
+    pub at: Option<Instant>,
+}
+
+/// No candidate can run: what was asked for, and why.
+pub struct NoCandidate {
+    pub what: String,
+    pub error: HubError,
+    pub lang: Lang,
+}
+
+/// Kept small, because it is moved: what is big or rare is in a box.
+pub struct State {
+    pub phase: Phase,
+    pub plan: Option<Box<PlannedRun>>,
+    no_candidate: Option<Box<NoCandidate>>,
+    pub args: Py<PyAny>,
+    /// What was approved, for each candidate, in place of `args`.
+    pub approved: Option<Box<SlotArguments>>,
+    pub attempts: SmallVec<[Attempt; 2]>,
+    pub direct: Option<InPlaceCoroutine>,
+    /// A tool that has ended left a cancellation of the caller's task behind, which is still to be delivered.
+    pub absorbs_cancel: bool,
+    pub timer: Option<DeadlineKey>,
+    pub waiter: Option<Py<PyAny>>,
+    pub port: Option<Py<LoopBridge>>,
+    pub reraise: Option<Box<PyErr>>,
+    /// When the last answer came, if that ended it.
+    pub ended_at: Option<Instant>,
+    /// Dropped at the end, for which the closing of the hub waits.
+    pub closing: Option<EndSignal>,
+}
+
+impl State {
+    pub fn new(plan: Result<Box<PlannedRun>, HubError>, what: &str, args: Py<PyAny>, lang: Lang) -> Self {
+        let (plan, no_candidate) = match plan {
+            Ok(plan) => (Some(plan), None),
+            Err(error) => (None, Some(Box::new(NoCandidate { what: what.to_owned(), error, lang }))),
+        };
+        let count = plan.as_ref().map_or(0, |plan| plan.candidates.len());
+        State {
+            phase: Phase::New,
+            plan,
+            no_candidate,
+            args,
+            approved: None,
+            attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
+            direct: None,
+            absorbs_cancel: false,
+            timer: None,
+            waiter: None,
+            port: None,
+            reraise: None,
+            ended_at: None,
+            closing: None,
+        }
+    }
+
+    /// What an attempt that may continue was waiting with.
+    pub fn take_resumed(&mut self, slot: usize) -> Resumed {
+        let Some(attempt) = self.attempts.get_mut(slot) else { return Resumed::Gone };
+        if let Some(prepared) = attempt.prepared.take() {
+            return Resumed::Admitted(prepared);
+        }
+        match std::mem::take(&mut attempt.state) {
+            AttemptState::Coroutine(coroutine) => Resumed::Coroutine(coroutine),
+            other => {
+                attempt.state = other;
+                Resumed::Gone
+            }
+        }
+    }
+
+    /// Whether the caller has something to do but wait.
+    pub fn has_work(&self) -> bool {
+        self.plan.as_ref().is_none_or(|plan| plan.run.has_work())
+    }
+
+    /// Where the attempt is that shall stop.
+    pub fn stop_target(&mut self, py: Python<'_>, slot: usize) -> AttemptState {
+        let attempt = &mut self.attempts[slot];
+        match &attempt.state {
+            // These end by themselves and report then.
+            AttemptState::Task(task) => AttemptState::Task(task.clone_ref(py)),
+            AttemptState::Native { cancel, job, key } => {
+                AttemptState::Native { cancel: cancel.clone(), job: job.clone(), key: *key }
+            }
+            AttemptState::InPlace => AttemptState::InPlace,
+            // These are over as soon as they are dropped.
+            _ => std::mem::take(&mut attempt.state),
+        }
+    }
+
+    /// The limits let this attempt in. One that was stopped meanwhile gives its place back.
+    pub fn admit(&mut self, slot: usize, permits: Permits) -> Option<Permits> {
+        let wanted = self.plan.as_ref().is_some_and(|plan| {
+            let late = plan.run.latest_start(slot).is_some_and(|at| at <= Instant::now());
+            plan.run.fate(slot) == Fate::Running && !late
+        });
+        if !wanted {
+            return Some(permits);
+        }
+        self.attempts[slot].state = AttemptState::Nothing;
+        self.attempts[slot].permits = Some(permits);
+        if let Some(plan) = self.plan.as_mut() {
+            plan.run.resume(slot);
+        }
+        None
+    }
+
+    /// The row of this attempt is written: it may start, unless it was stopped meanwhile.
+    pub fn recorded(&mut self, slot: usize) {
+        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
+            return;
+        };
+        plan.run.resume(slot);
+        self.attempts[slot].state = AttemptState::Nothing;
+    }
+
+    /// A plain function gave a coroutine. It is given back when the policy does not wait for it any more.
+    pub fn hold_coroutine(&mut self, slot: usize, coroutine: Py<PyAny>) -> Option<Py<PyAny>> {
+        let Some(plan) = self.plan.as_mut().filter(|plan| plan.run.fate(slot) == Fate::Running) else {
+            return Some(coroutine);
+        };
+        plan.run.resume(slot);
+        self.attempts[slot].state = AttemptState::Coroutine(coroutine);
+        None
+    }
+
+    pub fn cancel_run(&mut self, now: Instant) {
+        if let Some(plan) = self.plan.as_mut() {
+            plan.run.cancel(now);
+        }
+    }
+
+    pub fn end(&mut self) -> FinishedExecution {
+        self.phase = Phase::Done;
+        self.closing = None;
+        FinishedExecution {
+            plan: self.plan.take(),
+            no_candidate: self.no_candidate.take(),
+            attempts: std::mem::take(&mut self.attempts),
+            reraise: self.reraise.take(),
+            timer: self.timer.take(),
+            port: self.port.take(),
+            at: self.ended_at.take(),
+        }
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.args)?;
+        for args in self.approved.iter().flat_map(|approved| approved.iter().flatten()) {
+            visit.call(args)?;
+        }
+        visit.call(&self.waiter)?;
+        visit.call(&self.port)?;
+        if let Some(direct) = &self.direct {
+            direct.traverse(visit)?;
+        }
+        for attempt in &self.attempts {
+            visit.call(&attempt.value)?;
+            match &attempt.prepared {
+                Some(PreparedArguments::Keywords(kwargs)) => visit.call(kwargs)?,
+                Some(PreparedArguments::Value(value)) => visit.call(value)?,
+                Some(PreparedArguments::Native(_)) | None => {}
+            }
+            if let AttemptState::Task(object) | AttemptState::Coroutine(object) = &attempt.state {
+                visit.call(object)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where mail for an attempt is sent: the loop's mailbox and the attempt's key.
+pub struct Address {
+    pub mailbox: Arc<LoopMailbox>,
+    pub key: u64,
+}

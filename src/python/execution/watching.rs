@@ -1,0 +1,103 @@
+//! Tells a watcher what becomes of the attempts while they run.
+//!
+//! The state machine is not asked to report: on each turn the driver reports what has changed since the last one.
+//! A call without listeners pays nothing for it.
+
+use super::Execution;
+use super::state::Phase;
+use super::watch::{Change, Watch};
+use crate::{json, user_code};
+use pyo3::prelude::*;
+use serde_json::Value;
+use smallvec::SmallVec;
+use std::time::Instant;
+use toolhub::error::HubError;
+use toolhub::execute::Fate;
+
+impl Execution {
+    /// Tells what has changed since the last time.
+    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        self.changes(watch).into_iter().try_for_each(|change| watch.tell(py, change))
+    }
+
+    /// The arguments fit, and the attempt begins.
+    pub(super) fn tell_started(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        let change = self.state.lock().plan.as_ref().map(|plan| self.change(plan, slot, "started", None));
+        change.map_or(Ok(()), |change| watch.tell(py, change))
+    }
+
+    /// A listener was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
+    pub(super) fn interrupt(&self, interrupt: PyErr) {
+        let mut state = self.state.lock();
+        if state.phase != Phase::Done {
+            state.phase = Phase::Settling;
+            state.reraise = Some(Box::new(interrupt));
+            state.cancel_run(Instant::now());
+        }
+    }
+
+    /// A tool is about to try again.
+    pub(super) fn retried(&self, py: Python<'_>, slot: usize, news: &Value) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        let change = {
+            let state = self.state.lock();
+            let Some(plan) = &state.plan else { return Ok(()) };
+            self.change(plan, slot, "retried", None)
+        };
+        let Change { tool, source, server, .. } = change;
+        let reported = json::to_python(py, news).and_then(|news| {
+            let event = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
+            user_code::apply(watch.watcher.bind(py), event)
+        });
+        user_code::only_interrupts(reported, watch.watcher.bind(py))
+    }
+
+    pub(super) fn watch(&self) -> Option<&Watch> {
+        self.extras.as_ref().and_then(|extras| extras.watch.as_ref())
+    }
+
+    fn changes(&self, watch: &Watch) -> SmallVec<[Change; 4]> {
+        let state = self.state.lock();
+        let Some(plan) = &state.plan else { return SmallVec::new() };
+        let mut seen = watch.seen.lock();
+        seen.resize(state.attempts.len(), Fate::NotTried);
+        let mut changes = SmallVec::new();
+        for (slot, seen) in seen.iter_mut().enumerate() {
+            let fate = plan.run.fate(slot);
+            if fate == *seen {
+                continue;
+            }
+            *seen = fate;
+            let what = match fate {
+                Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+                Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
+                Fate::Stopped => "cancelled",
+            };
+            let error = state.attempts[slot].error.as_deref().cloned();
+            changes.push(self.change(plan, slot, what, error.or_else(|| plan.silent_error(slot))));
+        }
+        changes
+    }
+
+    fn change(
+        &self,
+        plan: &toolhub::hub::PlannedRun,
+        slot: usize,
+        what: &'static str,
+        error: Option<HubError>,
+    ) -> Change {
+        let candidate = &plan.candidates[slot];
+        let took = if what == "started" { None } else { plan.run.duration(slot, Instant::now()) };
+        Change {
+            what,
+            slot,
+            tool: candidate.spec().name.clone(),
+            source: candidate.source.name(),
+            server: candidate.server.clone(),
+            took,
+            error,
+        }
+    }
+}

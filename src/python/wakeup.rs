@@ -1,0 +1,165 @@
+//! What wakes an event loop, or a thread that waits, from any other thread and without the GIL.
+
+pub use system::{Wakeup, wait_for};
+
+/// Linux has eventfd, other Unixes a pipe: one descriptor to watch, one to write.
+#[cfg(unix)]
+mod system {
+    use crate::mailbox::Notifier;
+    use pyo3::prelude::*;
+    use std::io;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+    use std::time::Duration;
+
+    pub struct Wakeup {
+        watched: OwnedFd,
+        #[cfg(not(target_os = "linux"))]
+        written: OwnedFd,
+    }
+
+    impl Wakeup {
+        #[cfg(target_os = "linux")]
+        pub fn new() -> io::Result<Self> {
+            // SAFETY: a plain system call; the descriptor is checked and owned from here on.
+            let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: the descriptor is new and has no other owner.
+            Ok(Wakeup { watched: unsafe { OwnedFd::from_raw_fd(fd) } })
+        }
+
+        #[cfg(not(target_os = "linux"))]
+        pub fn new() -> io::Result<Self> {
+            let mut fds = [0; 2];
+            // SAFETY: `fds` has room for the two descriptors that the call writes.
+            if unsafe { libc::pipe(fds.as_mut_ptr()) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            for fd in fds {
+                // SAFETY: both descriptors are open; the flags are valid for pipes.
+                unsafe {
+                    libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK);
+                    libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
+                }
+            }
+            // SAFETY: the descriptors are new and have no other owner.
+            Ok(unsafe {
+                Wakeup { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
+            })
+        }
+
+        fn write_end(&self) -> RawFd {
+            #[cfg(target_os = "linux")]
+            return self.watched.as_raw_fd();
+            #[cfg(not(target_os = "linux"))]
+            return self.written.as_raw_fd();
+        }
+
+        pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
+            event_loop.call_method1("add_reader", (self.watched.as_raw_fd(), drain)).map(drop)
+        }
+    }
+
+    impl Notifier for Wakeup {
+        fn notify(&self) {
+            let one = 1u64.to_ne_bytes();
+            // SAFETY: 8 valid bytes; a full pipe or counter means that the wakeup is pending already.
+            unsafe { libc::write(self.write_end(), one.as_ptr().cast(), one.len()) };
+        }
+
+        fn clear(&self) {
+            let mut buffer = [0u8; 64];
+            // SAFETY: the buffer is ours and its length is given; the descriptor does not block.
+            while unsafe { libc::read(self.watched.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) }
+                == buffer.len() as isize
+            {}
+        }
+    }
+
+    /// Waits until the wakeup is notified, a signal arrives or the time is up; true when it was notified. A signal ends
+    /// poll(2) at once.
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
+        let mut watched = libc::pollfd { fd: wakeup.watched.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let ms = at_most.as_millis().clamp(1, 60_000) as libc::c_int;
+        // SAFETY: one valid entry.
+        unsafe { libc::poll(&mut watched, 1, ms) > 0 }
+    }
+}
+
+/// Windows' default loop watches no descriptors: a notifier thread goes through `call_soon_threadsafe`. This path is
+/// not exercised by our CI, which runs on Linux.
+#[cfg(not(unix))]
+mod system {
+    use crate::mailbox::Notifier;
+    use parking_lot::{Condvar, Mutex};
+    use pyo3::prelude::*;
+    use std::io;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Shared {
+        pending: Mutex<(bool, bool)>,
+        changed: Condvar,
+    }
+
+    pub struct Wakeup(Arc<Shared>);
+
+    impl Wakeup {
+        pub fn new() -> io::Result<Self> {
+            Ok(Wakeup(Arc::default()))
+        }
+
+        pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
+            let (shared, call) = (self.0.clone(), event_loop.getattr("call_soon_threadsafe")?.unbind());
+            let drain = drain.clone().unbind();
+            crate::runtime::start_thread("toolhub-wakeup", move || {
+                loop {
+                    {
+                        let mut state = shared.pending.lock();
+                        while !state.0 && !state.1 {
+                            shared.changed.wait(&mut state);
+                        }
+                        if state.1 {
+                            return;
+                        }
+                        state.0 = false;
+                    }
+                    // A closed loop refuses the callback, and has nothing left to wake.
+                    if Python::attach(|py| call.call1(py, (&drain,)).is_err()) {
+                        return;
+                    }
+                }
+            })?;
+            Ok(())
+        }
+    }
+
+    impl Notifier for Wakeup {
+        fn notify(&self) {
+            self.0.pending.lock().0 = true;
+            self.0.changed.notify_all();
+        }
+
+        fn clear(&self) {
+            self.0.pending.lock().0 = false;
+        }
+    }
+
+    impl Drop for Wakeup {
+        fn drop(&mut self) {
+            self.0.pending.lock().1 = true;
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// Short slices, so that Ctrl-C is seen soon.
+    pub fn wait_for(wakeup: &Wakeup, at_most: Duration) -> bool {
+        let mut state = wakeup.0.pending.lock();
+        if !state.0 {
+            wakeup.0.changed.wait_for(&mut state, at_most.min(Duration::from_millis(50)));
+        }
+        state.0
+    }
+}

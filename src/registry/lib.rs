@@ -1,0 +1,183 @@
+//! L2, the registered candidates, by name and by capability.
+//!
+//! Readers take an immutable [`Snapshot`] with one atomic load and are never blocked by registration. Writers are
+//! serialised; each builds the next snapshot from persistent maps that share structure with the last one.
+
+pub mod identity;
+pub mod route;
+pub mod schema;
+pub mod select;
+
+mod candidate;
+pub mod capability;
+mod filter;
+mod journal;
+mod name_entry;
+mod namesakes;
+mod near;
+mod snapshot;
+
+pub use candidate::{Candidate, ReplaceRule};
+pub use filter::Filter;
+pub use name_entry::NameEntry;
+pub use namesakes::UsersWord;
+pub use near::nearest;
+pub use snapshot::Snapshot;
+
+use arc_swap::ArcSwap;
+use journal::Journal;
+use parking_lot::Mutex;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+use toolhub_types::stats::StatsSink;
+
+/// 2³² ids per server leave room for 2³² servers in a u64.
+const RESERVED: u64 = 1 << 32;
+
+#[derive(Default)]
+pub struct Registry {
+    current: ArcSwap<Snapshot>,
+    /// Held by the writer, which records its changes here.
+    writer: Mutex<Journal>,
+    next_id: AtomicU64,
+    /// The version of the newest snapshot, for those that wait for a change.
+    changes: watch::Sender<u64>,
+    /// Loads and saves the statistics of candidates, when the hub has a store.
+    stats_sink: OnceLock<Arc<StatsSink>>,
+    /// What the user says of tools of one name.
+    users_word: Option<UsersWord>,
+}
+
+impl Registry {
+    /// A registry in which tools of servers are candidates of one name where the user says so.
+    pub fn with_word(users_word: UsersWord) -> Self {
+        Registry { users_word: Some(users_word), ..Registry::default() }
+    }
+
+    /// Saves the statistics of all candidates registered from now on. Only the first sink is used.
+    pub fn persist_stats(&self, sink: Arc<StatsSink>) {
+        let _ = self.stats_sink.set(sink);
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// A borrowed snapshot for the hot path: no reference count is touched.
+    pub fn load(&self) -> arc_swap::Guard<Arc<Snapshot>> {
+        self.current.load()
+    }
+
+    /// Fires after each change, with the version of the snapshot. Several changes may be seen as one.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The newest snapshot and the names that changed after `version`; `None` when the journal does not reach back so far.
+    pub fn changes_since(&self, version: u64) -> (Arc<Snapshot>, Option<Vec<Arc<str>>>) {
+        let journal = self.writer.lock();
+        (self.snapshot(), journal.since(version))
+    }
+
+    /// The id of a new candidate. Ids are the registration order.
+    pub fn next_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Reserves ids for candidates that are registered later, so that a server's tools keep the position of the server.
+    pub fn reserve_ids(&self) -> Range<u64> {
+        let first = self.next_id.fetch_add(RESERVED, Ordering::Relaxed);
+        first..first + RESERVED
+    }
+
+    /// Adds a candidate. If it is the same tool as one that is there, it replaces that one and takes over its statistics.
+    pub fn insert(&self, candidate: Candidate) -> Arc<Candidate> {
+        self.register(candidate, ReplaceRule::Same).0
+    }
+
+    /// Adds a candidate; returns it and those that it replaces. It takes over the statistics of the first of them.
+    pub fn register(
+        &self,
+        candidate: Candidate,
+        replacement: ReplaceRule,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
+        self.change(|next, journal| self.add(next, journal, candidate, replacement))
+    }
+
+    /// Adds many candidates in one snapshot.
+    pub fn insert_all(&self, candidates: Vec<Candidate>) {
+        if candidates.is_empty() {
+            return;
+        }
+        self.change(|next, journal| {
+            for candidate in candidates {
+                self.add(next, journal, candidate, ReplaceRule::Same);
+            }
+        });
+    }
+
+    /// Publishes a changed copy of the snapshot.
+    ///
+    /// The old snapshot is dropped outside the lock: that may drop tools, and a Python tool's finalizer runs user code, which
+    /// may register tools itself.
+    fn change<T>(&self, make: impl FnOnce(&mut Snapshot, &mut Journal) -> T) -> T {
+        let mut journal = self.writer.lock();
+        let mut next = Snapshot::clone(&self.current.load());
+        let made = make(&mut next, &mut journal);
+        let version = next.version();
+        let last = self.current.swap(Arc::new(next));
+        // Under the lock, so that the versions are published in order.
+        self.changes.send_replace(version);
+        drop(journal);
+        drop(last);
+        made
+    }
+
+    fn add(
+        &self,
+        next: &mut Snapshot,
+        journal: &mut Journal,
+        candidate: Candidate,
+        replacement: ReplaceRule,
+    ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
+        let (candidate, replaced, others) = next.insert(candidate, replacement, self.users_word.as_ref());
+        if let Some(sink) = self.stats_sink.get() {
+            sink.track(candidate.stats_key(), &candidate.stats);
+            next.recall(&candidate);
+        }
+        journal.note(next.version(), candidate.spec().name.clone());
+        others.into_iter().for_each(|name| journal.note(next.version(), name));
+        (candidate, replaced)
+    }
+
+    /// Removes the matching candidates of a name and returns their number.
+    pub fn remove(&self, name: &str, filter: Filter<'_>) -> usize {
+        self.remove_where(name, |candidate| filter.matches(candidate))
+    }
+
+    /// Removes the candidates of a name that match and returns their number.
+    pub fn remove_where(&self, name: &str, matches: impl Fn(&Candidate) -> bool) -> usize {
+        let has_match = |entry: &Arc<NameEntry>| entry.candidates.iter().any(|one| matches(one));
+        if !self.load().family(name).is_some_and(has_match) {
+            return 0;
+        }
+        self.change(|next, journal| {
+            let (removed, others) = next.remove(name, &matches, self.users_word.as_ref());
+            if removed > 0 {
+                journal.note(next.version(), Arc::from(name));
+                others.into_iter().for_each(|name| journal.note(next.version(), name));
+            }
+            removed
+        })
+    }
+
+    /// Removes everything; the version still increases.
+    pub fn clear(&self) {
+        self.change(|next, journal| {
+            *next = Snapshot::emptied(next);
+            journal.forget(next.version());
+        });
+    }
+}

@@ -1,0 +1,176 @@
+//! One check of a value against a schema.
+
+use super::coerce;
+use super::compile::{self, Compiled};
+use super::cost::{LIMIT, QUICK};
+use super::lists::Lists;
+use super::opaque::{self, Opaque};
+use super::words::Explainer;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+use toolhub_types::model::{CheckOptions, Fitting, Unchecked};
+use toolhub_types::stack;
+
+const TOO_COSTLY: &str = "unions, conditions, references and patterns may take too long for these arguments";
+const TOO_LARGE: &str = "the arguments are too large for the schema";
+const GIVEN_UP: &str = "the pattern takes too many steps for this text";
+/// Schemas with less JSON are compiled where they are first used.
+const SMALL: usize = 16 << 10;
+
+/// What is checked, and how.
+pub struct Task<'a> {
+    pub given: &'a Value,
+    pub opaque: &'a [Opaque],
+    pub coerce: bool,
+    /// How a member of an object is called.
+    pub part: &'static str,
+}
+
+/// What fits, or what is wrong.
+pub type Judgement = Result<Fitting<Value>, String>;
+
+/// A schema that is compiled at its first use.
+pub struct Schema {
+    schema: Arc<Value>,
+    compiled: OnceLock<Compiled>,
+}
+
+impl Schema {
+    pub fn new(schema: Arc<Value>) -> Self {
+        Schema { schema, compiled: OnceLock::new() }
+    }
+
+    pub fn root(&self) -> &Value {
+        &self.schema
+    }
+
+    pub fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| compile::compile(&self.schema))
+    }
+
+    /// Whether a check takes more than about a millisecond.
+    pub fn takes_long(&self, value: &Value) -> bool {
+        let Some(compiled) = self.compiled.get() else {
+            return !is_small(&self.schema) || self.compiled().takes_long(value);
+        };
+        compiled.takes_long(value)
+    }
+
+    /// A check that takes long runs aside.
+    pub fn check(&self, task: &Task<'_>, options: &CheckOptions<'_>) -> Judgement {
+        if !self.takes_long(task.given) {
+            return self.compiled().check(task);
+        }
+        let mut judgement = None;
+        (options.aside)(&mut || {
+            let compiled = self.compiled();
+            judgement = stack::with_room(compiled.stack_for_all(), || compiled.check(task));
+        });
+        judgement.unwrap_or_else(|| Ok(self.compiled().unchanged(Some(TOO_LARGE))))
+    }
+}
+
+/// Whether compiling a schema takes a few milliseconds at most.
+fn is_small(schema: &Value) -> bool {
+    let (mut left, mut todo) = (SMALL, vec![schema]);
+    while let Some(value) = todo.pop() {
+        let size = match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => {
+                todo.extend(items);
+                8
+            }
+            Value::Object(map) => {
+                todo.extend(map.values());
+                map.keys().map(String::len).sum()
+            }
+            _ => 8,
+        };
+        match left.checked_sub(size) {
+            Some(rest) => left = rest,
+            None => return false,
+        }
+    }
+    true
+}
+
+impl Compiled {
+    fn takes_long(&self, value: &Value) -> bool {
+        let needed = self.stack_for(value);
+        (needed > 0 && stack::remaining() < needed) || self.cost.of_check(value).deciding > QUICK
+    }
+
+    /// Where all rules may take too long, those whose cost does not multiply are checked.
+    fn check(&self, task: &Task<'_>) -> Judgement {
+        if self.cost.of_check(task.given).deciding <= LIMIT {
+            return self.check_all(task);
+        }
+        match self.cheap().filter(|cheap| cheap.cost.of_check(task.given).deciding <= LIMIT) {
+            Some(cheap) => cheap.check_all(task).map(|fitting| {
+                let skipped = Unchecked { place: "".into(), reason: TOO_COSTLY };
+                let unchecked = self.unchecked.iter().cloned().chain([skipped]);
+                Fitting { replacement: fitting.replacement, unchecked: unchecked.collect() }
+            }),
+            None => Ok(self.unchanged(Some(TOO_LARGE))),
+        }
+    }
+
+    fn unchanged(&self, skipped: Option<&'static str>) -> Fitting<Value> {
+        let mut unchecked = self.unchecked.clone();
+        unchecked.extend(skipped.map(|reason| Unchecked { place: "".into(), reason }));
+        Fitting { replacement: None, unchecked }
+    }
+
+    fn check_all(&self, task: &Task<'_>) -> Judgement {
+        match &self.built {
+            Some(built) if !built.validator.is_valid(task.given) => self.judge(task),
+            _ => Ok(self.unchanged(None)),
+        }
+    }
+
+    /// What can be made of a value that does not fit as it is.
+    fn judge(&self, task: &Task<'_>) -> Judgement {
+        let Task { given, opaque, coerce, part } = *task;
+        let lists = Lists::new(self);
+        if lists.may_give_up() || !opaque.is_empty() {
+            // For objects that take too long the builder's word is enough: it checks them in full.
+            let is_wrong = lists.violations(given).map_or(opaque.is_empty(), |violations| {
+                violations.iter().any(|violation| !opaque::depends_on(violation, opaque))
+            });
+            if !is_wrong {
+                return Ok(self.fitting(None, &lists));
+            }
+        }
+        let coerced = match coerce.then(|| coerce::coerced(&lists, given, opaque)) {
+            Some((fitting, true)) => return Ok(self.fitting(Some(fitting), &lists)),
+            // What could be coerced needs no explanation.
+            Some((value, _)) => Cow::Owned(value),
+            None => Cow::Borrowed(given),
+        };
+        let lists = Lists::new(self);
+        let explainer = Explainer { root: &self.schema, given, value: &coerced, opaque, part };
+        match lists.violations(&coerced) {
+            // The last look of the coercion was more than it could pay for.
+            Some(violations) if violations.iter().all(|one| opaque::depends_on(one, opaque)) => {
+                drop(violations);
+                return Ok(self.fitting(Some(coerced.into_owned()), &lists));
+            }
+            Some(violations) => return Err(explainer.explain(violations)),
+            None => {}
+        }
+        // Too many for a list: those of the rules that cost less, if one of them is broken.
+        let cheap = self.cheap().map(Lists::new);
+        let violations = cheap.as_ref().and_then(|cheap| cheap.violations(&coerced)).unwrap_or_default();
+        Err(match violations.is_empty() {
+            true => "something does not fit, and it would take too long to say where".into(),
+            false => explainer.explain(violations),
+        })
+    }
+
+    fn fitting(&self, replacement: Option<Value>, lists: &Lists<'_>) -> Fitting<Value> {
+        let mut unchecked = self.unchecked.clone();
+        unchecked.extend(lists.given_up.borrow().clone().map(|place| Unchecked { place, reason: GIVEN_UP }));
+        Fitting { replacement, unchecked }
+    }
+}

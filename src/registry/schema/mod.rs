@@ -1,0 +1,151 @@
+//! Checking and coercing arguments against a JSON Schema, for every tool: MCP tools, skills and Python functions.
+//!
+//! ```text
+//! compile.rs     schema → one validator per tool, compiled at its first call
+//!   cost.rs        what a check may cost, known before it begins;  patterns.rs: what its patterns cost
+//!   references.rs  where schemas are and where references lead;  relax.rs: a schema without the rules that cannot be checked
+//! check.rs       one check: is it affordable, does the value fit, what is wrong with it
+//! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
+//! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
+//! words.rs       violations that remain → sentences for a model;  phrases.rs: the words in them
+//! objections.rs  what the builder of Python values refuses → the same sentences
+//! ```
+//!
+//! Arguments that fit cost one pass of the validator and no copy. Only those that do not fit are copied, repaired where
+//! that is safe, and checked again. Schemas of servers are untrusted data: nothing is fetched (the crate is built without
+//! resolvers), a rule that cannot be checked is skipped and reported, and so are the rules that may take too long.
+
+mod check;
+mod coerce;
+mod compile;
+mod convert;
+mod cost;
+mod lists;
+mod nullable;
+mod objections;
+mod opaque;
+mod patterns;
+mod phrases;
+mod references;
+mod relax;
+mod words;
+
+pub use objections::{Objection, PathStep, Reason};
+pub use opaque::Opaque;
+
+use check::{Schema, Task};
+use serde_json::Value;
+use std::sync::Arc;
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::model::{Arguments, CheckOptions, Fitting, Unchecked};
+use words::Explainer;
+
+/// The schema of a tool's arguments.
+pub struct ArgumentSchema(Schema);
+
+impl ArgumentSchema {
+    pub fn new(schema: Arc<Value>) -> Self {
+        ArgumentSchema(Schema::new(schema))
+    }
+
+    /// Arguments that fit as they are, or a coerced copy when they can be made to fit safely and the options allow it. The
+    /// error names each path, what was expected and what was given.
+    pub fn check(
+        &self,
+        tool: &str,
+        args: &Arguments,
+        options: &CheckOptions<'_>,
+    ) -> Result<Fitting<Arguments>, HubError> {
+        let Fitting { replacement, unchecked } = self.check_value(tool, args.as_value(), &[], options)?;
+        let replacement = match replacement {
+            None => None,
+            Some(Value::Object(fitting)) => Some(Arguments::new(fitting)),
+            Some(_) => return Err(invalid(tool, "the schema does not describe named arguments")),
+        };
+        Ok(Fitting { replacement, unchecked })
+    }
+
+    /// The same for a value that need not be an object and may hold Python objects, which stand in it as `null`. What the
+    /// schema says about their places is not checked.
+    pub fn check_value(
+        &self,
+        tool: &str,
+        given: &Value,
+        opaque: &[Opaque],
+        options: &CheckOptions<'_>,
+    ) -> Result<Fitting<Value>, HubError> {
+        let task = Task { given, opaque, coerce: options.coerce, part: "argument" };
+        self.0.check(&task, options).map_err(|violations| invalid(tool, &violations))
+    }
+
+    /// The rules that are not checked for any arguments.
+    pub fn unchecked(&self) -> &[Unchecked] {
+        &self.0.compiled().unchecked
+    }
+
+    /// The error for a value that fits the schema but that the builder of its Python values refuses. `given` is the value
+    /// before coercion.
+    pub fn refusal(
+        &self,
+        tool: &str,
+        given: &Value,
+        value: &Value,
+        opaque: &[Opaque],
+        objections: &[Objection],
+    ) -> HubError {
+        let explainer = Explainer { root: self.0.root(), given, value, opaque, part: "argument" };
+        invalid(tool, &objections::explain(&explainer, objections))
+    }
+}
+
+fn invalid(tool: &str, violations: &str) -> HubError {
+    let text = format!("Invalid arguments for '{}': {violations}.", clip(tool));
+    HubError::new(ErrorKind::InvalidArguments, text)
+}
+
+/// A warning for each argument that the schema neither lists nor forbids. Servers may accept more than they list, so these
+/// are passed on, but a misspelt name should not go unnoticed.
+pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // These keywords may allow further names, so `properties` is not the whole list.
+    const NAMING: [&str; 12] = [
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "propertyNames",
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "dependentSchemas",
+        "dependencies",
+    ];
+    let Some(known) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let unknown: Vec<&str> = given.filter(|name| !known.contains_key(*name)).collect();
+    if unknown.is_empty() || NAMING.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return Vec::new();
+    }
+    let known: Vec<&str> = known.keys().map(String::as_str).collect();
+    unknown.iter().take(words::LISTED).map(|name| words::passed_on(name, &known)).collect()
+}
+
+/// The schema of a tool's structured results.
+pub struct ResultSchema(Schema);
+
+impl ResultSchema {
+    pub fn new(schema: Arc<Value>) -> Self {
+        ResultSchema(Schema::new(schema))
+    }
+
+    /// What is wrong with a value.
+    pub fn violations(&self, value: &Value) -> Option<String> {
+        let task = Task { given: value, opaque: &[], coerce: false, part: "key" };
+        self.0.check(&task, &CheckOptions::here(false)).err()
+    }
+
+    /// Whether the check takes longer than a worker thread of a runtime can spare.
+    pub fn takes_long(&self, value: &Value) -> bool {
+        self.0.takes_long(value)
+    }
+}

@@ -1,0 +1,230 @@
+//! The words for what was expected and what was given.
+//!
+//! Models read them, so they use JSON's names for types. They also end up in logs, so a value is shown only in part, with
+//! control characters escaped, and not at all when its name says that it is a secret.
+
+use super::convert::is_integer;
+use super::references;
+use jsonschema::paths::{Location, LocationSegment};
+use serde_json::{Map, Value};
+use std::fmt::Write;
+use toolhub_text::invisible::is_invisible;
+
+const LONGEST_EXPECTED: usize = 200;
+const LONGEST_NAME: usize = 60;
+/// References may form a cycle, and multiply.
+const SCHEMAS: usize = 200;
+
+/// `rows[2].age`. Keys that are not plain words are quoted.
+pub fn path(location: &Location) -> String {
+    let mut path = String::new();
+    for segment in location.iter() {
+        match segment {
+            LocationSegment::Index(index) => step(&mut path, None, Some(index)),
+            LocationSegment::Property(name) => step(&mut path, Some(&name), None),
+        }
+    }
+    path
+}
+
+/// The path of a key of the object at this place.
+pub fn path_of(location: &Location, name: &str) -> String {
+    let mut path = path(location);
+    step(&mut path, Some(name), None);
+    path
+}
+
+fn step(path: &mut String, name: Option<&str>, index: Option<usize>) {
+    // Writing to a string cannot fail.
+    let _ = match (name, index) {
+        (Some(name), _) if is_word(name) && path.is_empty() => write!(path, "{name}"),
+        (Some(name), _) if is_word(name) => write!(path, ".{name}"),
+        (Some(name), _) if path.is_empty() => write!(path, "{}", cut(&quoted(name), LONGEST_NAME)),
+        (Some(name), _) => write!(path, "[{}]", cut(&quoted(name), LONGEST_NAME)),
+        (None, index) => write!(path, "[{}]", index.unwrap_or_default()),
+    };
+}
+
+/// The text with control characters escaped.
+pub fn on_one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars().take(LONGEST_EXPECTED) {
+        push_visible(&mut shown, letter);
+    }
+    shown
+}
+
+fn push_visible(shown: &mut String, letter: char) {
+    match letter {
+        '\u{2028}' | '\u{2029}' => shown.extend(letter.escape_default()),
+        _ if is_invisible(letter) => shown.extend(letter.escape_default()),
+        _ => shown.push(letter),
+    }
+}
+
+fn is_word(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && letters.all(|c| c.is_alphanumeric() || c == '_')
+        && name.chars().count() <= LONGEST_NAME
+}
+
+/// What a schema expects, in a few words; empty when it expects nothing in particular.
+pub fn expected(root: &Value, schema: &Value) -> String {
+    gathered(root, schema, one)
+}
+
+/// The formats that a schema names; empty when it names none.
+pub fn expected_format(root: &Value, schema: &Value) -> String {
+    gathered(root, schema, |map| map.get("format")?.as_str().and_then(by_format).map(Into::into))
+}
+
+/// The words of a schema, or of the branches of its unions.
+fn gathered(root: &Value, schema: &Value, words: fn(&Map<String, Value>) -> Option<String>) -> String {
+    let mut found: Vec<String> = Vec::new();
+    let (mut todo, mut seen) = (vec![schema], 0);
+    while let Some(schema) = todo.pop() {
+        seen += 1;
+        let Some(map) = schema.as_object().filter(|_| seen <= SCHEMAS) else { continue };
+        if let Some(words) = words(map) {
+            if !found.contains(&words) {
+                found.push(words);
+            }
+            continue;
+        }
+        let branches = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| map.get(key)?.as_array());
+        let next: Vec<&Value> =
+            references::target(root, map).into_iter().chain(branches.flatten().take(SCHEMAS)).collect();
+        todo.extend(next.into_iter().rev());
+    }
+    cut(&found.join(" or "), LONGEST_EXPECTED)
+}
+
+fn one(schema: &Map<String, Value>) -> Option<String> {
+    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+        return Some(options_in_words(options));
+    }
+    if let Some(constant) = schema.get("const") {
+        return Some(literal(constant));
+    }
+    if let Some(words) = schema.get("format").and_then(Value::as_str).and_then(by_format) {
+        return Some(words.into());
+    }
+    match schema.get("type")? {
+        Value::String(name) => by_type(name).map(Into::into),
+        Value::Array(names) => {
+            Some(types(names.iter().filter_map(Value::as_str))).filter(|words| !words.is_empty())
+        }
+        _ => None,
+    }
+}
+
+pub fn options_in_words(options: &[Value]) -> String {
+    match options {
+        [] => "nothing".into(),
+        several => {
+            let mut words = String::from("one of ");
+            for (at, option) in several.iter().enumerate() {
+                words.push_str(if at == 0 { "" } else { ", " });
+                words.push_str(&literal(option));
+                if words.len() > 4 * LONGEST_EXPECTED {
+                    break;
+                }
+            }
+            cut(&words, LONGEST_EXPECTED)
+        }
+    }
+}
+
+pub fn types<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.filter_map(by_type).collect::<Vec<_>>().join(" or ")
+}
+
+fn by_type(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "integer" => "an integer",
+        "number" => "a number",
+        "string" => "a string",
+        "boolean" => "true or false",
+        "array" => "an array",
+        "object" => "an object",
+        "null" => "null",
+        _ => return None,
+    })
+}
+
+pub fn by_format(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "date-time" => "a date and time such as '2025-01-31T12:00:00Z'",
+        "date" => "a date such as '2025-01-31'",
+        "time" => "a time such as '12:00:00'",
+        "duration" => "a duration such as 'PT1H30M'",
+        "uuid" => "a UUID",
+        "path" => "a path",
+        "uri" => "a URL",
+        _ => return None,
+    })
+}
+
+/// A value from the schema: short, and as JSON except for the quotes.
+pub fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) => cut(&quoted(text), LONGEST_NAME),
+        Value::Array(_) | Value::Object(_) | Value::Number(_) => cut(&value.to_string(), LONGEST_NAME),
+        other => other.to_string(),
+    }
+}
+
+/// A given value with its JSON type, without the content of anything large or secret.
+pub fn given(value: &Value, hidden: bool) -> String {
+    match value {
+        Value::String(_) if hidden => "a string (hidden)".into(),
+        Value::Number(_) if hidden => "a number (hidden)".into(),
+        Value::String(text) => {
+            let start: String = text.chars().take(40).collect();
+            let shown = quoted(&start);
+            if start.len() < text.len() || shown.chars().count() > 45 {
+                format!("{} (string of {} characters)", cut(&shown, 30), text.chars().count())
+            } else {
+                format!("{shown} (string)")
+            }
+        }
+        Value::Null => "null".into(),
+        Value::Bool(flag) => format!("{flag} (boolean)"),
+        Value::Number(number) => match (number.as_str(), is_integer(number)) {
+            (digits, true) if digits.len() > 40 => format!("an integer of {} digits", digits.len()),
+            (digits, true) => format!("{digits} (integer)"),
+            (text, false) => format!("{} (number)", cut(text, 40)),
+        },
+        Value::Array(items) => format!("an array of {}", counted(items.len(), "item")),
+        Value::Object(map) => format!("an object with {}", counted(map.len(), "key")),
+    }
+}
+
+pub fn counted(count: usize, of: &str) -> String {
+    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
+}
+
+/// In quotes, on one line.
+pub fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push(quote);
+    for letter in text.chars().take(LONGEST_EXPECTED) {
+        match letter {
+            '\\' => shown.push_str("\\\\"),
+            '\'' if quote == '\'' => shown.push_str("\\'"),
+            _ => push_visible(&mut shown, letter),
+        }
+    }
+    shown.push(quote);
+    shown
+}
+
+/// The text, cut off if it is too long.
+pub fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(limit - 1).chain(['…']).collect(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Tool lists over restarts: what a server has listed, and what it has said of itself with the list, goes into the store, and is
+//! there before it is connected again.
+
+use crate::mcp::config::{Endpoint, ServerConfig};
+use crate::mcp::connection::ServerIdentity;
+use crate::mcp::listing::Listing;
+use crate::mcp::protocol::{Era, NegotiatedProtocol, version};
+use crate::mcp::server::Server;
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::SystemTime;
+use toolhub_store::{ListKey, Store, StoredList};
+
+/// What is kept as the text of a list.
+#[derive(Serialize, Deserialize)]
+struct KeptList<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    extensions: Map<String, Value>,
+}
+
+pub fn keep(store: &Store, server: &Server, identity: &ServerIdentity, listing: &Listing) {
+    let Ok(tools) = RawValue::from_string(listing.to_json()) else { return };
+    let kept = KeptList {
+        tools: &tools,
+        instructions: server.shown_instructions(),
+        extensions: server.extensions(),
+    };
+    let Ok(text) = serde_json::to_string(&kept) else { return };
+    let list = StoredList {
+        era: identity.era.name().to_owned(),
+        protocol: identity.version.to_owned(),
+        version: identity.program_version(),
+        listed_at: SystemTime::now(),
+        ttl_ms: listing.ttl_ms,
+        tools: text,
+    };
+    store.save_list(key(server.config()), list);
+}
+
+/// What the server listed in an earlier process. Nothing is started for it; the first call connects and lists again.
+pub fn recall(store: &Store, server: &Arc<Server>) {
+    let Some(list) = store.list(&key(server.config())) else { return };
+    let Some(era) = Era::parse(&list.era) else { return };
+    let age = list.listed_at.elapsed().unwrap_or_default();
+    let Ok(kept) = serde_json::from_str::<KeptList<'_>>(&list.tools) else { return };
+    if let Ok(mut listing) = Listing::from_json(kept.tools.get(), era, list.ttl_ms) {
+        listing.program_version = list.version.map(Arc::from);
+        server.recall_words(kept.instructions, kept.extensions);
+        server.restore(listing, NegotiatedProtocol { era, version: version(&list.protocol) }, age);
+    }
+}
+
+fn key(config: &ServerConfig) -> ListKey {
+    ListKey { server: config.id.clone(), config: place(config) }
+}
+
+/// A short checksum of where the server is, so that the list of another one under the same id is not taken for its own.
+/// Headers and environment, where secrets are, have no part in it, and 32 bits do not give away an argument.
+pub fn place(config: &ServerConfig) -> u32 {
+    let mut sum = Context::new(&SHA256);
+    let mut add = |part: &[u8]| {
+        sum.update(&(part.len() as u64).to_le_bytes());
+        sum.update(part);
+    };
+    match &config.endpoint {
+        Endpoint::Stdio(command) => {
+            add(b"stdio");
+            add(command.program.as_bytes());
+            command.args.iter().for_each(|arg| add(arg.as_bytes()));
+            let named = command.cwd.as_deref().filter(|_| command.names_cwd);
+            add(named.unwrap_or("".as_ref()).as_os_str().as_encoded_bytes());
+        }
+        Endpoint::Http(remote) => {
+            add(b"http");
+            add(remote.url.as_bytes());
+        }
+        Endpoint::InProcess(_) => add(b"in process"),
+    }
+    let sum = sum.finish();
+    sum.as_ref().iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
+}

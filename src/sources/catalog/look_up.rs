@@ -1,0 +1,191 @@
+//! Looks up a tool that no server has listed: lists the servers whose list is missing or stale, once, concurrently.
+
+use super::{CONNECT_AT_ONCE, ServerReport, Servers};
+use crate::mcp::server::Server;
+use futures_util::stream::{self, StreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant as Clock, timeout_at};
+use toolhub_engine::plan::{LookUpRequest, Unreachable};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::model::{CallOptions, Source};
+
+impl Servers {
+    /// The servers to ask when no candidate has what a call wants: those that may have more than they have listed, that are
+    /// allowed to be started, and that have not failed lately. A call that names a server asks that one even after failures;
+    /// a call of a native tool asks none.
+    pub fn for_a_miss(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {
+        let mut asked = self.missing_lists(source, server);
+        asked.retain(|one| server.is_some() || !self.is_left_alone(one));
+        asked
+    }
+
+    fn missing_lists(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<Server>> {
+        let candidates = match (server, source) {
+            (Some(id), _) => self.get(id).into_iter().collect(),
+            (None, Some(Source::Tools)) => Vec::new(),
+            (None, _) => self.all(),
+        };
+        let asked = |one: &Arc<Server>| one.may_have_more() && (server.is_some() || !one.config().disabled);
+        candidates.into_iter().filter(asked).collect()
+    }
+
+    pub(super) fn is_left_alone(&self, server: &Server) -> bool {
+        self.silent.reason(server.id()).is_some() || server.is_backing_off()
+    }
+
+    /// The servers that have never listed their tools, each once: what is shown of a hub has them listed first, and a server that
+    /// failed then waits for a call, `connect` or `refresh`.
+    pub fn take_never_listed(&self) -> Vec<Arc<str>> {
+        let mut taken = self.list_requested.lock();
+        let is_new = |one: &Arc<Server>| !one.config().disabled && one.listing().is_none();
+        let new = self.all().into_iter().filter(is_new).map(|one| one.id().clone());
+        new.filter(|id| taken.insert(id.clone())).collect()
+    }
+
+    /// The servers in this scope that have not listed their tools.
+    pub fn never_listed(&self, source: Option<Source>, server: Option<&str>) -> Vec<Arc<str>> {
+        let missing = self.missing_lists(source, server).into_iter();
+        missing.filter(|one| one.listing().is_none()).map(|one| one.id().clone()).collect()
+    }
+
+    /// Those of these servers that have announced a change that is not in their list yet.
+    pub fn behind(&self, ids: &[String]) -> Vec<Arc<Server>> {
+        ids.iter().filter_map(|id| self.get(id)).filter(|server| server.is_behind()).collect()
+    }
+
+    /// How long servers may take to list their tools.
+    pub fn lookup_timeout(&self) -> Duration {
+        self.hub.options.lookup_timeout
+    }
+
+    /// Waits until announced changes of these servers are in their lists, for at most `patience`.
+    pub async fn catch_up(&self, ids: &[String], patience: Duration) {
+        let each = self.behind(ids).into_iter().map(|server| async move { server.look(false).await });
+        let _ = tokio::time::timeout(patience, futures_util::future::join_all(each)).await;
+    }
+
+    /// Carries out what a plan asks for; the servers that could not be asked.
+    pub async fn carry_out(&self, request: &LookUpRequest, end: Clock) -> Unreachable {
+        let report = match &request.servers[..] {
+            [] => self.look_up(request.name.as_deref(), &request.options, request.patience, end).await,
+            ids => self.list_again(ids, request, end).await,
+        };
+        report.into_iter().filter_map(|(id, asked)| Some((id, asked.err()?))).collect()
+    }
+
+    /// Has servers list their tools over the connections that they have, or get now.
+    async fn list_again(&self, ids: &[Arc<str>], request: &LookUpRequest, end: Clock) -> ServerReport {
+        let each = ids.iter().filter_map(|id| self.get(id)).map(|server| async move {
+            let listed = server.list_as(request.freshness);
+            (server.id().clone(), self.ask(&server, listed, request.patience, end).await)
+        });
+        futures_util::future::join_all(each).await
+    }
+
+    /// Asks them, until one has the tool or the time is over; without a name, all of them. Returns the servers that could not be
+    /// asked, each with the reason.
+    ///
+    /// A caller that names no server does not wait for a list that has been running for longer than its patience already, nor
+    /// after `end`.
+    pub async fn look_up(
+        &self,
+        name: Option<&str>,
+        wanted: &CallOptions,
+        patience: Duration,
+        end: Clock,
+    ) -> ServerReport {
+        let named = wanted.server.as_deref();
+        let missing = self.missing_lists(wanted.source, named).into_iter();
+        let (left, mut asked): (Vec<_>, Vec<_>) =
+            missing.partition(|one| named.is_none() && self.is_left_alone(one));
+        let mut failed: ServerReport =
+            left.iter().map(|one| (one.id().clone(), Err(self.left_alone(one)))).collect();
+        // Those that answer at once are not kept waiting by those that have to be started.
+        asked.sort_by_key(|server| server.info().state != "connected");
+        let one = |server: Arc<Server>| async move {
+            let end = if named.is_some() { end } else { self.end_of_patience(&server, patience, end) };
+            let answer = self.ask(&server, server.look(named.is_some()), patience, end).await;
+            (server, answer)
+        };
+        let mut answers = stream::iter(asked).map(one).buffer_unordered(CONNECT_AT_ONCE);
+        while let Some((server, answer)) = answers.next().await {
+            if answer.is_err() {
+                failed.push((server.id().clone(), answer));
+            } else if name
+                .is_some_and(|name| self.hub.offers(&self.hub.registry.load(), name, wanted).is_ok())
+            {
+                break;
+            }
+        }
+        failed
+    }
+
+    /// Has a server list its tools, whether it failed recently or not.
+    pub(super) async fn list_one(&self, server: &Arc<Server>, patience: Duration) -> Result<(), HubError> {
+        let end = self.end_of_patience(server, patience, Clock::now() + patience);
+        self.ask(server, server.look(false), patience, end).await
+    }
+
+    /// When to stop waiting for a server that nobody has named: its list may have been running for a while.
+    fn end_of_patience(&self, server: &Server, patience: Duration, end: Clock) -> Clock {
+        server.listing_since().map_or(end, |since| end.min(Clock::from_std(since) + patience))
+    }
+
+    async fn ask(
+        &self,
+        server: &Arc<Server>,
+        listed: impl Future<Output = Result<(), HubError>>,
+        patience: Duration,
+        end: Clock,
+    ) -> Result<(), HubError> {
+        let looked = timeout_at(end, listed).await;
+        let answer = looked.unwrap_or_else(|_| Err(too_slow(server, patience)));
+        // Nothing was called, however the list failed.
+        let answer = answer.map_err(|error| with_name(server.id(), error).with_outcome(Outcome::NotSent));
+        self.remember(server, answer.as_ref().err());
+        answer
+    }
+
+    /// Failures to connect have their own rests.
+    pub(super) fn remember(&self, server: &Server, failure: Option<&HubError>) {
+        match failure.filter(|error| error.kind != ErrorKind::Connect) {
+            Some(error) => self.silent.add(server.id(), error.message.clone()),
+            None => self.silent.remove(server.id()),
+        }
+    }
+
+    pub(super) fn left_alone(&self, server: &Server) -> HubError {
+        let silent = self.silent.reason(server.id());
+        let reason = silent.or_else(|| server.info().error.map(|error| error.message));
+        let id = server.id();
+        let text = match reason {
+            Some(reason) => format!(
+                "Server '{id}' failed recently; it is tried again after a pause: {}",
+                reason.trim_end_matches('.')
+            ),
+            None => format!("Server '{id}' failed recently; it is tried again after a pause."),
+        };
+        HubError::new(ErrorKind::Connect, text)
+    }
+}
+
+/// The sentence says which server it was.
+fn with_name(id: &str, error: HubError) -> HubError {
+    if error.message.contains(&format!("'{id}'")) {
+        return error;
+    }
+    let message = format!("Server '{id}' could not list its tools: {}", error.message);
+    HubError { message: message.into(), ..error }
+}
+
+pub(super) fn too_slow(server: &Server, patience: Duration) -> HubError {
+    let (id, seconds) = (server.id(), patience.as_secs_f64());
+    let text = match server.startup_output() {
+        Some(reason) => format!(
+            "Server '{id}' did not list its tools within {seconds} s; its error stream says '{reason}'."
+        ),
+        None => format!("Server '{id}' did not list its tools within {seconds} s."),
+    };
+    HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent)
+}

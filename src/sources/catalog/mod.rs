@@ -1,0 +1,345 @@
+//! L5, the catalog: which MCP servers a hub has, and their tools in its registry.
+//!
+//! A [`Server`] knows how to be reached. Here is the set of servers, what changes when a configuration is loaded again,
+//! which candidates the servers give to the hub ([`publisher`]), and how a tool that no server has listed is looked up.
+
+mod apps;
+pub mod cache;
+mod first_lists;
+mod look_up;
+mod name_space;
+pub mod offers;
+mod pins;
+mod publisher;
+mod served_offers;
+mod set;
+mod silent;
+pub mod upstreams;
+
+use crate::mcp::auth::Credentials;
+use crate::mcp::config::ServerConfig;
+use crate::mcp::host::Host;
+use crate::mcp::server::Server;
+use crate::mcp::tool::McpTool;
+use futures_util::future::join_all;
+use futures_util::stream::{self, Stream, StreamExt};
+use parking_lot::Mutex;
+use pins::Pins;
+use publisher::ToolPublisher;
+use silent::SilentServers;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use toolhub_engine::hub::Hub;
+use toolhub_engine::plan::unknown_server;
+use toolhub_registry::Candidate;
+use toolhub_registry::select::is_shadow;
+use toolhub_store::StoredPin;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
+use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
+use toolhub_types::stats::CandidateStats;
+use toolhub_types::tool::AskCaller;
+
+/// How many servers are connected at the same time by one `connect`.
+const CONNECT_AT_ONCE: usize = 16;
+
+/// Makes what a server's requests are signed with, from its configuration.
+pub type MakeCredentials =
+    Arc<dyn Fn(&ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> + Send + Sync>;
+
+pub struct Servers {
+    hub: Arc<Hub>,
+    publisher: Arc<ToolPublisher>,
+    host: Host,
+    credentials: MakeCredentials,
+    /// In the order in which they were added.
+    all: Mutex<Vec<Arc<Server>>>,
+    /// Held while a server is added or removed, which may wait for the store; `all` never waits.
+    changing: Mutex<()>,
+    /// The servers that did not list their tools for a look-up.
+    silent: SilentServers,
+    /// The servers whose lists were requested because a program looked at the tools of the hub.
+    list_requested: Mutex<HashSet<Arc<str>>>,
+}
+
+/// The id of a server, and why it failed if it did.
+pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
+pub type ServerReport = Vec<ServerOutcome>;
+
+impl Servers {
+    pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
+        let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
+        let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
+        let host = Host { offers: hub.own_offers.signals().clone(), ..host };
+        Arc::new(Servers {
+            hub,
+            publisher,
+            host,
+            credentials,
+            all: Mutex::default(),
+            changing: Mutex::default(),
+            silent: SilentServers::default(),
+            list_requested: Mutex::default(),
+        })
+    }
+
+    /// The hub is served: servers that connect from now on are told that callers answer questions.
+    pub fn let_callers_answer(&self) {
+        self.host.callers_answer.store(true, Ordering::Relaxed);
+    }
+
+    /// The hub is served to one client only, with these roots; `None`: it has left.
+    pub fn set_only_client(&self, client: Option<AskCaller>) {
+        self.host.only_client.store(client.map(Arc::new));
+    }
+
+    pub async fn roots_changed(&self) {
+        join_all(self.all().iter().map(|server| server.roots_changed())).await;
+    }
+
+    /// How much servers shall log from now on: the lowest level that a client of the served hub wants. Waits, with a limit, until
+    /// those that are connected have been told.
+    pub async fn want_log_level(&self, level: Option<&'static str>) {
+        if self.host.log_level.set(level) {
+            stream::iter(self.all())
+                .for_each_concurrent(None, |server| async move { server.apply_log_level().await })
+                .await;
+        }
+    }
+
+    /// Writes a line about a server into the log of the hub's owner.
+    pub fn log(&self, server: &str, level: &str, text: &str) {
+        if let Some(log) = self.host.log.as_ref().filter(|log| log.wants(level)) {
+            log.write(server, level, text);
+        }
+    }
+
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        self.all.lock().clone()
+    }
+
+    pub fn get(&self, id: &str) -> Option<Arc<Server>> {
+        self.all.lock().iter().find(|server| &**server.id() == id).cloned()
+    }
+
+    /// Whether [`Servers::add`] would take this configuration; changes nothing.
+    pub fn check(&self, config: &ServerConfig) -> Result<(), HubError> {
+        match self.get(&config.id).is_some_and(|known| known.config() == config) {
+            true => Ok(()),
+            false => (self.credentials)(config).map(drop),
+        }
+    }
+
+    /// Adds a server, or puts it in the place of one with the same id. One whose configuration is the same stays as it is.
+    /// What was replaced is returned, to be closed.
+    pub fn add(&self, config: ServerConfig) -> Result<Option<Arc<Server>>, HubError> {
+        let _changing = self.changing.lock();
+        if self.get(&config.id).is_some_and(|known| *known.config() == config) {
+            return Ok(None);
+        }
+        let credentials = (self.credentials)(&config)?;
+        let host = Host {
+            sample: self.host.sample.clone().filter(|_| config.options.allow_sampling),
+            ..self.host.clone()
+        };
+        let server = Server::new(config, host, credentials, self.publisher.clone());
+        let replaced = self.put(server.clone());
+        if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
+            cache::recall(store, &server);
+        }
+        Ok(replaced)
+    }
+
+    fn put(&self, server: Arc<Server>) -> Option<Arc<Server>> {
+        let replaced = {
+            let mut all = self.all.lock();
+            match all.iter_mut().find(|known| known.id() == server.id()) {
+                Some(known) => Some(std::mem::replace(known, server.clone())),
+                None => {
+                    all.push(server.clone());
+                    None
+                }
+            }
+        };
+        self.silent.remove(server.id());
+        self.list_requested.lock().remove(server.id());
+        self.publisher.admit(&server);
+        // After its tools are withdrawn: what is planned again finds those of the new server.
+        if let Some(replaced) = &replaced {
+            replaced.dismiss();
+        }
+        replaced
+    }
+
+    /// The tools of pinned servers, by server and tool.
+    pub fn pins(&self) -> Vec<StoredPin> {
+        self.publisher.pins.all()
+    }
+
+    /// Why tools, resources and prompts of this server are refused.
+    pub fn refused(&self, server: &Server) -> Vec<String> {
+        let mut reasons = self.hub.refused(server.id());
+        reasons.extend(self.trespasses(server));
+        reasons
+    }
+
+    /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+    pub fn accept_pin(&self, server: &str, tool: Option<&str>) -> usize {
+        let accepted = self.publisher.pins.accept(server, tool);
+        if let Some(server) = self.get(server) {
+            server.publish_again();
+        }
+        accepted
+    }
+
+    /// Removes a server and its tools. The caller has to close it.
+    pub fn remove(&self, id: &str) -> Option<Arc<Server>> {
+        let _changing = self.changing.lock();
+        let removed = {
+            let mut all = self.all.lock();
+            let index = all.iter().position(|server| &**server.id() == id)?;
+            all.remove(index)
+        };
+        self.silent.remove(removed.id());
+        self.publisher.dismiss(&removed);
+        removed.dismiss();
+        for kind in [OfferKind::Resources, OfferKind::Prompts] {
+            if removed.declares(kind.capability()) == Some(true) {
+                self.host.offers.send(removed.id(), ChangedOffer::List(kind));
+            }
+        }
+        Some(removed)
+    }
+
+    /// The names of this server's tools that are also names of native ones.
+    pub fn shadows(&self, server: &Server) -> Vec<Arc<str>> {
+        let Some(listing) = server.listing() else { return Vec::new() };
+        let snapshot = self.hub.registry.snapshot();
+        let prefix = server.config().options.prefix.as_deref().unwrap_or_default();
+        let shadow = |name: &str| {
+            let entry = snapshot.family(&format!("{prefix}{name}"))?;
+            let mut of_server =
+                entry.candidates.iter().filter(|one| one.server.as_ref() == Some(server.id()));
+            of_server.find(|one| is_shadow(one, entry)).map(|one| one.spec().name.clone())
+        };
+        listing.tools.iter().filter_map(|listed| shadow(&listed.name)).collect()
+    }
+
+    /// The tools of this server that are listed as `server__name`, because other servers use the name for other tools.
+    pub fn namesakes(&self, server: &Server) -> Vec<(Arc<str>, Arc<str>)> {
+        let snapshot = self.hub.registry.snapshot();
+        let apart = snapshot.entries().filter(|(_, entry)| entry.is_apart());
+        let own = |one: &&Arc<Candidate>| one.server.as_ref() == Some(server.id());
+        apart
+            .filter_map(|(listed_as, entry)| {
+                Some((entry.candidates.iter().find(own)?.spec().name.clone(), listed_as.clone()))
+            })
+            .collect()
+    }
+
+    /// The servers of these ids, or all that are not disabled.
+    pub fn pick(&self, ids: Option<&[String]>) -> Result<Vec<Arc<Server>>, HubError> {
+        let Some(ids) = ids else {
+            return Ok(self.all().into_iter().filter(|server| !server.config().disabled).collect());
+        };
+        ids.iter().map(|id| self.get(id).ok_or_else(|| self.unknown(id))).collect()
+    }
+
+    /// The language of what the hub says about its servers.
+    pub fn lang(&self) -> Lang {
+        self.hub.options.lang
+    }
+
+    pub fn unknown(&self, id: &str) -> HubError {
+        unknown_server(id, self.all().iter().map(|server| server.id().clone()).collect())
+    }
+
+    /// Connects servers side by side and reports each one, in the given order.
+    pub async fn connect(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
+        connect_all(servers, timeout).buffered(CONNECT_AT_ONCE).collect().await
+    }
+
+    /// Connects servers side by side and reports each one as soon as it is connected or has failed. Dropping the stream
+    /// starts no further attempt. `at_once` is how many are connected at the same time; `None` is the usual number.
+    pub fn connect_each(
+        &self,
+        servers: Vec<Arc<Server>>,
+        timeout: Option<Duration>,
+        at_once: Option<usize>,
+    ) -> impl Stream<Item = ServerOutcome> + Send + use<> {
+        connect_all(servers, timeout).buffer_unordered(at_once.unwrap_or(CONNECT_AT_ONCE).max(1))
+    }
+
+    /// Lists the tools of servers again.
+    pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
+        let one = |server: Arc<Server>| {
+            let refresh = {
+                let server = server.clone();
+                async move { server.refresh().await.map(drop) }
+            };
+            within(server, "list its tools", timeout, refresh)
+        };
+        stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+    }
+
+    /// Ends all servers permanently.
+    pub async fn close(&self) {
+        let all = std::mem::take(&mut *self.all.lock());
+        stream::iter(all).for_each_concurrent(None, |server| async move { server.close().await }).await;
+    }
+
+    /// A candidate for a tool that its server has not listed (yet): a program that names the server may call what its
+    /// configuration does not exclude, and the server knows whether it has it. A pin accepts a definition, so a pinned server
+    /// has to list its tools.
+    pub fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
+        let server = self.get(server)?;
+        let options = &server.config().options;
+        let own_name = tool.strip_prefix(options.prefix.as_deref().unwrap_or_default()).unwrap_or(tool);
+        if options.pin || !options.wants(own_name) {
+            return None;
+        }
+        let mut spec = ToolSpec::named(tool);
+        spec.timeout = options.timeout;
+        Some(Arc::new(Candidate {
+            id: self.hub.registry.next_id(),
+            source: Source::Mcps,
+            server: Some(server.id().clone()),
+            priority: Source::Mcps.default_priority(),
+            tool: Arc::new(McpTool::unlisted(server, own_name, spec)),
+            gate: None,
+            stats: Arc::new(CandidateStats::default()),
+            variant: 1,
+        }))
+    }
+}
+
+fn connect_all(
+    servers: Vec<Arc<Server>>,
+    timeout: Option<Duration>,
+) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
+    stream::iter(servers).map(move |server| {
+        let connect = {
+            let server = server.clone();
+            async move { server.connect().await }
+        };
+        within(server, "connect", timeout, connect)
+    })
+}
+
+async fn within(
+    server: Arc<Server>,
+    what: &str,
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<(), HubError>>,
+) -> ServerOutcome {
+    let id = server.id().clone();
+    let Some(timeout) = timeout else { return (id, work.await) };
+    let done = tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        // Who is connected lacks the list only.
+        let what = if server.is_connected() { "list its tools" } else { what };
+        let text = format!("Server '{id}' did not {what} within {} s.", shown_seconds(timeout.as_secs_f64()));
+        Err(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))
+    });
+    (id, done)
+}

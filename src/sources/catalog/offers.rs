@@ -1,0 +1,392 @@
+//! Resources and prompts of all servers: listed side by side, and read from the server that has them.
+
+use super::name_space::NameSpaces;
+use super::{CONNECT_AT_ONCE, Servers};
+use crate::mcp::offers::{self, OfferKind, OfferRequest};
+use crate::mcp::server::Server;
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use toolhub_engine::offers::{OfferQuery, check_required};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::principal::Principal;
+use toolhub_types::tool::CallContextExtras;
+
+/// The offers of one server, or why it could not list them.
+pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
+
+/// Servers that are closed to a caller, and why.
+type ClosedServers = Vec<(Arc<str>, HubError)>;
+
+/// How long a server has to list what it offers, where others have something to offer too.
+pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The notices about names of each kind.
+const MOST_NOTICES: usize = 10;
+
+/// What becomes of servers that did not answer a short while ago.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SilentAre {
+    Asked,
+    /// One that hangs does not delay every list.
+    LeftAlone,
+}
+
+/// A resource or prompt that was found: its server, and its key there.
+pub(super) struct FoundOffer {
+    pub server: Arc<Server>,
+    pub key: String,
+}
+
+/// Which server has a resource or a prompt.
+pub(super) enum OfferOwner {
+    One(FoundOffer),
+    Several(Vec<Arc<Server>>),
+    /// Its name is that of a server that the caller does not see.
+    Hidden,
+    /// None that answered lists it; with the first one that did not answer, and why.
+    Unknown(Option<(Arc<str>, HubError)>),
+}
+
+/// The server that may have it could not be asked.
+pub(super) fn not_asked(what: &str, key: &str, id: &str, error: HubError) -> HubError {
+    let reason = match error.kind {
+        ErrorKind::Timeout => "it did not answer in time".to_owned(),
+        _ => error.message.trim_end_matches('.').to_owned(),
+    };
+    let text = format!(
+        "No server that answered lists the {what} '{}', and server '{id}' could not be asked: {reason}.",
+        clip(key)
+    );
+    HubError { message: text.into(), ..error }.with_outcome(Outcome::NotSent)
+}
+
+impl Servers {
+    /// The offers of these servers, or of all that are not disabled, as this caller may see them.
+    pub async fn offers(
+        &self,
+        kind: OfferKind,
+        ids: Option<&[String]>,
+        caller: Option<&Arc<Principal>>,
+        limit: Duration,
+    ) -> Result<Vec<OfferedBy>, HubError> {
+        let (servers, closed) = for_caller(self.pick(ids)?, caller);
+        let mut lists = self.list_offers(servers, kind, SilentAre::Asked, limit).await;
+        lists.extend(closed.into_iter().map(|(id, error)| (id, Err(error))));
+        Ok(lists)
+    }
+
+    pub(super) async fn list_offers(
+        &self,
+        servers: Vec<Arc<Server>>,
+        kind: OfferKind,
+        silent: SilentAre,
+        limit: Duration,
+    ) -> Vec<OfferedBy> {
+        let one = |server: Arc<Server>| async move {
+            if silent == SilentAre::LeftAlone && self.is_left_alone(&server) {
+                return (server.id().clone(), Err(self.left_alone(&server)));
+            }
+            let listed = timeout(limit, offers::list(&server, kind)).await;
+            let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
+            self.remember(&server, listed.as_ref().err());
+            (server.id().clone(), listed.map(|listed| self.own_names(&server, kind, &listed.offers)))
+        };
+        stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+    }
+
+    pub(super) fn name_spaces(&self) -> NameSpaces {
+        NameSpaces(self.all().iter().map(|server| server.id().clone()).collect())
+    }
+
+    /// What a server lists, without names inside the space of another one.
+    pub(super) fn own_names(&self, server: &Server, kind: OfferKind, listed: &[Value]) -> Vec<Value> {
+        let spaces = self.name_spaces();
+        let is_own = |offer: &&Value| spaces.trespassed(kind, server.id(), key_of(kind, offer)).is_none();
+        listed.iter().filter(is_own).cloned().collect()
+    }
+
+    /// The names that a server has listed inside the space of another one, for people.
+    pub(super) fn trespasses(&self, server: &Server) -> Vec<String> {
+        let spaces = self.name_spaces();
+        let of_kind = |kind: OfferKind| {
+            let listed = offers::known(server, kind)?;
+            let sentence = |offer: &Value| {
+                let key = key_of(kind, offer);
+                let other = spaces.trespassed(kind, server.id(), key)?;
+                Some(format!("'{}' is left out: it is a name of server '{other}'", clip(key)))
+            };
+            Some(listed.offers.iter().filter_map(sentence).take(MOST_NOTICES).collect::<Vec<_>>())
+        };
+        OfferKind::ALL.into_iter().filter_map(of_kind).flatten().collect()
+    }
+
+    /// The answer about a resource, template or prompt, with the server that gave it.
+    pub async fn ask_about(
+        &self,
+        query: &OfferQuery,
+        server: Option<&str>,
+        extras: &CallContextExtras,
+        limit: Duration,
+    ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
+        query.check()?;
+        let until = Instant::now() + limit;
+        let found = self.owner(query, server, extras, until).await?;
+        let answer = self.ask_server(&found, query, extras, (until, limit)).await?;
+        Ok((found.server.id().clone(), answer))
+    }
+
+    /// Asks the server that was found. What the protocol does not allow is not sent: some servers end when they read it, for all
+    /// their callers.
+    pub(super) async fn ask_server(
+        &self,
+        FoundOffer { server, key }: &FoundOffer,
+        query: &OfferQuery,
+        extras: &CallContextExtras,
+        (until, limit): (Instant, Duration),
+    ) -> Result<Map<String, Value>, HubError> {
+        match query {
+            OfferQuery::Read { .. } => offers::check_uri(server, key)?,
+            OfferQuery::Get { arguments, .. } => {
+                if let Some(prompt) = known(server, OfferKind::Prompts, key) {
+                    check_required(query.key(), &prompt, arguments)?;
+                }
+            }
+            OfferQuery::Complete { .. } => {}
+        }
+        let request =
+            OfferRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
+        let asked = timeout_at(until, offers::ask(server, &request, extras)).await;
+        let asked = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)));
+        let mut answer = asked.map_err(|error| with_own_uri(error, key, query.key()))?;
+        if key != query.key() {
+            rename_contents(&mut answer, key, query.key());
+        }
+        let member = query.answered_by();
+        match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
+            true => Ok(answer),
+            false => {
+                let text = format!(
+                    "Failed to parse MCP response: {} of '{}': it has no '{member}'",
+                    query.method(),
+                    clip(key)
+                );
+                Err(HubError::new(ErrorKind::Protocol, text))
+            }
+        }
+    }
+
+    /// The server that has this resource or prompt, for the caller of `extras`: the named one, or the only one that lists it.
+    async fn owner(
+        &self,
+        query: &OfferQuery,
+        server: Option<&str>,
+        extras: &CallContextExtras,
+        until: Instant,
+    ) -> Result<FoundOffer, HubError> {
+        let (key, kinds) = (query.key(), query.kinds());
+        let what = if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" };
+        if let Some(id) = server {
+            let server = self.get(id).ok_or_else(|| self.unknown(id))?;
+            let server = server.for_caller(extras.principal.as_ref())?;
+            return Ok(FoundOffer { server, key: key.to_owned() });
+        }
+        let among = for_caller(self.pick(None)?, extras.principal.as_ref());
+        match self.find_owner(among, kinds, key, SilentAre::Asked, until).await {
+            OfferOwner::One(found) => Ok(found),
+            OfferOwner::Several(several) => {
+                let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
+                let text = format!(
+                    "Several servers have the {what} '{}': {}; name one with `server`.",
+                    clip(key),
+                    ids.join(", ")
+                );
+                Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+            }
+            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, key, &id, error)),
+            OfferOwner::Hidden | OfferOwner::Unknown(None) => {
+                let text = format!(
+                    "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
+                    clip(key)
+                );
+                Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+            }
+        }
+    }
+
+    /// Which of these servers has this resource or prompt: the one that the key names, or the one that lists it.
+    pub(super) async fn find_owner(
+        &self,
+        (among, closed): (Vec<Arc<Server>>, ClosedServers),
+        kinds: &[OfferKind],
+        key: &str,
+        silent: SilentAre,
+        until: Instant,
+    ) -> OfferOwner {
+        let found =
+            |server: Arc<Server>, key: &str| OfferOwner::One(FoundOffer { server, key: key.to_owned() });
+        // A server that does not answer leaves time for the one that has it.
+        let patience = || (until.saturating_duration_since(Instant::now()) / 2).min(LIST_PATIENCE);
+        let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
+        if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
+            let Some(server) = among.into_iter().find(|server| server.id() == id) else {
+                let closed = closed.into_iter().find(|(closed, _)| closed == id);
+                return closed.map_or(OfferOwner::Hidden, |closed| OfferOwner::Unknown(Some(closed)));
+            };
+            if offers::known(&server, kind).is_none() {
+                self.list_offers(vec![server.clone()], kind, silent, patience()).await;
+            }
+            // It may list names of this form itself.
+            let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
+            return found(server, if is_whole { key } else { &rest });
+        }
+        let mut not_asked = None;
+        for kind in kinds {
+            let owners =
+                || among.iter().filter(|server| known(server, *kind, key).is_some()).cloned().collect();
+            let mut owning: Vec<Arc<Server>> = owners();
+            if owning.is_empty() {
+                let listed = self.list_offers(among.clone(), *kind, silent, patience()).await;
+                let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
+                not_asked = not_asked.or(failed.next());
+                owning = owners();
+            }
+            match owning.len() {
+                0 => {}
+                1 => return found(owning.remove(0), key),
+                _ => return OfferOwner::Several(owning),
+            }
+        }
+        // A server that is closed to the caller may have what no other lists.
+        OfferOwner::Unknown(not_asked.or(closed.into_iter().next()))
+    }
+}
+
+pub(super) fn key_of(kind: OfferKind, offer: &Value) -> &str {
+    offer.get(kind.key()).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The data of a server's error has the URI that was asked for.
+fn with_own_uri(error: HubError, from: &str, to: &str) -> HubError {
+    let Some(upstream) = error.upstream.as_deref().filter(|_| from != to) else { return error };
+    let uri = upstream.data.as_ref().and_then(|data| data.get("uri")?.as_str());
+    if uri != Some(from) {
+        return error;
+    }
+    let mut upstream = upstream.clone();
+    if let Some(data) = &mut upstream.data {
+        data["uri"] = Value::from(to);
+    }
+    HubError { upstream: Some(Arc::new(upstream)), ..error }
+}
+
+/// The contents have the URI that was asked for.
+fn rename_contents(answer: &mut Map<String, Value>, from: &str, to: &str) {
+    for content in answer.get_mut("contents").and_then(Value::as_array_mut).into_iter().flatten() {
+        if content.get("uri").and_then(Value::as_str) == Some(from) {
+            content["uri"] = Value::from(to);
+        }
+    }
+}
+
+/// What this server listed last under this key.
+fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
+    let listed = offers::known(server, kind)?;
+    let is_it = |offer: &&Value| {
+        let listed = key_of(kind, offer);
+        listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
+    };
+    listed.offers.iter().find(is_it).cloned()
+}
+
+/// The servers as this caller may use them, and why some are closed to it.
+pub(super) fn for_caller(
+    servers: Vec<Arc<Server>>,
+    caller: Option<&Arc<Principal>>,
+) -> (Vec<Arc<Server>>, ClosedServers) {
+    let (mut open, mut closed) = (Vec::with_capacity(servers.len()), Vec::new());
+    for server in servers {
+        match server.for_caller(caller) {
+            Ok(own) => open.push(own),
+            Err(error) => closed.push((server.id().clone(), error)),
+        }
+    }
+    (open, closed)
+}
+
+/// Whether an address can come from a template (RFC 6570). `{name}` stands for one part of a path; other expressions for any text.
+fn fits_template(template: &str, uri: &str) -> bool {
+    let Some((literal, rest)) = template.split_once('{') else { return template == uri };
+    let Some(uri) = uri.strip_prefix(literal) else { return false };
+    let Some((expression, rest)) = rest.split_once('}') else { return false };
+    let is_part = !expression.starts_with(['+', '#', '.', '/', ';', '?', '&']) && !expression.ends_with('*');
+    let next = rest.split('{').next().unwrap_or_default();
+    if next.is_empty() {
+        // Two expressions in a row, or the end: the first takes what it can.
+        let end = if is_part { uri.find('/').unwrap_or(uri.len()) } else { uri.len() };
+        return !(is_part && end == 0) && (fits_template(rest, &uri[end..]) || !rest.is_empty());
+    }
+    uri.match_indices(next).any(|(at, _)| {
+        let value = &uri[..at];
+        (!is_part || !(value.is_empty() || value.contains('/'))) && fits_template(rest, &uri[at..])
+    })
+}
+
+pub(super) fn too_late(server: &Server, what: &str, limit: Duration) -> HubError {
+    let text = format!(
+        "Server '{}' did not answer for '{}' within {} s.",
+        server.id(),
+        clip(what),
+        limit.as_secs_f64()
+    );
+    HubError::new(ErrorKind::Timeout, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fits_template, rename_contents};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn contents_have_the_uri_that_was_asked_for() {
+        let mut answer =
+            json!({"contents": [{"uri": "note://x"}, {"uri": "note://y"}]}).as_object().cloned().unwrap();
+        rename_contents(&mut answer, "note://x", "toolhub://a/note://x");
+        assert_eq!(answer["contents"], json!([{"uri": "toolhub://a/note://x"}, {"uri": "note://y"}]));
+    }
+
+    #[test]
+    fn addresses_are_found_by_their_template() {
+        for (template, uri, fits) in [
+            ("file:///{path}", "file:///a.txt", true),
+            ("file:///{path}", "file:///a/b.txt", false),
+            ("file:///{+path}", "file:///a/b.txt", true),
+            ("db://{table}/rows/{id}", "db://users/rows/7", true),
+            ("db://{table}/rows/{id}", "db://users/7", false),
+            ("db://{table}/rows/{id}", "db://users/rows/", false),
+            ("note://x", "note://x", true),
+            ("note://x", "note://y", false),
+            ("search://{?q}", "search://?q=1", true),
+            ("broken://{", "broken://x", false),
+        ] {
+            assert_eq!(fits_template(template, uri), fits, "{template} {uri}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_into_a_template_fits_it(parts in prop::collection::vec("[a-z0-9]{1,8}", 1..5)) {
+            let template: String = (0..parts.len()).map(|n| format!("/p{n}/{{v{n}}}")).collect();
+            let uri: String = parts.iter().enumerate().map(|(n, part)| format!("/p{n}/{part}")).collect();
+            prop_assert!(fits_template(&template, &uri));
+        }
+
+        #[test]
+        fn any_template_ends(template in "[a-z{}+/?*]{0,30}", uri in "[a-z/?]{0,30}") {
+            let _ = fits_template(&template, &uri);
+        }
+    }
+}

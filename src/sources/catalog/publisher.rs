@@ -1,0 +1,305 @@
+//! From a server's lists to candidates of the hub.
+//!
+//! Only the server that was added last under an id may publish: a list of one that was replaced or removed meanwhile is
+//! dropped. Each server has a lock of its own, so a slow store delays no other server.
+
+use super::apps;
+use super::cache;
+use super::pins::Pins;
+use crate::mcp::connection::ServerIdentity;
+use crate::mcp::listing::{Listed, ListedBy, Listing};
+use crate::mcp::server::{ListingSink, Server};
+use crate::mcp::skills::{Skill, SkillTool, Skills};
+use crate::mcp::tool::McpTool;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::{Arc, Weak};
+use toolhub_engine::hub::Hub;
+use toolhub_registry::select::effects::{self, Declaration, EffectsInput};
+use toolhub_registry::{Candidate, Filter, Snapshot};
+use toolhub_text::pattern::BETWEEN;
+use toolhub_types::error::clip;
+use toolhub_types::limit::Gate;
+use toolhub_types::model::{Effects, Source, ToolSpec, Trust};
+use toolhub_types::stats::CandidateStats;
+use toolhub_types::tool::Tool;
+
+/// What one server offers, by its names in the hub.
+type ByName<T> = HashMap<Arc<str>, Arc<T>>;
+
+/// Registers the tools and skills of servers in a hub, and removes what is no longer listed.
+pub struct ToolPublisher {
+    hub: Weak<Hub>,
+    pub pins: Pins,
+    servers: Mutex<HashMap<Arc<str>, Arc<Mutex<Publication>>>>,
+}
+
+/// What of one server is in the registry.
+struct Publication {
+    /// The server that may publish under this id.
+    owner: Weak<Server>,
+    /// Reserved for its candidates, so that servers keep their order, whichever lists first.
+    ids: Range<u64>,
+    tools: ByName<Listed>,
+    /// The version of the program that listed the tools.
+    program_version: Option<Arc<str>>,
+    skills: ByName<Skill>,
+}
+
+impl Publication {
+    fn is_of(&self, server: &Arc<Server>) -> bool {
+        std::ptr::eq(self.owner.as_ptr(), Arc::as_ptr(server))
+    }
+
+    fn next_id(&mut self, hub: &Hub) -> u64 {
+        self.ids.next().unwrap_or_else(|| hub.registry.next_id())
+    }
+
+    fn candidate(&mut self, hub: &Hub, server: &Server, source: Source, tool: Arc<dyn Tool>) -> Candidate {
+        let slots = tool.spec().max_concurrency;
+        Candidate {
+            id: self.next_id(hub),
+            source,
+            server: Some(server.id().clone()),
+            priority: source.default_priority(),
+            gate: slots.map(|slots| Gate::new(slots, hub.options.max_waiting)),
+            tool,
+            stats: Arc::new(CandidateStats::default()),
+            variant: 1,
+        }
+    }
+}
+
+impl ToolPublisher {
+    pub fn new(hub: Weak<Hub>, pins: Pins) -> Self {
+        ToolPublisher { hub, pins, servers: Mutex::default() }
+    }
+
+    /// From now on this server publishes under its id. What one before it has published is removed; its place stays.
+    pub fn admit(&self, server: &Arc<Server>) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let publication = self
+            .servers
+            .lock()
+            .entry(server.id().clone())
+            .or_insert_with(|| {
+                let ids = hub.registry.reserve_ids();
+                let (owner, tools, skills) = (Weak::new(), HashMap::new(), HashMap::new());
+                Arc::new(Mutex::new(Publication { owner, ids, tools, program_version: None, skills }))
+            })
+            .clone();
+        let mut publication = publication.lock();
+        publication.owner = Arc::downgrade(server);
+        withdraw(&hub, server.id(), &mut publication);
+    }
+
+    /// Removes what a server has published. If the id comes back, it comes last.
+    pub fn dismiss(&self, server: &Server) {
+        let Some(publication) = self.servers.lock().remove(server.id()) else { return };
+        let mut publication = publication.lock();
+        publication.owner = Weak::new();
+        if let Some(hub) = self.hub.upgrade() {
+            withdraw(&hub, server.id(), &mut publication);
+        }
+    }
+
+    /// The other server in whose name space a name is: `server__…` means a tool of that server, whoever lists it.
+    fn owner_of(&self, name: &str, server: &Arc<str>) -> Option<Arc<str>> {
+        let others = |at: usize| self.servers.lock().get_key_value(&name[..at]).map(|(id, _)| id.clone());
+        name.match_indices(BETWEEN).filter_map(|(at, _)| others(at)).find(|id| id != server)
+    }
+
+    /// Runs `publish` if this server may publish; meanwhile no other list of this id is published.
+    fn publish(&self, server: &Arc<Server>, publish: impl FnOnce(&Hub, &mut Publication)) {
+        let Some(hub) = self.hub.upgrade() else { return };
+        let Some(publication) = self.servers.lock().get(server.id()).cloned() else { return };
+        let mut publication = publication.lock();
+        if publication.is_of(server) {
+            publish(&hub, &mut publication);
+        }
+    }
+}
+
+fn withdraw(hub: &Hub, id: &Arc<str>, publication: &mut Publication) {
+    publication.tools.clear();
+    publication.skills.clear();
+    hub.refuse(id, HashMap::new());
+    let filter = Filter { source: None, server: Some(id) };
+    let snapshot = hub.registry.snapshot();
+    let of_server = |candidates: &[Arc<Candidate>]| candidates.iter().any(|one| filter.matches(one));
+    for (name, _) in snapshot.families().filter(|(_, entry)| of_server(&entry.candidates)) {
+        hub.registry.remove(name, filter);
+    }
+}
+
+impl ListingSink for ToolPublisher {
+    fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing) {
+        self.publish(server, |hub, _| {
+            if let Some(store) = hub.store() {
+                cache::keep(store, server, identity, listing);
+            }
+        });
+    }
+
+    fn publish_tools(&self, server: &Arc<Server>, listing: &Arc<Listing>) {
+        let options = &server.config().options;
+        let prefix = options.prefix.as_deref().unwrap_or_default();
+        self.publish(server, |hub, publication| {
+            let before = hub.registry.snapshot();
+            let is_same_program = publication.program_version == listing.program_version;
+            publication.program_version = listing.program_version.clone();
+            let (mut now, mut new, mut refused) = (HashSet::new(), Vec::new(), HashMap::new());
+            let mut names: HashSet<Arc<str>> = publication.tools.keys().cloned().collect();
+            for listed in &listing.tools {
+                let name: Arc<str> = match prefix {
+                    "" => listed.name.clone(),
+                    prefix => Arc::from(format!("{prefix}{}", listed.name)),
+                };
+                if let Some(owner) = self.owner_of(&name, server.id()) {
+                    refused.insert(name.clone(), in_space_of(&name, server.id(), &owner));
+                    continue;
+                }
+                if let Some(why) = options.pin.then(|| self.pins.refusal(server.id(), listed)).flatten() {
+                    refused.insert(name, why);
+                    continue;
+                }
+                now.insert(name.clone());
+                if is_same_program && publication.tools.get(&name).is_some_and(|before| before == listed) {
+                    continue;
+                }
+                let spec = spec(hub, server, listed, name.clone(), self.effects(server, listed));
+                let shown = apps::listed(server.id(), listed);
+                let as_listed =
+                    ListedBy { tool: listed.clone(), program_version: listing.program_version.clone() };
+                let tool = Arc::new(McpTool::new(server.clone(), as_listed, shown, spec));
+                new.push(publication.candidate(hub, server, Source::Mcps, tool));
+                publication.tools.insert(name, listed.clone());
+            }
+            self.pins.secure();
+            names.extend(new.iter().map(|one: &Candidate| one.spec().name.clone()));
+            hub.registry.insert_all(new);
+            remove_missing(hub, server, Source::Mcps, &mut publication.tools, &now);
+            log_namesakes(server, &names, &before, &hub.registry.snapshot());
+            hub.refuse(server.id(), refused);
+        });
+    }
+
+    /// The name in the hub is `server/skill`: no skill of a server has the name of a local one, or of another server's.
+    fn publish_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>) {
+        self.publish(server, |hub, publication| {
+            let mut now = HashSet::new();
+            for (label, skill) in skills.labelled() {
+                let name: Arc<str> = Arc::from(format!("{}/{label}", server.id()));
+                now.insert(name.clone());
+                if publication.skills.get(&name).is_some_and(|before| before == skill) {
+                    continue;
+                }
+                let tool = Arc::new(SkillTool::new(server.clone(), skill.clone(), name.clone()));
+                hub.registry.insert(publication.candidate(hub, server, Source::Skills, tool));
+                publication.skills.insert(name, skill.clone());
+            }
+            remove_missing(hub, server, Source::Skills, &mut publication.skills, &now);
+        });
+    }
+
+    fn effects(&self, server: &Server, listed: &Listed) -> (Effects, bool) {
+        let options = &server.config().options;
+        let effects = effects::assess(&EffectsInput {
+            name: &listed.name,
+            description: &listed.description,
+            parameters: &listed.input_schema,
+            annotations: &listed.annotations,
+            declaration: Declaration::Server {
+                effects: options.effects,
+                assume_read_only: options.assume_read_only,
+                trust: options.trust,
+            },
+        });
+        let hint = listed.annotations.get("idempotentHint").and_then(Value::as_bool);
+        (effects, options.trust != Trust::None && hint == Some(true))
+    }
+}
+
+fn in_space_of(tool: &str, server: &str, owner: &str) -> String {
+    let (tool, server, owner) = (clip(tool), clip(server), clip(owner));
+    format!(
+        "Tool '{tool}' of server '{server}' has a name that belongs to server '{owner}', and is refused. Give server \
+         '{server}' the option `prefix`."
+    )
+}
+
+/// Logs for which names the list has changed whether the tools of servers are one tool.
+fn log_namesakes(server: &Server, names: &HashSet<Arc<str>>, before: &Snapshot, now: &Snapshot) {
+    let tools = |snapshot: &Snapshot, name: &str| -> Vec<Arc<str>> {
+        let family = snapshot.family(name);
+        family.iter().flat_map(|family| &family.tools).map(|tool| tool.name.clone()).collect()
+    };
+    for name in names {
+        let (before, now) = (tools(before, name), tools(now, name));
+        match now.as_slice() {
+            now if now == before => {}
+            [] => server.log("info", &format!("tools named '{}' are one tool now", clip(name))),
+            now => {
+                let listed = now.iter().map(|name| clip(name)).collect::<Vec<_>>().join(", ");
+                server
+                    .log("info", &format!("different tools are named '{}', listed as: {listed}", clip(name)));
+            }
+        }
+    }
+}
+
+/// Removes from the registry what is known and not listed now.
+fn remove_missing<T>(
+    hub: &Hub,
+    server: &Server,
+    source: Source,
+    known: &mut ByName<T>,
+    now: &HashSet<Arc<str>>,
+) {
+    let filter = Filter { source: Some(source), server: Some(server.id()) };
+    known.retain(|name, _| {
+        let stays = now.contains(name);
+        if !stays {
+            hub.registry.remove(name, filter);
+        }
+        stays
+    });
+}
+
+fn spec(
+    hub: &Hub,
+    server: &Server,
+    listed: &Listed,
+    name: Arc<str>,
+    (effects, idempotent): (Effects, bool),
+) -> ToolSpec {
+    let options = &server.config().options;
+    let rules = hub.capability_rules();
+    let kinds = rules.kinds(&listed.name, &options.capabilities);
+    let mut capabilities = rules.of_tool(&listed.name, &listed.description);
+    for tag in &options.capabilities {
+        if !capabilities.contains(tag) {
+            capabilities.push(tag.clone());
+        }
+    }
+    let mut annotations = listed.annotations.clone();
+    if let Some(title) = &listed.title {
+        annotations.entry("title").or_insert_with(|| Value::String(title.clone()));
+    }
+    ToolSpec {
+        effects,
+        trust: options.trust,
+        idempotent,
+        description: Arc::from(listed.description.as_str()),
+        parameters: listed.input_schema.clone(),
+        capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        kinds: kinds.into_iter().map(Arc::from).collect(),
+        annotations,
+        timeout: options.timeout,
+        is_candidate: options.is_candidate(&listed.name),
+        is_hidden: !apps::is_for_models(listed),
+        ..ToolSpec::named(name)
+    }
+}

@@ -1,0 +1,8 @@
+//! L5, where tools come from.
+
+pub mod catalog;
+pub mod llm;
+
+pub mod function;
+pub mod mcp;
+pub mod skills;

@@ -1,0 +1,287 @@
+//! A checked configuration: the URL to post to, the headers, the fixed part of the body, and what must
+//! never be shown. Every problem of the configuration is reported here, before anything is sent.
+
+use std::fmt;
+
+use reqwest::Url;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
+
+use super::config::OpenAiConfig;
+use super::config::config_error;
+use super::message::ChatMessage;
+use toolhub_protocol::net::percent_decoded;
+use toolhub_text::secret::{Redactor, Secret};
+use toolhub_types::error::HubError;
+
+/// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
+const SHORTEST_KEY: usize = 4;
+/// Values of headers and query parameters that are shorter are words, not secrets.
+const SHORTEST_HIDDEN_VALUE: usize = 8;
+
+pub(crate) struct ChatEndpoint {
+    /// With user and password, if the base URL has them: reqwest turns them into a header.
+    url: Url,
+    headers: HeaderMap,
+    body: Map<String, Value>,
+    pub(crate) redactor: Redactor,
+    /// Scheme, host and port: what an error may name.
+    pub(crate) origin: String,
+    pub(crate) model: String,
+}
+
+impl ChatEndpoint {
+    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, HubError> {
+        check_numbers(config)?;
+        let url = chat_url(&config.base_url)?;
+        Ok(Self {
+            headers: headers(config)?,
+            body: body(config)?,
+            redactor: Redactor::new(secrets(config, &url)),
+            origin: url.origin().ascii_serialization(),
+            model: config.model.clone(),
+            url,
+        })
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        self.url.clone()
+    }
+
+    pub(crate) fn headers(&self) -> HeaderMap {
+        self.headers.clone()
+    }
+
+    pub(crate) fn has_key(&self) -> bool {
+        self.headers.contains_key(AUTHORIZATION)
+    }
+
+    pub(crate) fn is_plain_http(&self) -> bool {
+        self.url.scheme() == "http"
+    }
+
+    /// The request body for these messages.
+    pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, HubError> {
+        #[derive(serde::Serialize)]
+        struct ChatBody<'a> {
+            #[serde(flatten)]
+            fixed: &'a Map<String, Value>,
+            messages: &'a [ChatMessage],
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            stream: bool,
+        }
+        if messages.is_empty() {
+            return Err(config_error("A chat needs at least one message; none was given."));
+        }
+        let fixed = &self.body;
+        serde_json::to_vec(&ChatBody { fixed, messages, stream })
+            .map_err(|error| config_error(format!("The messages cannot be written as JSON: {error}.")))
+    }
+}
+
+impl fmt::Debug for ChatEndpoint {
+    /// By hand: the URL may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatEndpoint")
+            .field("origin", &self.origin)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+fn check_numbers(config: &OpenAiConfig) -> Result<(), HubError> {
+    if config.timeout.is_zero() {
+        return Err(config_error("The timeout of a model endpoint must be more than 0 seconds."));
+    }
+    if config.temperature.is_some_and(|t| !t.is_finite()) {
+        return Err(config_error("The temperature must be a finite number."));
+    }
+    Ok(())
+}
+
+/// The base URL with `/chat/completions`; a query (`?api-version=…`) stays behind it.
+fn chat_url(base_url: &str) -> Result<Url, HubError> {
+    const EXPECTED: &str = "expected something like http://127.0.0.1:8000/v1";
+    // The value itself is not shown: it may hold a password in a form that does not parse.
+    let mut url = Url::parse(base_url.trim())
+        .map_err(|error| config_error(format!("base_url is not a URL ({error}); {EXPECTED}.")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(config_error(format!(
+            "base_url must begin with http:// or https://, and not with {}:; {EXPECTED}.",
+            url.scheme()
+        )));
+    }
+    url.set_fragment(None);
+    let path = url.path().trim_end_matches('/');
+    if !path.ends_with("/chat/completions") {
+        let path = format!("{path}/chat/completions");
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    let key = config.api_key.expose();
+    if !key.is_empty() {
+        if !key.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(config_error(
+                "The API key must be printable ASCII without spaces; check OPENAI_API_KEY or api_key for stray characters.",
+            ));
+        }
+        headers.insert(AUTHORIZATION, hidden(&format!("Bearer {key}"), "the API key")?);
+    }
+    for (name, value) in &config.headers {
+        let header = HeaderName::try_from(name.as_str())
+            .map_err(|_| config_error(format!("{name:?} is not a header name.")))?;
+        headers.insert(header, hidden(value.expose(), &format!("the header {name:?}"))?);
+    }
+    Ok(headers)
+}
+
+/// A header value that is shown nowhere, not even in the debug output of the HTTP library.
+fn hidden(value: &str, what: &str) -> Result<HeaderValue, HubError> {
+    let mut value = HeaderValue::try_from(value).map_err(|_| {
+        config_error(format!("The value of {what} has characters that a header cannot carry."))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn body(config: &OpenAiConfig) -> Result<Map<String, Value>, HubError> {
+    if config.model.trim().is_empty() {
+        return Err(config_error("A model endpoint needs the name of a model; pass model=…."));
+    }
+    let mut body = Map::new();
+    body.insert("model".into(), config.model.clone().into());
+    if let Some(temperature) = config.temperature {
+        body.insert("temperature".into(), temperature.into());
+    }
+    if let Some(max_tokens) = config.max_tokens {
+        body.insert("max_tokens".into(), max_tokens.into());
+    }
+    for (name, value) in &config.extra {
+        if matches!(name.as_str(), "messages" | "stream" | "model") {
+            return Err(config_error(format!(
+                "`{name}` cannot be an extra body field: it is set by the client itself."
+            )));
+        }
+        body.insert(name.clone(), value.clone());
+    }
+    Ok(body)
+}
+
+/// All that the server gets from us and could say back.
+fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
+    let mut secrets = Vec::new();
+    if config.api_key.expose().len() >= SHORTEST_KEY {
+        secrets.push(config.api_key.clone());
+    }
+    if let Some(password) = url.password() {
+        secrets.push(Secret::new(password));
+        secrets.push(Secret::new(percent_decoded(password)));
+    }
+    let query = url.query_pairs().map(|(_, value)| value.into_owned());
+    let headers = config.headers.iter().flat_map(|(_, value)| {
+        // "Bearer abc…" may come back as "abc…".
+        let value = value.expose();
+        value.split_whitespace().chain([value]).map(str::to_owned)
+    });
+    secrets
+        .extend(query.chain(headers).filter(|value| value.len() >= SHORTEST_HIDDEN_VALUE).map(Secret::new));
+    secrets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::time::Duration;
+    use toolhub_types::error::ErrorKind;
+
+    fn config(base_url: &str) -> OpenAiConfig {
+        OpenAiConfig::new(base_url, "m")
+    }
+
+    fn url(base_url: &str) -> String {
+        ChatEndpoint::new(&config(base_url)).unwrap().url().to_string()
+    }
+
+    fn refused(config: &OpenAiConfig) -> String {
+        let error = ChatEndpoint::new(config).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidArguments);
+        error.message.into_owned()
+    }
+
+    #[test]
+    fn the_path_is_added_once_and_the_query_kept() {
+        assert_eq!(url("http://h:1/v1"), "http://h:1/v1/chat/completions");
+        assert_eq!(url(" http://h:1/v1/ "), "http://h:1/v1/chat/completions");
+        assert_eq!(url("http://h"), "http://h/chat/completions");
+        assert_eq!(url("https://h/v1/chat/completions#x"), "https://h/v1/chat/completions");
+        assert_eq!(url("https://h/openai?api-version=1"), "https://h/openai/chat/completions?api-version=1");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_without_showing_it() {
+        for base_url in ["", "hush", "ftp://hush@h/", "//hush@h", "http://", "http://a:hush@:1"] {
+            let message = refused(&config(base_url));
+            assert!(message.contains("base_url") && !message.contains("hush"), "{message}");
+        }
+        let mut bad = config("http://h");
+        bad.api_key = "hush hush".into();
+        assert!(!refused(&bad).contains("hush"));
+        let mut bad = config("http://h");
+        bad.headers = vec![("x".into(), "hush\n".into())];
+        assert!(!refused(&bad).contains("hush"));
+        let mut bad = config("http://h");
+        bad.headers = vec![("no good".into(), "x".into())];
+        assert!(refused(&bad).contains("no good"));
+        let mut bad = config("http://h");
+        bad.timeout = Duration::ZERO;
+        assert!(refused(&bad).contains("timeout"));
+        let mut bad = config("http://h");
+        bad.temperature = Some(f64::NAN);
+        assert!(refused(&bad).contains("temperature"));
+        assert!(refused(&OpenAiConfig::new("http://h", " ")).contains("model"));
+        for name in ["messages", "stream", "model"] {
+            let mut bad = config("http://h");
+            bad.extra.insert(name.into(), Value::Null);
+            assert!(refused(&bad).contains(name));
+        }
+    }
+
+    #[test]
+    fn the_body_holds_the_settings_and_the_messages() {
+        let mut config = config("http://h");
+        config.temperature = Some(0.5);
+        config.max_tokens = Some(7);
+        config.extra.insert("seed".into(), 3.into());
+        let endpoint = ChatEndpoint::new(&config).unwrap();
+        let body = |stream| -> Value {
+            let bytes = endpoint.request(&[ChatMessage::user("hi")], stream).unwrap();
+            serde_json::from_slice(&bytes).unwrap()
+        };
+        let mut expected = json!({"model": "m", "temperature": 0.5, "max_tokens": 7, "seed": 3,
+            "messages": [{"role": "user", "content": "hi"}]});
+        assert_eq!(body(false), expected);
+        expected["stream"] = true.into();
+        assert_eq!(body(true), expected);
+        assert!(endpoint.request(&[], false).is_err());
+    }
+
+    #[test]
+    fn all_that_was_sent_is_hidden() {
+        let mut config = config("https://me:p%40ss@h/v1?code=query-secret");
+        config.api_key = "sk-1".into();
+        config.headers = vec![("x-auth".into(), "Bearer header-secret".into())];
+        let endpoint = ChatEndpoint::new(&config).unwrap();
+        assert_eq!(
+            endpoint.redactor.quote("sk-1 p@ss p%40ss query-secret header-secret Bearer"),
+            "*** *** *** *** *** Bearer"
+        );
+        assert!(!format!("{:?}", endpoint.headers()).contains("sk-1"));
+    }
+}

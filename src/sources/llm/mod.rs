@@ -1,0 +1,34 @@
+//! A client of the OpenAI-compatible chat API (OpenAI, vLLM, llama.cpp, Ollama, …).
+//!
+//! The flow of one request, top to bottom:
+//!
+//! ```text
+//! config ─► endpoint (checked URL, headers, what to hide) ─► client ─► retry (back-off before one deadline)
+//!                                                              │
+//!                          whole answer ─► answer ◄─ stream ◄─ sse (bytes → events)
+//! ```
+//!
+//! Three promises shape it. *One total time*: connecting, waiting between attempts and reading the
+//! body all spend the same [`OpenAiConfig::timeout`]. *The key stays here*: redirects are not followed,
+//! and nothing that a server says reaches an error before the secrets are taken out of it. *Nothing is
+//! unbounded*: bodies, events and error texts have limits.
+
+mod answer;
+mod client;
+mod config;
+mod deadline;
+mod endpoint;
+mod http;
+mod message;
+mod refusal;
+mod retry;
+mod shown;
+mod stream;
+mod transport;
+
+pub use answer::{ChatAnswer, Usage};
+pub use client::OpenAi;
+pub use config::OpenAiConfig;
+pub use message::ChatMessage;
+pub use stream::ChatStream;
+pub use toolhub_text::secret::Secret;

@@ -1,0 +1,244 @@
+//! The text of an answer while the model writes it.
+//!
+//! The caller pulls, so a slow reader slows the server down instead of filling a queue. Dropping the stream closes the
+//! connection, which tells the server to stop.
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::Response;
+use serde_json::Value;
+
+use super::answer::{content_text, text_field};
+use super::deadline::ChatDeadline;
+use super::refusal::error_object;
+use super::transport::ChatTransport;
+use toolhub_protocol::sse::{SseEvent, SseParser};
+use toolhub_types::error::{ErrorKind, HubError};
+
+/// The largest single event. Chunks have some hundred bytes; log probabilities may make them larger.
+const MAX_EVENT: usize = 1024 * 1024;
+
+/// The stream of one answer. Made by [`OpenAi::stream`](super::OpenAi::stream).
+pub struct ChatStream {
+    transport: Arc<ChatTransport>,
+    deadline: ChatDeadline,
+    /// `None` once there is nothing more to read; the connection is closed then.
+    reader: Option<AnswerReader>,
+    pending: Option<String>,
+}
+
+impl ChatStream {
+    pub(crate) fn new(transport: Arc<ChatTransport>, deadline: ChatDeadline, response: Response) -> Self {
+        let parser = SseParser::new(MAX_EVENT);
+        let reader =
+            AnswerReader { response, parser, size: 0, is_finished: false, is_refused: false, ended: None };
+        Self { transport, deadline, reader: Some(reader), pending: None }
+    }
+
+    /// The stream of a server that cannot stream: its whole answer as one text.
+    pub(crate) fn of_answer(transport: Arc<ChatTransport>, deadline: ChatDeadline, text: String) -> Self {
+        Self { transport, deadline, reader: None, pending: Some(text) }
+    }
+
+    /// The next text, empty for a chunk without one (a role, reasoning, tool calls, usage). `None` after the last one, or
+    /// after an error. The future may be dropped and `next` called again without losing anything.
+    pub async fn next(&mut self) -> Option<Result<String, HubError>> {
+        if let Some(text) = self.pending.take() {
+            return Some(Ok(text));
+        }
+        let stepped = self.reader.as_mut()?.step(&self.transport, self.deadline).await;
+        if !matches!(stepped, Ok(Some(_))) {
+            self.reader = None;
+        }
+        stepped.transpose()
+    }
+}
+
+impl fmt::Debug for ChatStream {
+    /// By hand: the response would show its URL, and a query may hold a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatStream")
+            .field("origin", &self.transport.endpoint.origin)
+            .field("ended", &self.reader.is_none())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The open connection and its state.
+struct AnswerReader {
+    response: Response,
+    parser: SseParser,
+    /// The bytes of text so far.
+    size: usize,
+    /// The model gave a reason for stopping, so nothing is missing.
+    is_finished: bool,
+    /// The model has begun to say why it refuses.
+    is_refused: bool,
+    /// How the bytes ended: as HTTP says, or for this reason.
+    ended: Option<Result<(), String>>,
+}
+
+impl AnswerReader {
+    /// Reads up to the next chunk; `None` when the answer is complete.
+    async fn step(
+        &mut self,
+        transport: &ChatTransport,
+        deadline: ChatDeadline,
+    ) -> Result<Option<String>, HubError> {
+        loop {
+            if let Some(event) = self.parser.next_event() {
+                return self.take(transport, &event);
+            }
+            if let Some(end) = self.ended.take() {
+                return self.close(transport, end);
+            }
+            match deadline.run(self.response.chunk()).await {
+                Err(_) => return Err(transport.expired()),
+                Ok(Ok(Some(bytes))) => {
+                    self.parser.feed(&bytes).map_err(|large| transport.too_large(&large.to_string()))?
+                }
+                Ok(Ok(None)) => self.ended = Some(Ok(())),
+                Ok(Err(error)) => self.ended = Some(Err(transport.cause(&error))),
+            }
+        }
+    }
+
+    /// The text of one event; `None` for the event that ends the stream.
+    fn take(&mut self, transport: &ChatTransport, event: &SseEvent) -> Result<Option<String>, HubError> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(None);
+        }
+        let status = self.response.status().as_u16();
+        let raw: Value = serde_json::from_str(&event.data).map_err(|_| {
+            let quoted = transport.endpoint.redactor.quote(&event.data);
+            transport.invalid(&format!("streamed an event that is not JSON: {quoted}"))
+        })?;
+        match raw.get("error") {
+            Some(error) if !error.is_null() => {
+                return Err(error_object(&transport.endpoint, status, error));
+            }
+            _ if event.name == "error" => return Err(error_object(&transport.endpoint, status, &raw)),
+            _ => {}
+        }
+        let chunk = read_chunk(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
+        self.is_finished |= chunk.is_finished;
+        // Words of an answer that the model gave up stay apart from those with which it refuses.
+        let begins = !chunk.refusal.is_empty() && !self.is_refused && self.size > 0;
+        self.is_refused |= !chunk.refusal.is_empty();
+        let text = format!("{}{}{}", chunk.text, if begins { "\n\n" } else { "" }, chunk.refusal);
+        self.size = self.size.saturating_add(text.len());
+        if self.size > transport.config.max_body {
+            let limit = transport.config.max_body;
+            return Err(transport.too_large(&format!("the answer has more than {limit} bytes")));
+        }
+        Ok(Some(text))
+    }
+
+    /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
+    fn close(
+        &mut self,
+        transport: &ChatTransport,
+        end: Result<(), String>,
+    ) -> Result<Option<String>, HubError> {
+        let why = match end {
+            Ok(()) => "the server closed it".to_owned(),
+            Err(why) => why,
+        };
+        let last = self.parser.finish().map_err(|large| transport.too_large(&large.to_string()))?;
+        if let Some(event) = last {
+            match self.take(transport, &event) {
+                Ok(Some(text)) => {
+                    self.ended = Some(Err(why));
+                    return Ok(Some(text));
+                }
+                Ok(None) => return Ok(None),
+                // A stream that broke off ends with half an event.
+                Err(error) if error.kind == ErrorKind::Protocol => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.is_finished {
+            return Ok(None);
+        }
+        let message = format!(
+            "The stream of the model endpoint {} broke off before the answer was complete: {why}.",
+            transport.endpoint.origin
+        );
+        let status = Some(self.response.status().as_u16());
+        Err(HubError { status, ..HubError::new(ErrorKind::Closed, message) })
+    }
+}
+
+/// What a chunk has of its first choice.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct AnswerChunk {
+    text: String,
+    /// Why the model refuses; it comes in pieces as the text does, in a field of its own.
+    refusal: String,
+    /// The model gave a reason for stopping.
+    is_finished: bool,
+}
+
+/// Reads a chunk. The error says what is wrong.
+fn read_chunk(chunk: &Value) -> Result<AnswerChunk, &'static str> {
+    let choices = match chunk.as_object().ok_or("it is not an object")?.get("choices") {
+        // A chunk with the usage only.
+        None | Some(Value::Null) => return Ok(AnswerChunk::default()),
+        Some(choices) => choices.as_array().ok_or("its `choices` are not a list")?,
+    };
+    let is_first = |choice: &&Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
+    let Some(choice) = choices.iter().find(is_first) else { return Ok(AnswerChunk::default()) };
+    let (text, refusal) = match choice.get("delta") {
+        Some(delta @ Value::Object(_)) => {
+            let text = content_text(delta.get("content"))
+                .ok_or("the `content` of its delta is neither text, null nor a list of parts")?;
+            (text, text_field(delta, "refusal").unwrap_or_default())
+        }
+        None | Some(Value::Null) => Default::default(),
+        Some(_) => return Err("its `delta` is not an object"),
+    };
+    Ok(AnswerChunk { text, refusal, is_finished: text_field(choice, "finish_reason").is_some() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_is_that_of_the_first_choice() {
+        for (chunk, text, is_finished) in [
+            (json!({"choices": [{"delta": {"content": "4", "reasoning_content": "hm"}}]}), "4", false),
+            (json!({"choices": [{"delta": {"content": [{"type": "text", "text": "2"}]}}]}), "2", false),
+            (json!({"choices": [{"delta": {"tool_calls": [{"index": 0}]}}]}), "", false),
+            (json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}), "", false),
+            (json!({"choices": [{"delta": null, "finish_reason": "stop"}]}), "", true),
+            (json!({"choices": [], "usage": {"total_tokens": 5}}), "", false),
+            (json!({"usage": {"total_tokens": 5}}), "", false),
+        ] {
+            let expected = AnswerChunk { text: text.to_owned(), is_finished, ..AnswerChunk::default() };
+            assert_eq!(read_chunk(&chunk), Ok(expected), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_read_apart_from_the_text() {
+        let chunk = json!({"choices": [{"delta": {"content": null, "refusal": "I cannot"}}]});
+        assert_eq!(read_chunk(&chunk).map(|read| read.refusal).as_deref(), Ok("I cannot"));
+        let none = json!({"choices": [{"delta": {"content": "4", "refusal": null}}]});
+        assert_eq!(read_chunk(&none).map(|read| read.refusal).as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn a_wrong_shape_is_an_error() {
+        for chunk in [
+            json!(1),
+            json!({"choices": 1}),
+            json!({"choices": [{"delta": "x"}]}),
+            json!({"choices": [{"delta": {"content": 1}}]}),
+        ] {
+            assert!(read_chunk(&chunk).is_err(), "{chunk}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! L2, calls on tape: recorded while they run, or replayed without running.
+//!
+//! A *tape* is one process-wide switch, off by default; when it is off a call pays for one load of a flag. Recording and
+//! replaying happen at one place, around the tool, when a call is about to run:
+//!
+//! ```text
+//!                  ┌─ Recorded(OpenCall): each candidate that is called gets a `Taping`, which writes one line
+//! Tape::call(key) ─┼─ Replayed(recordings): each recording takes the place of a tool, see `ReplayTool`
+//!                  └─ Missed(HubError): nothing runs; nothing that was recorded fits
+//! ```
+//!
+//! A replay finds a call by its key ([`toolhub_registry::identity`]), in the recorded order of start among calls of that key. Candidates
+//! that another one beat are left out, the others answer in their order: there is no race. While a tape is in, no results are
+//! shared either, so each call has its own recording. With another definition of its tool a call is answered too, and the end
+//! of the replay says so.
+//!
+//! A tape belongs to the process that put it in. A fork has a copy of it: what it does is not recorded, and in a replay it
+//! gets its answers from the copy, so that nothing runs.
+//!
+//! The file is NDJSON in the format of `docs/reference/events.md`, which the audit log has too. Secrets are taken out of
+//! everything before it is written, and out of the key of a replayed call before it is looked up.
+
+mod clock;
+mod line;
+mod reading;
+mod recorder;
+mod replay_tool;
+mod replayer;
+
+pub use clock::{read_timestamp, timestamp};
+pub use line::{LineKind, OuterCall, TapedAnswer, VERSION};
+pub use reading::{Recording, read_events};
+pub use recorder::{OpenCall, Recorder, Taping, finish_cut};
+pub use replay_tool::{ReplayTool, ready_recording, recording_of};
+pub use replayer::{ReplayEnd, ReplayMode, ReplayedCall, Replayer};
+
+use arc_swap::ArcSwapOption;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use toolhub_registry::identity::CallIdentity;
+use toolhub_types::error::HubError;
+
+static IS_ON: AtomicBool = AtomicBool::new(false);
+static CURRENT: ArcSwapOption<Tape> = ArcSwapOption::const_empty();
+
+/// What happens to calls at present.
+pub struct Tape {
+    /// The only hub that is meant; `None` for all.
+    hub: Option<u64>,
+    deck: Deck,
+    /// The process that put it in.
+    process: u32,
+}
+
+/// What a tape does.
+pub enum Deck {
+    Record(Arc<Recorder>),
+    Replay(Box<Replayer>),
+}
+
+/// What becomes of a call.
+pub enum CallOnTape {
+    Recorded(OpenCall),
+    Replayed(ReplayedCall),
+    Missed(MissedCall),
+}
+
+/// A call that no recording fits. It counts when a tool would be called: arguments that do not fit are refused before.
+pub struct MissedCall {
+    tape: Arc<Tape>,
+    error: HubError,
+    is_counted: AtomicBool,
+}
+
+impl MissedCall {
+    pub fn new(tape: Arc<Tape>, error: HubError) -> Self {
+        MissedCall { tape, error, is_counted: AtomicBool::new(false) }
+    }
+
+    /// A tool would be called now. However many candidates there are, it is one miss.
+    pub fn count(&self) -> HubError {
+        if let Deck::Replay(replayer) = &self.tape.deck
+            && !self.is_counted.swap(true, Ordering::Relaxed)
+        {
+            replayer.missed(&self.error);
+        }
+        self.error.clone()
+    }
+}
+
+/// What becomes of a question to a model.
+pub enum QuestionOnTape {
+    Recorded(Box<Taping>),
+    Replayed(ReplayedCall),
+    Missed(HubError),
+}
+
+impl Tape {
+    pub fn deck(&self) -> &Deck {
+        &self.deck
+    }
+
+    /// Whether this process put it in, and not one that this is a fork of.
+    fn is_own(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Whether it answers calls, so that nothing happens.
+    pub fn is_replay(&self) -> bool {
+        matches!(self.deck, Deck::Replay(_))
+    }
+
+    /// A call that is about to run.
+    pub fn call(self: &Arc<Self>, identity: &CallIdentity) -> CallOnTape {
+        match &self.deck {
+            Deck::Record(recorder) => CallOnTape::Recorded(recorder.open(identity.key.clone())),
+            Deck::Replay(replayer) => match replayer.call(identity) {
+                Ok(replayed) => CallOnTape::Replayed(replayed),
+                Err(miss) => CallOnTape::Missed(MissedCall::new(self.clone(), miss)),
+            },
+        }
+    }
+
+    /// A question to a model, which a tool asks if there is one around it.
+    pub fn question(&self, model: &str, request: Value, inside: Option<&OuterCall>) -> QuestionOnTape {
+        match &self.deck {
+            Deck::Record(recorder) => {
+                QuestionOnTape::Recorded(Box::new(recorder.ask(model, request, inside)))
+            }
+            Deck::Replay(replayer) => match replayer.ask(model, request) {
+                Ok(replayed) => QuestionOnTape::Replayed(replayed),
+                Err(miss) => QuestionOnTape::Missed(miss),
+            },
+        }
+    }
+}
+
+/// The tape for calls of this hub, or for what belongs to none; `None` if there is none.
+#[inline]
+pub fn current(hub: Option<u64>) -> Option<Arc<Tape>> {
+    if !IS_ON.load(Ordering::Relaxed) {
+        return None;
+    }
+    current_of_any().filter(|tape| tape.hub.is_none() || tape.hub == hub)
+}
+
+/// Puts a tape in. There is one at a time in a process.
+pub fn start(deck: Deck, hub: Option<u64>) -> Result<(), String> {
+    let tape = Arc::new(Tape { hub, deck, process: std::process::id() });
+    // A copy of the tape of another process is none of this one.
+    let foreign = CURRENT.load_full().filter(|tape| !tape.is_own());
+    let before = CURRENT.compare_and_swap(&foreign, Some(tape));
+    if let Some(running) = before.as_ref().filter(|running| running.is_own()) {
+        let doing = match &running.deck {
+            Deck::Record(recorder) => format!("records to '{}'", recorder.path().display()),
+            Deck::Replay(replayer) => format!("replays '{}'", replayer.path().display()),
+        };
+        return Err(format!("This process already {doing}; end that first."));
+    }
+    IS_ON.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Takes the tape out. Calls that are under way end up in it all the same, until it is closed. `None` if there is none, or
+/// it is that of another process.
+pub fn stop() -> Option<Arc<Tape>> {
+    IS_ON.store(false, Ordering::Relaxed);
+    CURRENT.swap(None).filter(|tape| tape.is_own())
+}
+
+/// The list of tools that this server gave when the calls were recorded, if calls are replayed; the error is for a server
+/// of which no list was recorded.
+pub fn recorded_list(server: &str) -> Option<Result<String, HubError>> {
+    match &current_of_any()?.deck {
+        Deck::Record(_) => None,
+        Deck::Replay(replayer) => Some(replayer.list(server)),
+    }
+}
+
+/// Writes down what a server has listed, if calls are recorded.
+pub fn record_list(server: &str, tools: impl FnOnce() -> String) {
+    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+        recorder.list(server, &tools());
+    }
+}
+
+/// Writes down a question of a server and its answer, if calls are recorded.
+pub fn record_question(server: &str, method: &str, params: &Value, answer: &Value) {
+    if let Some(Deck::Record(recorder)) = current_of_any().as_deref().map(|tape| &tape.deck) {
+        recorder.question(server, method, params, answer);
+    }
+}
+
+/// Whether calls are replayed, so that nothing may be started.
+pub fn is_replaying() -> bool {
+    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Replay(_)))
+}
+
+/// Whether questions are written down, so that they have to be kept until they are answered.
+pub fn is_recording() -> bool {
+    matches!(current_of_any().as_deref().map(|tape| &tape.deck), Some(Deck::Record(_)))
+}
+
+/// Servers do not know their hub.
+fn current_of_any() -> Option<Arc<Tape>> {
+    let tape = IS_ON.load(Ordering::Relaxed).then(|| CURRENT.load_full()).flatten();
+    tape.filter(|tape| tape.is_replay() || tape.is_own())
+}

@@ -1,0 +1,420 @@
+//! Writes calls to a file.
+
+use super::clock::{milliseconds, timestamp};
+use super::line::{
+    CallFields, EventLine, FORMAT, LineKind, ListFields, OuterCall, OutputFields, QuestionFields,
+    TapedAnswer, VERSION,
+};
+use parking_lot::Mutex;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::{HashMap, HashSet};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+use toolhub_registry::Candidate;
+use toolhub_registry::identity::{CallKey, CandidateDefinition};
+use toolhub_text::secret::{scrubbed, scrubbed_text};
+use toolhub_types::error::HubError;
+use toolhub_types::model::ToolOutput;
+
+/// How many recordings this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Records calls until it is closed.
+pub struct Recorder {
+    path: PathBuf,
+    /// Tells the recordings of a process apart.
+    number: u64,
+    /// Only this one writes: a fork has the file open too.
+    process: u32,
+    begun: Instant,
+    /// Counts the beginnings and ends of calls, so that it is known which ones overlapped.
+    moments: AtomicU64,
+    sink: Mutex<CassetteSink>,
+    /// The servers and tools whose definitions are written.
+    listed: Mutex<HashSet<(String, String)>>,
+    /// The list of each server that was written last: each approval asks for it again.
+    lists: Mutex<HashMap<String, String>>,
+}
+
+struct CassetteSink {
+    /// `None` when the recording has ended.
+    /// Not buffered: a program that is killed leaves all lines that were written.
+    file: Option<File>,
+    lines: u64,
+    /// The first failure to write.
+    trouble: Option<String>,
+}
+
+impl Recorder {
+    /// Begins a new cassette. A file that is there is replaced, unless something records to it.
+    pub fn create(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        if path.is_dir() {
+            return Err(format!("The cassette '{shown}' is a folder; give the path of a file."));
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| unwritable(path, &error))?;
+        }
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path);
+        let file = file.map_err(|error| unwritable(path, &error))?;
+        // Held until the file is closed, against other processes too.
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!(
+                    "Something else already records to '{shown}'; give each recording a file of its own."
+                ));
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        file.set_len(0).map_err(|error| unwritable(path, &error))?;
+        let sink = CassetteSink { file: Some(file), lines: 0, trouble: None };
+        let recorder = Recorder {
+            path: path.to_owned(),
+            number: BEGUN.fetch_add(1, Ordering::Relaxed),
+            process: std::process::id(),
+            begun: Instant::now(),
+            moments: AtomicU64::new(0),
+            sink: Mutex::new(sink),
+            listed: Mutex::default(),
+            lists: Mutex::default(),
+        };
+        let time = timestamp(SystemTime::now());
+        recorder.write(&json!({"v": VERSION, "type": "header", "format": FORMAT, "time": time, "toolhub": env!("CARGO_PKG_VERSION")}));
+        Ok(recorder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the recording; returns how many events it has. What ends later is not written.
+    pub fn close(&self) -> Result<u64, String> {
+        let events = self.sink.lock().lines.saturating_sub(1);
+        self.write(
+            &json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events}),
+        );
+        let mut sink = self.sink.lock();
+        if let Some(file) = sink.file.take() {
+            // A fork that goes on would keep the lock.
+            let _ = file.unlock();
+            if !is_file_of(&file, &self.path) {
+                let path = self.path.display();
+                let gone = format!(
+                    "The cassette '{path}' was removed or replaced while it was recorded; record it again."
+                );
+                sink.trouble.get_or_insert(gone);
+            }
+        }
+        sink.trouble.take().map_or(Ok(events), Err)
+    }
+
+    /// A call that is about to run.
+    pub(super) fn open(self: &Arc<Self>, key: Arc<CallKey>) -> OpenCall {
+        OpenCall { recorder: self.clone(), key, number: self.moment() }
+    }
+
+    /// A question to a model.
+    pub(super) fn ask(self: &Arc<Self>, model: &str, request: Value, inside: Option<&OuterCall>) -> Taping {
+        self.taping(model, scrubbed(request), inside)
+    }
+
+    fn taping(self: &Arc<Self>, name: &str, arguments: Value, inside: Option<&OuterCall>) -> Taping {
+        Taping {
+            recorder: self.clone(),
+            name: name.to_owned(),
+            arguments,
+            tool: None,
+            inside: inside.and_then(|outer| outer.number_in(self.number)),
+            is_late: false,
+            began: self.moment(),
+            at: Instant::now(),
+            time: SystemTime::now(),
+            progress: Mutex::default(),
+            is_over: false,
+        }
+    }
+
+    pub(super) fn list(&self, server: &str, tools: &str) {
+        let before = self.lists.lock().insert(server.to_owned(), tools.to_owned());
+        if before.as_deref() == Some(tools) {
+            return;
+        }
+        let tools = scrubbed(serde_json::from_str(tools).unwrap_or_default());
+        let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str());
+        self.listed.lock().extend(names.map(|name| (server.to_owned(), name.to_owned())));
+        self.event("list", ListFields { server, tools: &tools });
+    }
+
+    /// Writes the definition of a server's tool, if the server listed its tools before the recording began.
+    fn define(&self, candidate: &Candidate) {
+        let (Some(server), spec) = (candidate.server.as_deref(), candidate.spec()) else { return };
+        if self.listed.lock().insert((server.to_owned(), spec.name.to_string())) {
+            let mut tool = candidate.tool.definition_extras();
+            let mut put = |name: &str, value: Value| drop(tool.insert(name.to_owned(), value));
+            put("name", (*spec.name).into());
+            put("description", (*spec.description).into());
+            put("inputSchema", (*spec.parameters).clone());
+            put("annotations", json!(spec.annotations));
+            let tools = scrubbed(json!([tool]));
+            self.event("list", ListFields { server, tools: &tools });
+        }
+    }
+
+    pub(super) fn question(&self, server: &str, method: &str, params: &Value, answer: &Value) {
+        let (arguments, result) = (scrubbed(params.clone()), scrubbed(answer.clone()));
+        self.event("question", QuestionFields { server, method, arguments: &arguments, result: &result });
+    }
+
+    /// The next place in the order of all beginnings and ends.
+    pub(super) fn moment(&self) -> u64 {
+        self.moments.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn event(&self, kind: &str, fields: impl Serialize) {
+        let time = timestamp(SystemTime::now());
+        let (principal, view, outcome) = ("", "", "ok");
+        self.write(&EventLine { v: VERSION, kind, fields, time, principal, view, outcome, ms: 0.0 });
+    }
+
+    fn ended(&self, taping: &Taping, answer: &TapedAnswer, took: Duration) {
+        let (result, error) = match answer {
+            TapedAnswer::Output(output) => (Some(output_fields(output)), None),
+            TapedAnswer::Error(error) => (None, Some(error_fields(error))),
+            TapedAnswer::Stopped => (None, None),
+        };
+        let tool = taping.tool.as_deref();
+        let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
+        let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
+        let fields = CallFields {
+            tool: tool.map(|_| &*taping.name),
+            candidate: tool.map(|tool| &*tool.candidate),
+            model: (kind == LineKind::Model).then_some(&*taping.name),
+            arguments: &taping.arguments,
+            key: tool.map(|tool| &tool.key),
+            definition: tool.map(|tool| &tool.definition),
+            began: taping.began,
+            ended: self.moment(),
+            at: milliseconds(taping.at.saturating_duration_since(self.begun)),
+            call: tool.map(|tool| tool.call),
+            inside: taping.inside,
+            late: taping.is_late,
+            progress: &progress,
+            result,
+            error,
+        };
+        self.write(&EventLine {
+            v: VERSION,
+            kind: kind.name(),
+            fields,
+            time: timestamp(taping.time),
+            principal: tool.map_or("", |tool| &tool.principal),
+            view: "",
+            outcome: answer.outcome(),
+            ms: milliseconds(took),
+        });
+    }
+
+    /// A failure ends no call: it is told when the recording ends.
+    fn write(&self, line: &impl Serialize) {
+        // Before the lock, which may have been held when a fork was made.
+        if self.process != std::process::id() {
+            return;
+        }
+        let text = serde_json::to_vec(line);
+        let mut sink = self.sink.lock();
+        let Some(file) = sink.file.as_mut() else { return };
+        let written = text.map_err(std::io::Error::from).and_then(|mut text| {
+            text.push(b'\n');
+            file.write_all(&text)
+        });
+        sink.lines += 1;
+        if let Err(error) = written {
+            sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
+        }
+    }
+}
+
+/// Whether an open file is still the one at this path.
+fn is_file_of(file: &File, path: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        found.is_file()
+    }
+}
+
+/// Ends a cassette whose program was killed: what it has recorded so far can be replayed. Returns how many events that are;
+/// `None` if the recording has ended by itself, or has not begun.
+pub fn finish_cut(path: &Path) -> Result<Option<u64>, String> {
+    let failed = |error: std::io::Error| unwritable(path, &error);
+    let text = std::fs::read(path).map_err(failed)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines: Vec<&[u8]> =
+        text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let kind =
+        |line: &[u8]| serde_json::from_slice::<Value>(line).ok()?.get("type")?.as_str().map(str::to_owned);
+    let is_open = lines.first().and_then(|line| kind(line)).as_deref() == Some("header")
+        && lines.last().and_then(|line| kind(line)).as_deref() != Some("end");
+    if !is_open {
+        return Ok(None);
+    }
+    let events = lines.len() as u64 - 1;
+    let end = json!({"v": VERSION, "type": "end", "time": timestamp(SystemTime::now()), "events": events, "cut": true});
+    let mut file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+    file.set_len(whole as u64).map_err(failed)?;
+    file.seek(SeekFrom::End(0)).map_err(failed)?;
+    file.write_all(format!("{end}\n").as_bytes()).map_err(failed)?;
+    Ok(Some(events))
+}
+
+fn output_fields(output: &ToolOutput) -> OutputFields {
+    let clean = |part: &Option<Value>| part.clone().map(scrubbed);
+    OutputFields {
+        value: scrubbed(output.value.clone()),
+        content: clean(&output.content),
+        structured: clean(&output.structured),
+        meta: clean(&output.meta),
+    }
+}
+
+fn error_fields(error: &HubError) -> Value {
+    let mut fields = json!({
+        "kind": error.kind.name(), "message": scrubbed_text(&error.message), "outcome": error.outcome.name(),
+    });
+    if let Some(map) = fields.as_object_mut() {
+        let mut put =
+            |key: &str, value: Option<Value>| drop(value.map(|value| map.insert(key.to_owned(), value)));
+        put("nothing_happened", error.nothing_happened.then_some(Value::Bool(true)));
+        put("code", error.code.map(Value::from));
+        put("status", error.status.map(Value::from));
+        put("retry_after", error.retry_after.map(Value::from));
+        if let Some(sent) = &error.content {
+            put("content", Some(scrubbed(sent.content.clone())));
+            put("structured", sent.structured.clone().map(scrubbed));
+            put("meta", sent.meta.clone().map(scrubbed));
+        }
+        if let Some(sent) = &error.upstream {
+            let (message, data) = (scrubbed_text(&sent.message), sent.data.clone().map(scrubbed));
+            put("upstream", Some(json!({"message": message, "data": data})));
+        }
+    }
+    fields
+}
+
+/// A call whose candidates are recorded.
+pub struct OpenCall {
+    recorder: Arc<Recorder>,
+    key: Arc<CallKey>,
+    number: u64,
+}
+
+impl OpenCall {
+    /// A candidate is called, perhaps by the tool of another recorded call.
+    pub fn attempt(
+        &self,
+        candidate: &Candidate,
+        definition: &CandidateDefinition,
+        inside: Option<&OuterCall>,
+    ) -> Taping {
+        self.recorder.define(candidate);
+        let mut parts = match scrubbed(Value::Object(self.key.parts().clone())) {
+            Value::Object(parts) => parts,
+            _ => Map::new(),
+        };
+        let arguments = parts.remove("arguments").unwrap_or_default();
+        let principal = parts.remove("principal").unwrap_or_default();
+        parts.retain(|_, part| !part.is_null() && part.as_object().is_none_or(|part| !part.is_empty()));
+        let tool = TapedTool {
+            candidate: candidate.label(),
+            key: parts,
+            principal: principal.as_str().unwrap_or_default().to_owned(),
+            definition: definition.members().clone(),
+            call: self.number,
+        };
+        let mut taping = self.recorder.taping(&candidate.spec().name, arguments, inside);
+        taping.tool = Some(Box::new(tool));
+        taping
+    }
+}
+
+/// What a line of a tool has, and that of a model has not.
+struct TapedTool {
+    candidate: String,
+    /// The parts of the key that have no field of their own.
+    key: Map<String, Value>,
+    principal: String,
+    definition: Value,
+    call: u64,
+}
+
+/// A call that is being recorded.
+pub struct Taping {
+    recorder: Arc<Recorder>,
+    /// Of the tool or the model.
+    name: String,
+    arguments: Value,
+    tool: Option<Box<TapedTool>>,
+    inside: Option<u64>,
+    is_late: bool,
+    began: u64,
+    at: Instant,
+    time: SystemTime,
+    progress: Mutex<Vec<Value>>,
+    is_over: bool,
+}
+
+impl Taping {
+    /// What the calls that its tool makes are told of it.
+    pub fn as_outer(&self) -> OuterCall {
+        OuterCall::new(self.recorder.number, self.began)
+    }
+
+    /// The tool has told how far it is.
+    pub fn progressed(&self, update: &Value) {
+        self.progress.lock().push(update.clone());
+    }
+
+    /// It answered after the call was decided: its answer did not count.
+    pub fn came_late(&mut self) {
+        self.is_late = true;
+    }
+
+    /// Writes the line.
+    pub fn end(self, answer: &TapedAnswer) {
+        self.end_at(answer, Instant::now());
+    }
+
+    /// Writes the line of a call that ended some time ago.
+    pub fn end_at(mut self, answer: &TapedAnswer, ended: Instant) {
+        self.put(answer, ended);
+    }
+
+    fn put(&mut self, answer: &TapedAnswer, ended: Instant) {
+        self.is_over = true;
+        self.recorder.ended(self, answer, ended.saturating_duration_since(self.at));
+    }
+}
+
+impl Drop for Taping {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.put(&TapedAnswer::Stopped, Instant::now());
+        }
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> String {
+    format!("The cassette '{}' cannot be written: {error}.", path.display())
+}

@@ -1,0 +1,25 @@
+//! L0, reading text: the rules about words and scripts that several rooms share.
+
+pub mod canonical;
+pub mod invisible;
+pub mod pattern;
+pub mod secret;
+pub mod wording;
+
+mod acting;
+mod near;
+mod numerals;
+mod repeated_key;
+mod similar;
+mod stem;
+mod units;
+mod words;
+
+pub use acting::{ACTING, ACTING_OR_NOUN, ACTING_OR_NOUN_WIDE, ACTING_WHEN_LEADING, ACTING_WIDE};
+pub use near::{LetterSet, near_by_letters, near_names, nearest};
+pub use numerals::in_digits;
+pub use repeated_key::{check_keys, repeats_key};
+pub use similar::similarity;
+pub use stem::{StrongStemmer, push_stem};
+pub use units::units;
+pub use words::{NAME_BYTES, RunKind, first_run, fold_width, humps, is_hump, is_wide, name_words, words};

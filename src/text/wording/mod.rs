@@ -1,0 +1,310 @@
+//! L0, the hub's own sentences in other languages.
+//!
+//! Code writes every sentence in English. [`in_chinese`] looks a finished sentence up in one table of templates and writes it
+//! in Chinese; texts that are not in the table, such as a tool's own error, stay as they are. [`notice_in_chinese`] does the
+//! same for notices about configurations, folders and the store. Tests hold that the English side of the table occurs in the
+//! code, and that the sentences of the code are in the table.
+
+mod zh;
+
+use std::borrow::Cow;
+
+/// Sentences contain sentences (a server's failure contains the reason), but not many levels of them.
+const MAX_DEPTH: usize = 6;
+
+/// A sentence of the hub in Chinese.
+pub fn in_chinese(sentence: &str) -> Cow<'_, str> {
+    translated(sentence, false, MAX_DEPTH)
+}
+
+/// A notice in Chinese: a sentence, or the place it is about, a colon and the sentence.
+pub fn notice_in_chinese(notice: &str) -> Cow<'_, str> {
+    let whole = translated(notice, true, MAX_DEPTH);
+    if whole != notice {
+        return whole;
+    }
+    let after_place = notice.match_indices(": ").find_map(|(at, colon)| {
+        let sentence = &notice[at + colon.len()..];
+        let chinese = translated(sentence, true, MAX_DEPTH);
+        (chinese != sentence).then(|| format!("{}：{chinese}", &notice[..at]))
+    });
+    after_place.map_or(whole, Cow::Owned)
+}
+
+/// The words of the inspector's page, English and Chinese. `{}` stands for a value, in Chinese with its number.
+pub fn page_in_chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
+    zh::page().copied()
+}
+
+fn translated(sentence: &str, is_notice: bool, depth: usize) -> Cow<'_, str> {
+    if depth == 0 {
+        return sentence.into();
+    }
+    let templates = zh::templates().chain(zh::notices().filter(|_| is_notice));
+    let found =
+        templates.into_iter().find_map(|(english, chinese)| Some((captures(english, sentence)?, chinese)));
+    let Some((captures, chinese)) = found else { return sentence.into() };
+    let mut text = String::with_capacity(sentence.len());
+    let mut rest = *chinese;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (number, after) = after.split_once('}').unwrap_or((after, ""));
+        text.push_str(before);
+        let (kind, capture) =
+            number.parse().ok().and_then(|at: usize| captures.get(at)).copied().unwrap_or_default();
+        text.push_str(&within(kind, capture, is_notice, depth - 1));
+        rest = after;
+    }
+    text.push_str(rest);
+    text.into()
+}
+
+/// What a placeholder holds: `{}` text that stays as it is, `{~}` a sentence, `{;}`, `{,}` and `{|}` sentences joined by
+/// semicolons, by commas or by "or".
+fn within<'a>(kind: &str, capture: &'a str, is_notice: bool, depth: usize) -> Cow<'a, str> {
+    let several = |separator: &str, joined: &str| {
+        capture
+            .split(separator)
+            .map(|one| translated(one, is_notice, depth))
+            .collect::<Vec<_>>()
+            .join(joined)
+            .into()
+    };
+    match kind {
+        "~" => translated(capture, is_notice, depth),
+        ";" => several("; ", "；"),
+        "," => several(", ", "，"),
+        "|" => several(" or ", " 或 "),
+        _ => capture.into(),
+    }
+}
+
+/// The texts at the placeholders of a template, each with its kind; `None` if the sentence does not have this form.
+fn captures<'t, 's>(template: &'t str, sentence: &'s str) -> Option<Vec<(&'t str, &'s str)>> {
+    let (start, mut template) = template.split_once('{').unwrap_or((template, ""));
+    let mut rest = sentence.strip_prefix(start)?;
+    if start.len() == sentence.len() && template.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut found = Vec::new();
+    loop {
+        let (kind, after) = template.split_once('}')?;
+        match after.split_once('{') {
+            Some((literal, next)) => {
+                let at = rest.find(literal)?;
+                found.push((kind, &rest[..at]));
+                (rest, template) = (&rest[at + literal.len()..], next);
+            }
+            None => {
+                found.push((kind, rest.strip_suffix(after)?));
+                return Some(found);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    #[test]
+    fn sentences_and_the_sentences_in_them_are_translated() {
+        for (english, chinese) in [
+            ("The hub is closed; make a new ToolHub.", "hub 已关闭；请新建一个 ToolHub。"),
+            (
+                "There is no tool named 'ad'. Did you mean 'add' or 'and'?",
+                "没有名为 'ad' 的工具。是否想用 'add' 或 'and'？",
+            ),
+            (
+                "Invalid arguments for 'add': a: expected an integer, got 'x' (string); b: required argument is missing, \
+                 expected a number or null",
+                "'add' 的参数无效：a：应为整数，实际为 'x'（字符串）；b：缺少必填参数，应为数字 或 null",
+            ),
+            ("Tool 'add' raised ValueError: no", "工具 'add' 抛出 ValueError：no"),
+            (
+                "Tool 'one' timed out after 0.1 s waiting for a concurrency slot or thread; not started. 1 of its calls that were \
+                 given up still run and hold their slots.",
+                "工具 'one' 等待并发名额或线程 0.1 秒后超时；未启动。它有 1 个已放弃的调用仍在运行并占用名额。",
+            ),
+            (
+                "Server 's' exited with code 3 (tool 'echo' on server 's' may have run: the outcome is unknown)",
+                "服务器 's' 以代码 3 退出（服务器 's' 上的工具 'echo' 可能已经执行：结果未知）",
+            ),
+            (
+                "Server 's' exited with code 3: no key (tool 'echo' on server 's' may have run: the outcome is unknown)",
+                "服务器 's' 以代码 3 退出：no key（服务器 's' 上的工具 'echo' 可能已经执行：结果未知）",
+            ),
+        ] {
+            assert_eq!(in_chinese(english), chinese);
+        }
+    }
+
+    #[test]
+    fn texts_of_tools_stay_as_they_are() {
+        assert_eq!(in_chinese("disk full"), "disk full");
+        assert_eq!(in_chinese(""), "");
+    }
+
+    #[test]
+    fn every_template_occurs_in_the_code() {
+        fn read(folder: &Path, all: &mut String) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() && !path.ends_with("wording") {
+                    read(&path, all);
+                } else if path.extension().is_some_and(|kind| kind == "rs" || kind == "py" || kind == "js") {
+                    all.push_str(&std::fs::read_to_string(path).unwrap());
+                }
+            }
+        }
+        let mut code = String::new();
+        for folder in ["src", "python/toolhub"] {
+            read(&Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(folder), &mut code);
+        }
+        let code = unbroken(&code);
+        // Some sentences are put together from parts, and some name what they are about by a variable.
+        let occurs = |part: &str| {
+            let part = part.replace('"', "\\\"");
+            let named = [
+                ("argument", "{}"),
+                ("key", "{}"),
+                ("connect", "{what}"),
+                ("only", "{all}"),
+                ("no arguments", "{all}"),
+            ];
+            let mut forms = named.iter().map(|(word, variable)| part.replace(word, variable));
+            part.len() < 7 || code.contains(&part) || forms.any(|form| code.contains(&form))
+        };
+        let missing: Vec<&str> = zh::templates()
+            .chain(zh::notices())
+            .chain(zh::page())
+            .flat_map(|(english, _)| english.split(['{', '}']).step_by(2))
+            .flat_map(|literal| literal.split(['.', '(', ')', '?', ',', ';']))
+            .map(|part| part.trim_matches([' ', '\'', ':', ';']))
+            .filter(|part| !occurs(part))
+            .collect();
+        assert_eq!(missing, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_reason_for_a_strategy_is_translated() {
+        let code = include_str!("../../registry/select/rule.rs");
+        let reasons = texts_of(code);
+        assert!(reasons.len() > 10, "{reasons:?}");
+        for sentence in reasons {
+            assert_ne!(in_chinese(&sentence), sentence);
+        }
+    }
+
+    /// Code with the texts that go on in the next line on one line.
+    fn unbroken(code: &str) -> String {
+        let mut parts = code.split("\\\n");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |all, part| all + part.trim_start())
+    }
+
+    /// The texts in the code of a file, outside its tests, with `x` for each placeholder.
+    fn texts_of(code: &str) -> Vec<String> {
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let code = unbroken(&lines.collect::<Vec<_>>().join("\n").replace("\\\"", "”"));
+        let filled = |text: String| {
+            let mut parts = text.split('{');
+            let mut filled = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                filled.push('x');
+                filled.push_str(part.split_once('}').map_or(part, |(_, rest)| rest));
+            }
+            filled
+        };
+        code.split('"').skip(1).step_by(2).map(|text| filled(text.to_owned())).collect()
+    }
+
+    #[test]
+    fn every_notice_about_a_configuration_is_translated() {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("src/sources/mcp/config");
+        let mut untranslated = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|kind| kind != "rs") {
+                continue;
+            }
+            let begins = [
+                "must ",
+                "is ",
+                "has ",
+                "needs ",
+                "names ",
+                "says ",
+                "holds ",
+                "asks ",
+                "does ",
+                "contradicts ",
+            ];
+            let texts = texts_of(&std::fs::read_to_string(&path).unwrap());
+            let sentences = texts.into_iter().filter(|text| {
+                begins.iter().any(|begin| text.starts_with(begin)) && text.ends_with(['.', '?'])
+            });
+            untranslated.extend(sentences.filter(|text| notice_in_chinese(text) == *text));
+        }
+        assert_eq!(untranslated, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_sentence_about_the_store_and_about_model_endpoints_is_translated() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("src");
+        let files = [
+            "store/file.rs",
+            "store/lib.rs",
+            "store/shared.rs",
+            "sources/llm/transport.rs",
+            "sources/llm/refusal.rs",
+        ];
+        let mut sentences = 0;
+        for file in files {
+            for text in texts_of(&std::fs::read_to_string(root.join(file)).unwrap()) {
+                if text.starts_with("The ") && text.ends_with('.') {
+                    sentences += 1;
+                    assert_ne!(notice_in_chinese(&text), text);
+                }
+            }
+        }
+        assert!(sentences > 10, "{sentences}");
+    }
+
+    #[test]
+    fn notices_begin_with_their_place() {
+        for (english, chinese) in [
+            ("/a/pdf: it has no description; say when to use it", "/a/pdf：它没有描述；请说明何时使用"),
+            (
+                "C:\\tools: it does not exist; give a folder of tools",
+                "C:\\tools：它不存在；请给出 tools 的文件夹",
+            ),
+            ("/a/b.py: ImportError: no module named x", "/a/b.py: ImportError: no module named x"),
+        ] {
+            assert_eq!(notice_in_chinese(english), chinese);
+        }
+        assert_eq!(in_chinese("a list: must not be empty."), "a list: must not be empty.");
+    }
+
+    #[test]
+    fn both_sides_have_the_same_placeholders() {
+        for (english, chinese) in zh::templates().chain(zh::notices()).chain(zh::page()) {
+            let count = english.matches('{').count();
+            assert!((0..count).all(|at| chinese.contains(&format!("{{{at}}}"))), "{english}");
+            assert_eq!(chinese.matches('{').count(), count, "{english}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "\\PC{0,80}", at in 0..zh::templates().count()) {
+            let _ = in_chinese(&text);
+            let filled = zh::templates().nth(at).unwrap().0.split(['{', '}']).step_by(2).collect::<Vec<_>>().join(&text);
+            let _ = in_chinese(&filled);
+            let _ = notice_in_chinese(&filled);
+            let _ = notice_in_chinese(&text);
+        }
+    }
+}
