@@ -26,7 +26,19 @@ GOAL = {
     "Rust": 69_000,
     "Python": 16_000,
 }
-CEILING: dict[str, int] = {}
+CEILING = {
+    "text": 4_910,
+    "parse": 8_010,
+    "registry": 5_220,
+    "context": 7_810,
+    "store": 4_330,
+    "engine": 6_290,
+    "sources": 18_010,
+    "gateway": 10_780,
+    "python": 16_450,
+    "Rust": 85_050,
+    "Python": 17_340,
+}
 
 
 def rust_lines(path: Path) -> int:
