@@ -125,7 +125,7 @@ def test_the_number_of_dialects_is_that_of_the_parser() -> None:
 
 def test_nothing_says_that_the_hub_asks_unasked() -> None:
     """Approval is asked for where a program says so, and never on the page of the inspector."""
-    inspector = (ROOT / "src" / "inspector" / "page" / "mcp.js").read_text("utf-8")
+    inspector = (ROOT / "src" / "gateway" / "inspector" / "page" / "mcp.js").read_text("utf-8")
     told = "".join(path.read_text("utf-8") for path in FILES) + inspector
     for promise in ("asks before it acts", "approvals hold for it", "limits and approvals hold"):
         assert promise not in told

@@ -11,7 +11,7 @@ from toolhub import ErrorKind
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
-WORDING = ROOT / "src" / "wording" / "zh"
+WORDING = ROOT / "src" / "text" / "wording" / "zh"
 # A template and its translation: two texts, one after the other.
 TEMPLATE = re.compile(r'\(\s*"((?:[^"\\]|\\.)*)",\s*"(?:[^"\\]|\\.)*",?\s*\)')
 

@@ -139,7 +139,11 @@ async fn serve_connection(
         version = tokio::time::timeout(limits.head_timeout, speaks_http2(&stream)) => version,
     };
     // A client does to its own connection what it wants: how it ends concerns nobody else, here and below.
-    let Ok(Ok(is_http2)) = version else { return };
+    let Ok(Ok(is_http2)) = version else {
+        // Bytes that nobody read would turn the end into a reset.
+        let _ = stream.try_read(&mut [0; PREFACE.len()]);
+        return;
+    };
     let stream = ClientSocket::new(stream, limits.write_timeout);
     let stalled = stream.stalled();
     let service = service_fn(move |request| {

@@ -134,6 +134,8 @@ TABLE: list[tuple[tuple[str, ...], int]] = [
     (("deny", "7"), 5),
     (("ledger",), 0),
     (("ledger", "--store", "nowhere.db"), 2),
+    (("store", "accept"), 0),
+    (("store", "accept", "--store", "nowhere.db"), 2),
     (("record", "-o", "run.ndjson", "--", PYTHON, "agent.py", "hello"), 0),
     (("record", "-o", "none.ndjson", "--", "true"), 1),
     (("record", "--", "no-such-program"), 2),
