@@ -28,15 +28,15 @@ GOAL = {
 }
 CEILING = {
     "text": 4_910,
-    "parse": 8_010,
+    "parse": 9_400,
     "registry": 5_220,
     "context": 7_810,
     "store": 4_330,
     "engine": 6_290,
     "sources": 18_010,
     "gateway": 10_780,
-    "python": 16_450,
-    "Rust": 85_050,
+    "python": 16_690,
+    "Rust": 86_680,
     "Python": 17_340,
 }
 
