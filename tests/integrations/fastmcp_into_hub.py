@@ -148,8 +148,7 @@ def test_blocking_calls_work_without_a_loop() -> None:
         assert "notes_add" not in hub
     for thread in threading.enumerate():
         if thread.name == "toolhub-server":
-            thread.join(10)
-            assert not thread.is_alive(), "the thread of a removed server ends"
+            thread.join()  # the limit of the run is for a thread that never ends
 
 
 async def test_blocking_calls_work_on_the_loop_of_the_server() -> None:

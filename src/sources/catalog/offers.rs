@@ -20,7 +20,7 @@ pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
 /// Servers that are closed to a caller, and why.
 type ClosedServers = Vec<(Arc<str>, HubError)>;
 
-/// How long a server has to list what it offers, where others have something to offer too.
+/// How long the others wait for a server that has not listed what it offers.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The notices about names of each kind.
@@ -228,7 +228,7 @@ impl Servers {
         let found =
             |server: Arc<Server>, key: &str| OfferOwner::One(FoundOffer { server, key: key.to_owned() });
         // A server that does not answer leaves time for the one that has it.
-        let patience = || (until.saturating_duration_since(Instant::now()) / 2).min(LIST_PATIENCE);
+        let patience = || until.saturating_duration_since(Instant::now()) / 2;
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
         if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
             let Some(server) = among.into_iter().find(|server| server.id() == id) else {
@@ -244,13 +244,19 @@ impl Servers {
         }
         let mut not_asked = None;
         for kind in kinds {
-            let owners =
-                || among.iter().filter(|server| known(server, *kind, key).is_some()).cloned().collect();
-            let mut owning: Vec<Arc<Server>> = owners();
+            let has_it = |server: &&Arc<Server>| known(server, *kind, key).is_some();
+            let owners = || among.iter().filter(has_it).cloned().collect::<Vec<_>>();
+            let mut owning = owners();
             if owning.is_empty() {
-                let listed = self.list_offers(among.clone(), *kind, silent, patience()).await;
-                let mut failed = listed.into_iter().filter_map(|(id, offers)| Some((id, offers.err()?)));
-                not_asked = not_asked.or(failed.next());
+                let mut listing = Box::pin(self.list_offers(among.clone(), *kind, silent, patience()));
+                let listed = match timeout(LIST_PATIENCE, &mut listing).await {
+                    Ok(listed) => listed,
+                    Err(_) if !owners().is_empty() => Vec::new(),
+                    // Only a server that is still starting can have it.
+                    Err(_) => listing.await,
+                };
+                not_asked =
+                    not_asked.or(listed.into_iter().find_map(|(id, offers)| Some((id, offers.err()?))));
                 owning = owners();
             }
             match owning.len() {

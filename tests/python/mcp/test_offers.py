@@ -78,6 +78,7 @@ async def test_a_resource_of_two_servers_needs_a_name(ours: ToolHub, reach: dict
     async with ToolHub() as hub:
         hub.add_server("a", **reach)
         hub.add_server("b", **reach)
+        await hub.resources.list()
         with pytest.raises(
             InvalidArguments, match="Several servers have the resource 'note://hello': 'a', 'b'"
         ):
