@@ -292,9 +292,9 @@ impl<A, S> Lifecycle<A, S> {
         self.error.as_ref()
     }
 
-    /// The session of this generation listed its tools, or failed to.
+    /// The session of this generation listed its tools, or failed to. One that has ended, perhaps for idleness, did not fail.
     pub fn listed(&mut self, generation: u64, error: Option<HubError>) {
-        if self.is_current(generation) {
+        if self.is_current(generation) && (error.is_none() || self.session().is_some()) {
             self.error = error;
         }
     }

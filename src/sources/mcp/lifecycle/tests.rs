@@ -130,6 +130,8 @@ fn an_idle_session_is_taken_once_and_is_not_a_failure() {
     assert_eq!((machine.take_idle(1), machine.take_idle(1)), (Some(1), None));
     assert_eq!(machine.backoff_left(now), None);
     assert!(machine.is_current(1), "a list that the session fetched still counts");
+    machine.listed(1, Some(refused()));
+    assert_eq!(machine.error(), None, "the end cut its list short");
     assert_eq!(start(&mut machine, Call, now), Some(2));
     assert!(!machine.is_current(1));
 }
