@@ -56,6 +56,9 @@ PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
 SKIP_INSTALL = $$(for file in pyproject.toml Cargo.toml src/python/Cargo.toml; do [ $(VENV)/.stamp-installed -nt $$file ] || exit 0; done; \
                   echo --skip-install)
 
+# Compiled test files are kept: five processes read all of them.
+export PYTHONDONTWRITEBYTECODE =
+
 say = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help demo test ci bench charts eval docs test-all free-threading test-llm cassettes faults faults-gateway replicas conformance integrations loom fuzz fuzz-rust fuzz-python torture soak servers programs wheel wheels release-check clean \
