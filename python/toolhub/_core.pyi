@@ -587,6 +587,27 @@ class NamedPrincipal:
     """
 
 @final
+class OfferQuery:
+    """
+    A question about an offer of the hub or of a server.
+    """
+    @staticmethod
+    def complete(kind: str, key: str, argument: str, value: str, context: Any) -> OfferQuery:
+        """
+        `completion/complete`
+        """
+    @staticmethod
+    def get(name: str, given: Any) -> OfferQuery:
+        """
+        `prompts/get`
+        """
+    @staticmethod
+    def read(uri: str) -> OfferQuery:
+        """
+        `resources/read`
+        """
+
+@final
 class ParsedCall:
     """
     A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
@@ -708,6 +729,10 @@ class Servers:
         """
         Whether one of these servers has announced a change that is not in its list yet.
         """
+    def ask(self, /, query: OfferQuery, server: str | None, timeout: float | None) -> BridgeFuture:
+        """
+        Awaits `(server, answer)`; without a server, of the only one that offers it.
+        """
     def catch_up(self, /, ids: Sequence[str]) -> BridgeFuture:
         """
         Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
@@ -716,10 +741,6 @@ class Servers:
         """
         Ends all servers and waits for it without the GIL, for at most `seconds`.
         """
-    def complete(self, /, kind: str, key: str, argument: str, value: str, context: Any, server: str | None, timeout: float | None) -> BridgeFuture:
-        """
-        Awaits `(server, answer)` of `completion/complete`, for an argument of a prompt or of a template.
-        """
     def connect(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
         Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
@@ -727,10 +748,6 @@ class Servers:
     def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None, at_once: int | None = None) -> BridgeStream:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
-        """
-    def get_prompt(self, /, name: str, arguments: Any, server: str | None, timeout: float | None) -> BridgeFuture:
-        """
-        Awaits `(server, answer)` of `prompts/get`.
         """
     def load_file(self, /, path: str | PathLike[str]) -> Any:
         """
@@ -744,10 +761,6 @@ class Servers:
     def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
-        """
-    def read_resource(self, /, uri: str, server: str | None, timeout: float | None) -> BridgeFuture:
-        """
-        Awaits `(server, answer)` of `resources/read`.
         """
     def refresh(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
@@ -1114,6 +1127,11 @@ def after_fork_in_child() -> None:
 
 def after_fork_in_parent() -> None: ...
 
+def ask_own(hub: Hub, query: OfferQuery, timeout: float | None) -> BridgeFuture:
+    """
+    Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
+    """
+
 def before_fork() -> None:
     """
     Before a fork: closes all store files, and opens none until the fork is over.
@@ -1134,11 +1152,6 @@ def close_ledger(hub: Hub, seconds: float) -> bool:
     Writes what is queued, and closes the ledger. False if that took too long.
     """
 
-def complete_own(hub: Hub, kind: str, key: str, argument: str, value: str, context: Any, timeout: float | None) -> BridgeFuture:
-    """
-    Awaits `(server, answer)` of `completion/complete`.
-    """
-
 def config_entries(path: "str") -> "dict[str, Any]":
     """
     The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
@@ -1147,14 +1160,6 @@ def config_entries(path: "str") -> "dict[str, Any]":
 def config_problem(path: str | PathLike[str], id: str, entry: Any) -> str | None:
     """
     Why the entry of a server in a file cannot be used; `None` if it can.
-    """
-
-def copy_result(result: Any) -> Any:
-    """
-    A copy that its owner may change: keys, value, `_meta` and every attribute.
-
-    A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
-    blocks. Copies run code of the user, so no lock may be held.
     """
 
 def current_bridge() -> LoopBridge:
@@ -1267,16 +1272,6 @@ def format_result(hub: Hub, result: dict, limit: int | None = None) -> tuple[str
     A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
     """
 
-def from_vendor_form(hub: Hub, name: str, arguments: Any) -> tuple[str, Any]:
-    """
-    A call as an API sent it, with the name and the arguments of the tool.
-    """
-
-def get_own_prompt(hub: Hub, name: str, given: Any, timeout: float | None) -> BridgeFuture:
-    """
-    Awaits `(server, answer)` of `prompts/get`.
-    """
-
 def gil_pauses() -> int:
     """
     The number of times that the GIL was released for a long text or between two slices, in this process.
@@ -1310,11 +1305,6 @@ def in_language(sentence: str, lang: str) -> str:
 def in_thread(function: Any) -> ThreadCall:
     """
     Runs a function without arguments on a thread of ours; await what comes back.
-    """
-
-def is_replaying() -> bool:
-    """
-    Whether calls are replayed.
     """
 
 def is_secret_name(name: str) -> bool:
@@ -1425,11 +1415,6 @@ def read_json(text: str) -> tuple[Any, list[str], str | None]:
 def read_more(hub: Hub, handle: Any, offset: int, limit: int) -> tuple[str | None, str | None]:
     """
     One page of a result that was cut.
-    """
-
-def read_own_resource(hub: Hub, uri: str, timeout: float | None) -> BridgeFuture:
-    """
-    Awaits `(server, answer)` of `resources/read`. The function runs on the running loop, or in the thread pool.
     """
 
 def read_principal(answer: Any) -> NamedPrincipal:

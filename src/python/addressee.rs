@@ -52,12 +52,27 @@ pub trait Addressee: PyClass {
 pub struct Recipient {
     object: Py<PyAny>,
     slot: usize,
+    methods: &'static Methods,
+}
+
+struct Methods {
     receive: fn(&Bound<'_, PyAny>, usize, Message),
+    expire: fn(&Bound<'_, PyAny>),
 }
 
 impl Recipient {
     pub fn new<T: Addressee>(object: Py<T>, slot: usize) -> Self {
-        Recipient { object: object.into_any(), slot, receive: receive::<T> }
+        let methods = &const {
+            Methods {
+                receive: |object, slot, message| {
+                    if let Ok(object) = object.cast::<T>() {
+                        T::receive(object, slot, message);
+                    }
+                },
+                expire: |object| _ = object.cast::<T>().map(T::expire),
+            }
+        };
+        Recipient { object: object.into_any(), slot, methods }
     }
 
     pub fn clone_ref(&self, py: Python<'_>) -> Self {
@@ -65,23 +80,11 @@ impl Recipient {
     }
 
     pub fn deliver(&self, py: Python<'_>, message: Message) {
-        (self.receive)(self.object.bind(py), self.slot, message);
-    }
-}
-
-/// An addressee that waits for a deadline.
-pub struct Sleeper {
-    object: Py<PyAny>,
-    expire: fn(&Bound<'_, PyAny>),
-}
-
-impl Sleeper {
-    pub fn new<T: Addressee>(object: Py<T>) -> Self {
-        Sleeper { object: object.into_any(), expire: expire::<T> }
+        (self.methods.receive)(self.object.bind(py), self.slot, message);
     }
 
     pub fn expire(&self, py: Python<'_>) {
-        (self.expire)(self.object.bind(py));
+        (self.methods.expire)(self.object.bind(py));
     }
 
     /// The object, if it is of this type.
@@ -91,18 +94,6 @@ impl Sleeper {
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.object)
-    }
-}
-
-fn receive<T: Addressee>(object: &Bound<'_, PyAny>, slot: usize, message: Message) {
-    if let Ok(object) = object.cast::<T>() {
-        T::receive(object, slot, message);
-    }
-}
-
-fn expire<T: Addressee>(object: &Bound<'_, PyAny>) {
-    if let Ok(object) = object.cast::<T>() {
-        T::expire(object);
     }
 }
 
@@ -144,9 +135,9 @@ impl Recipients {
     }
 
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for recipient in self.entries.iter().filter_map(|(_, recipient)| recipient.as_ref()) {
-            visit.call(&recipient.object)?;
-        }
-        Ok(())
+        self.entries
+            .iter()
+            .filter_map(|(_, recipient)| recipient.as_ref())
+            .try_for_each(|one| one.traverse(visit))
     }
 }

@@ -10,19 +10,20 @@
 
 use super::builder_errors;
 use super::copying::{self, CopyError};
-use super::errors::{class_of, exception_text};
+use super::errors::{class_of, exception_text, invalid_arguments};
 use super::json::{self, MAX_ARGUMENTS, NotJson};
 use super::large_json::LargeJson;
 use super::mappings::as_mapping;
 use super::patching::{patched, with_whole_numbers};
 use super::plain_values::{self, PlainParameter};
 use super::user_code;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
-use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::error::HubError;
 use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
 use toolhub::schema::{ArgumentSchema, Opaque};
 
@@ -83,6 +84,21 @@ pub enum PreparedArguments {
     Value(Py<PyAny>),
     /// For a tool that lives in Rust.
     Native(Box<Arguments>),
+}
+
+impl PreparedArguments {
+    /// For a function that runs on a thread: the value that it takes, if it takes one, and its keywords.
+    pub fn for_thread(self, py: Python<'_>) -> PyResult<(Option<Bound<'_, PyAny>>, Py<PyAny>)> {
+        match self {
+            PreparedArguments::Keywords(kwargs) => Ok((None, kwargs.into_any())),
+            PreparedArguments::Value(value) => {
+                Ok((Some(value.into_bound(py)), PyDict::new(py).into_any().unbind()))
+            }
+            PreparedArguments::Native(_) => {
+                Err(PyRuntimeError::new_err("a Python tool was given native arguments"))
+            }
+        }
+    }
 }
 
 /// The argument checks of one tool.
@@ -421,10 +437,7 @@ impl ArgumentChecks {
     }
 
     fn refusal(&self, reason: &str) -> HubError {
-        HubError::new(
-            ErrorKind::InvalidArguments,
-            format!("Invalid arguments for '{}': {reason}", clip(&self.tool)),
-        )
+        invalid_arguments(&self.tool, reason)
     }
 }
 

@@ -8,6 +8,7 @@ use super::awaiting::{
     Awaitable, Awaited, Step, cancelled_error, close, is_cancelled_error, new_awaitable, send, throw_value,
 };
 use super::call_scope::CallScope;
+use super::errors::show_unraisable;
 use super::giving_up::{EndableWait, GivenUp};
 use super::loop_bridge::{LoopAction, LoopBridge, Mail};
 use super::mailbox::Notifier;
@@ -65,9 +66,7 @@ impl BlockingCall {
         if !matches!(asked, Some(Ok(()))) {
             let call = self.clone();
             let cancel: LoopAction = Box::new(move |bridge| {
-                if let Err(error) = call.cancel(bridge.py()) {
-                    error.write_unraisable(bridge.py(), Some(bridge.as_any()));
-                }
+                show_unraisable(call.cancel(bridge.py()), bridge.as_any());
             });
             bridge.get().mailbox().push(Mail::Run(cancel));
         }

@@ -228,10 +228,7 @@ impl Addressee for BridgeFuture {
             FutureStage::Running(running) => running.waiter.take(),
             FutureStage::New(_) | FutureStage::Done => None,
         };
-        let woken = waiter.map_or(Ok(()), |waiter| loop_bridge::wake(waiter.bind(slf.py())));
-        if let Err(error) = woken {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
 

@@ -1,14 +1,15 @@
 //! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
 
 use super::bridge::{self, BridgeFuture};
+use super::errors::show_unraisable;
 use super::giving_up::GivenUp;
+use super::imported::ContextVariable;
 use super::json::{self, JsonValue};
 use super::loop_bridge::{self, Mail};
-use super::once::{ForkSafeOnce, intern};
+use super::once::intern;
 use super::reports::WaitingReports;
 use super::user_code;
 use pyo3::exceptions::PyValueError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -49,41 +50,21 @@ impl CallScope {
 
     /// Makes this the call of everything that runs in `context`.
     pub fn enter(self, context: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = context.py();
-        let set = variable(py)?.getattr(intern!(py, "set"))?;
-        context.call_method1(intern!(py, "run"), (set, Bound::new(py, self)?)).map(drop)
+        SCOPE.enter(context, Py::new(context.py(), self)?)
     }
 }
 
-fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static VARIABLE: ForkSafeOnce<Py<PyAny>> = ForkSafeOnce::new();
-    let make = || {
-        // SAFETY: a name that ends with a zero byte, no default; the GIL is held. A new reference or an error.
-        let made = unsafe { ffi::PyContextVar_New(c"toolhub_call".as_ptr(), std::ptr::null_mut()) };
-        // SAFETY: see above.
-        unsafe { Bound::from_owned_ptr_or_err(py, made) }.map(Bound::unbind)
-    };
-    VARIABLE.get_or_try_init(py, make).map(|variable| variable.bind(py))
-}
+static SCOPE: ContextVariable = ContextVariable::new(c"toolhub_call");
 
 /// The call that this code is a part of; None outside of one that came through the gateway or wants progress.
 #[pyfunction]
-pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Py<CallScope>>> {
-    let found = variable(py)?.call_method1(intern!(py, "get"), (py.None(),))?;
-    Ok(found.cast_into::<CallScope>().ok().map(Bound::unbind))
+pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Bound<'_, CallScope>>> {
+    SCOPE.get(py)
 }
 
 /// The caller of the served call that this code is a part of.
 pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
-    let mut value = std::ptr::null_mut();
-    // SAFETY: a context variable, no default, a place for the value; the GIL is held.
-    if unsafe { ffi::PyContextVar_Get(variable(py)?.as_ptr(), std::ptr::null_mut(), &mut value) } < 0 {
-        return Err(PyErr::fetch(py));
-    }
-    // SAFETY: a new reference, or null when the variable has no value.
-    let value = unsafe { Bound::from_owned_ptr_or_opt(py, value) };
-    let scope = value.as_ref().and_then(|value| value.cast::<CallScope>().ok());
-    Ok(scope.and_then(|scope| scope.get().extras.principal.clone()))
+    Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.principal.clone()))
 }
 
 /// What Python code may know of a caller: no token.
@@ -116,7 +97,7 @@ pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py
         ..CallContextExtras::default()
     };
     let scope = CallScope { reports: Some(kept), ..CallScope::local(extras, CancellationToken::new()) };
-    variable(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
+    SCOPE.object(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
 }
 
 /// Ends what `enter_call_scope` began, in the same context. Reports that wait are delivered before it returns.
@@ -125,7 +106,7 @@ pub fn leave_call_scope(token: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = token.py();
     let scope = current_call_scope(py)?;
     // A coroutine that the garbage collector closes ends in another context, which the scope does not belong to.
-    let _ = variable(py)?.call_method1(intern!(py, "reset"), (token,));
+    let _ = SCOPE.object(py)?.call_method1(intern!(py, "reset"), (token,));
     if let Some(reports) = scope.as_ref().and_then(|scope| scope.get().reports.as_ref()) {
         reports.deliver(py);
     }
@@ -143,9 +124,7 @@ impl LoopReports {
         for update in self.waiting.take() {
             let called = json::to_python(py, &update)
                 .and_then(|update| user_code::call(self.function.bind(py), [&update]));
-            if let Err(error) = called {
-                error.write_unraisable(py, Some(self.function.bind(py)));
-            }
+            show_unraisable(called, self.function.bind(py));
         }
     }
 }
@@ -182,8 +161,7 @@ impl CallScope {
     /// Sends a log message to the caller, if it wants messages of this level.
     fn log(&self, py: Python<'_>, level: &str, data: &Bound<'_, PyAny>, logger: &str) -> PyResult<()> {
         let Some(log) = &self.extras.log else { return Ok(()) };
-        let data = json::from_python(data)
-            .map_err(|reason| PyValueError::new_err(format!("the message must be JSON: {reason}")))?;
+        let data = json::as_json("the message", data)?;
         let message = json!({"level": level, "logger": logger, "data": data});
         py.detach(|| (log.write)(&message));
         Ok(())
@@ -248,8 +226,7 @@ impl CallScope {
 }
 
 fn question(params: &Bound<'_, PyAny>) -> PyResult<Value> {
-    json::from_python(params)
-        .map_err(|reason| PyValueError::new_err(format!("the question must be JSON: {reason}")))
+    json::as_json("the question", params)
 }
 
 fn unfit(why: &str) -> HubError {

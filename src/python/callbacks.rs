@@ -127,9 +127,7 @@ pub struct CallbackRequest {
 #[pymethods]
 impl CallbackRequest {
     fn answer(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let value = json::from_python(value).map_err(|reason| {
-            pyo3::exceptions::PyValueError::new_err(format!("the answer to a server must be JSON: {reason}"))
-        })?;
+        let value = json::as_json("the answer to a server", value)?;
         if let Some(answer) = self.answer.lock().take() {
             let _ = answer.send(Ok(value));
         }

@@ -6,6 +6,7 @@
 use super::addressee::{Addressee, Message};
 use super::awaiting::{Awaitable, Awaited, Step, close, is_cancelled_error, send, throw_value};
 use super::awaiting::{cancellations, current_task};
+use super::errors::show_unraisable;
 use super::execution::Execution;
 use super::loop_bridge::{self, DeadlineKey, LoopBridge};
 use super::once::intern;
@@ -220,9 +221,7 @@ impl Addressee for Child {
         this.is_closed.store(true, Ordering::Relaxed);
         // One that ignores this too is not stepped any more.
         drop(close(this.awaitable.bind(py)));
-        if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
-            error.write_unraisable(py, Some(slf.as_any()));
-        }
+        show_unraisable(task.call_method0(py, intern!(py, "cancel")), slf.as_any());
     }
 }
 

@@ -4,7 +4,7 @@ use super::imported::Imported;
 use super::once::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use toolhub::error::{HubError, clip};
+use toolhub::error::{ErrorKind, HubError, clip};
 
 /// The `ToolError` for a failure, with its kind and details.
 pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
@@ -17,6 +17,19 @@ pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
         CLASS.get(py)?.call((&*error.message, error.kind.name()), Some(&details))
     };
     make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The refusal of a call whose arguments cannot be used.
+pub fn invalid_arguments(tool: &str, reason: impl std::fmt::Display) -> HubError {
+    let text = format!("Invalid arguments for '{}': {reason}", clip(tool));
+    HubError::new(ErrorKind::InvalidArguments, text)
+}
+
+/// Shows an error that nobody can be told, with the object it came from.
+pub fn show_unraisable<T>(done: PyResult<T>, of: &Bound<'_, PyAny>) {
+    if let Err(error) = done {
+        error.write_unraisable(of.py(), Some(of));
+    }
 }
 
 /// The name of an object's class for a sentence. Code of the user may have made the class, with any name.

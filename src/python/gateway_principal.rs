@@ -3,6 +3,7 @@
 //! A runtime thread sends one message to the loop of the serving program and awaits the answer; it never takes the GIL. On the
 //! loop the function runs in a task of its own, which is cancelled when the request does not wait any more.
 
+use super::errors::show_unraisable;
 use super::json;
 use super::loop_bridge::{LoopBridge, Mail};
 use super::once::intern;
@@ -163,9 +164,8 @@ impl Drop for TaskGuard {
         self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
             let task = task.lock().take();
-            if let Some(Err(error)) = task.map(|task| task.call_method0(py, intern!(py, "cancel"))) {
-                error.write_unraisable(py, Some(bridge.as_any()));
-            }
+            let cancelled = task.map(|task| task.call_method0(py, intern!(py, "cancel")));
+            show_unraisable(cancelled.transpose(), bridge.as_any());
         })));
     }
 }

@@ -33,8 +33,7 @@ pub fn add_in_process(
     entry: &Bound<'_, PyAny>,
 ) -> PyResult<(InProcessHost, Vec<String>)> {
     runtime::check_generation(servers.generation)?;
-    let entry = super::json::from_python(entry)
-        .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
+    let entry = super::json::as_json("the configuration", entry)?;
     let (link, queue) = hosted();
     let lang = servers.core.lang();
     let (config, warnings) =

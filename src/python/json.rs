@@ -9,7 +9,7 @@ use super::{unicode, value};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use num_bigint::BigInt;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple,
@@ -44,6 +44,11 @@ pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
 /// A Python object as JSON; the error is a sentence that names the place.
 pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
     Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence())
+}
+
+/// The same for a value that users gave under this name.
+pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    from_python(object).map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
 }
 
 /// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its

@@ -3,12 +3,13 @@
 use super::call_scope;
 use super::hub::PyHub;
 use super::json;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use super::options::named;
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use toolhub::hub::{answer_refused, not_settled, run_refused};
 use toolhub::plan::in_short;
@@ -24,9 +25,12 @@ fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>
 /// How long a wait goes on before it looks whether a signal (Ctrl-C) has arrived.
 const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
 
-fn wait<T: Send>(py: Python<'_>, ask: impl FnOnce(Sender<Result<T, String>>) + Send) -> PyResult<T> {
+/// Called with what the ledger answers.
+type Done<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+
+fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
     let (answer, mut answered) = channel();
-    py.detach(|| ask(answer));
+    py.detach(|| ask(Box::new(move |known| drop(answer.send(known)))));
     let answer = loop {
         let (receiver, received) = py.detach(move || {
             let received = answered.recv_timeout(BETWEEN_SIGNALS);
@@ -61,17 +65,11 @@ pub fn ledger_rows<'py>(
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let py = hub.py();
     hub.get().check_process()?;
-    let parsed = state.map(|name| {
-        EffectState::parse(name).ok_or_else(|| {
-            let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
-            PyValueError::new_err(format!("state must be {names}, got {name:?}"))
-        })
-    });
-    let filter =
-        LedgerFilter { run, principal: seen_by(py, principal)?, state: parsed.transpose()?, tool, limit };
+    let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
+    let state = state.map(|name| named("state", names, name, EffectState::parse)).transpose()?;
+    let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
     let core = hub.get().core();
-    let rows = wait(py, |sender| core.ledger().rows(filter, Box::new(move |rows| drop(sender.send(rows)))))?;
-    shown(py, rows)
+    shown(py, wait(py, |done| core.ledger().rows(filter, done))?)
 }
 
 /// Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
@@ -81,10 +79,7 @@ pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
     let taken = run.clone();
-    let claim = wait(py, |sender| {
-        core.ledger().resume(principal, taken, Box::new(move |claimed| drop(sender.send(claimed))))
-    })?;
-    let refused = claim.err();
+    let refused = wait(py, |done| core.ledger().resume(principal, taken, done))?.err();
     Ok(refused.map(|refusal| format!("The run cannot be resumed: {}", run_refused(&run, &refusal))))
 }
 
@@ -93,7 +88,7 @@ pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String
 pub fn release_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<()> {
     let py = hub.py();
     let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
-    wait(py, |sender| core.ledger().release(principal, run, Box::new(move |done| drop(sender.send(done)))))
+    wait(py, |done| core.ledger().release(principal, run, done))
 }
 
 /// Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
@@ -107,18 +102,13 @@ pub fn settle_row(
 ) -> PyResult<Option<String>> {
     let py = hub.py();
     hub.get().check_process()?;
-    let Some(settlement) = Settlement::parse(decision) else {
-        let text = format!("the decision must be 'done', 'failed' or 'again', got {decision:?}");
-        return Err(PyValueError::new_err(text));
-    };
-    let value = json::from_python(value)
-        .map_err(|why| PyValueError::new_err(format!("the result of a settled call must be JSON: {why}")))?;
+    let names = "'done', 'failed' or 'again'";
+    let settlement = named("the decision", names, decision, Settlement::parse)?;
+    let value = json::as_json("the result of a settled call", value)?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
     let settled = id.clone();
-    let is_settled = wait(py, |sender| {
-        let done = Box::new(move |settled| drop(sender.send(settled)));
-        core.ledger().settle(settled, principal, (settlement, value), done);
-    })?;
+    let decided = (settlement, value);
+    let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
     Ok((!is_settled).then(|| not_settled(&id)))
 }
 
@@ -132,9 +122,7 @@ pub fn pending_approvals<'py>(
     let py = hub.py();
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, principal)?);
-    let rows =
-        wait(py, |sender| core.ledger().pending(principal, Box::new(move |rows| drop(sender.send(rows)))))?;
-    shown(py, rows)
+    shown(py, wait(py, |done| core.ledger().pending(principal, done))?)
 }
 
 /// Answers a question; otherwise says why that cannot be.
@@ -150,10 +138,7 @@ pub fn decide_approval(
     hub.get().check_process()?;
     let (core, principal) = (hub.get().core(), seen_by(py, None)?);
     let asked = id.clone();
-    let decided = wait(py, |sender| {
-        let done = Box::new(move |decided| drop(sender.send(decided)));
-        core.ledger().decide(asked, principal, (approves, reason), done);
-    })?;
+    let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
     Ok(decided.err().map(|refusal| answer_refused(&id, refusal)))
 }
 

@@ -110,113 +110,67 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::answers::{format_result, read_more, write_answers, write_results};
-    #[pymodule_export]
-    use super::awaiting::Awaitable;
-    #[pymodule_export]
-    use super::blocking::run_blocking;
-    #[pymodule_export]
-    use super::blocks::Blocks;
-    #[pymodule_export]
-    use super::bridge::{BridgeFuture, BridgeStream};
-    #[pymodule_export]
-    use super::call::CallDriver;
-    #[pymodule_export]
-    use super::call::entry::{dispatch, execute, execute_by_capability};
-    #[pymodule_export]
-    use super::call::request::read_request;
-    #[pymodule_export]
-    use super::call::run::{PyMessageOrder, plan_run};
-    #[pymodule_export]
-    use super::call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope};
-    #[pymodule_export]
-    use super::callbacks::{CallbackQueue, CallbackRequest};
-    #[pymodule_export]
-    use super::choice::ToolChoice;
-    #[pymodule_export]
-    use super::documents::{
-        acting_verb, config_entries, config_problem, deeds_in, in_digits, meanings, message_text, names_more,
-        read_documents, read_json, read_yaml, sides_of, similarity, tool_kind, units, unreached, words_of,
+    use super::{
+        answers::{format_result, read_more, write_answers, write_results},
+        awaiting::Awaitable,
+        blocking::run_blocking,
+        blocks::Blocks,
+        bridge::{BridgeFuture, BridgeStream},
+        call::CallDriver,
+        call::entry::{dispatch, execute, execute_by_capability},
+        call::request::read_request,
+        call::run::{PyMessageOrder, plan_run},
+        call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope},
+        callbacks::{CallbackQueue, CallbackRequest},
+        choice::ToolChoice,
+        documents::{
+            acting_verb, config_entries, config_problem, deeds_in, in_digits, meanings, message_text,
+            names_more, read_documents, read_json, read_yaml, sides_of, similarity, tool_kind, units,
+            unreached, words_of,
+        },
+        event_text::{event_error, event_name},
+        execution::Execution,
+        execution::closing::{EndingCalls, end_calls},
+        gateway::{GatewayReply, PyArrivingRequest, PyGateway},
+        gateway_options::serve_section,
+        gateway_principal::{NamedPrincipal, PrincipalAnswer, read_principal},
+        gil::gil_pauses,
+        hub::{PyHub, extract_capabilities},
+        in_process::{InProcessHost, InProcessSession, add_in_process},
+        inspector::recorded_page,
+        ledger::{
+            accept_store, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals,
+            release_run, resume_run, settle_row, shown_in_short,
+        },
+        llm::ChatClient,
+        localized::{in_language, notice_in_language},
+        loop_bridge::{LoopBridge, current_bridge},
+        native_offers::{add_offer, ask_own, has_own_offer, own_offers, remove_offer, resource_updated},
+        offers::PyOfferQuery,
+        options::PyCallOptions,
+        parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text},
+        patterns::PyPatternList,
+        pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers},
+        prompt::{original_name, prompt_text, vendor_tools},
+        result::{failed_result, python_empty_meta},
+        routing::{add_alias, explain},
+        runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
+        search::{PyHit, embed, recommend, search, unembedded, use_dictionary, use_word_vectors},
+        servers::{PyServers, usual_token_file},
+        skills::{SkillFolder, skill_file},
+        store::{PyStore, after_fork_in_parent, before_fork},
+        tables::{error_kinds, is_secret_name, min_result_limit, server_options},
+        tape::{
+            TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
+            start_recording, start_replay, stop_tape,
+        },
+        telemetry::{TelemetryQueue, telemetry_attributes},
+        text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
+        text_of::{binary_note, result_text},
+        threaded::{ThreadCall, in_thread},
+        unknown_options::unknown_options,
+        views::{PyCandidate, ToolInfo},
     };
-    #[pymodule_export]
-    use super::event_text::{event_error, event_name};
-    #[pymodule_export]
-    use super::execution::Execution;
-    #[pymodule_export]
-    use super::execution::closing::{EndingCalls, end_calls};
-    #[pymodule_export]
-    use super::gateway::{GatewayReply, PyArrivingRequest, PyGateway};
-    #[pymodule_export]
-    use super::gateway_options::serve_section;
-    #[pymodule_export]
-    use super::gateway_principal::{NamedPrincipal, PrincipalAnswer, read_principal};
-    #[pymodule_export]
-    use super::gil::gil_pauses;
-    #[pymodule_export]
-    use super::hub::{PyHub, extract_capabilities};
-    #[pymodule_export]
-    use super::in_process::{InProcessHost, InProcessSession, add_in_process};
-    #[pymodule_export]
-    use super::inspector::recorded_page;
-    #[pymodule_export]
-    use super::ledger::{
-        accept_store, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals, release_run,
-        resume_run, settle_row, shown_in_short,
-    };
-    #[pymodule_export]
-    use super::llm::ChatClient;
-    #[pymodule_export]
-    use super::localized::{in_language, notice_in_language};
-    #[pymodule_export]
-    use super::loop_bridge::{LoopBridge, current_bridge};
-    #[pymodule_export]
-    use super::native_offers::{
-        add_offer, complete_own, get_own_prompt, has_own_offer, own_offers, read_own_resource, remove_offer,
-        resource_updated,
-    };
-    #[pymodule_export]
-    use super::options::PyCallOptions;
-    #[pymodule_export]
-    use super::parse::{PyParsedCall, PyStreamParser, parse_formats, parse_text};
-    #[pymodule_export]
-    use super::patterns::PyPatternList;
-    #[pymodule_export]
-    use super::pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers};
-    #[pymodule_export]
-    use super::prompt::{from_vendor_form, original_name, prompt_text, vendor_tools};
-    #[pymodule_export]
-    use super::result::{copy_result, failed_result, python_empty_meta};
-    #[pymodule_export]
-    use super::routing::{add_alias, explain};
-    #[pymodule_export]
-    use super::runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime};
-    #[pymodule_export]
-    use super::search::{PyHit, embed, recommend, search, unembedded, use_dictionary, use_word_vectors};
-    #[pymodule_export]
-    use super::servers::{PyServers, usual_token_file};
-    #[pymodule_export]
-    use super::skills::{SkillFolder, skill_file};
-    #[pymodule_export]
-    use super::store::{PyStore, after_fork_in_parent, before_fork};
-    #[pymodule_export]
-    use super::tables::{error_kinds, is_secret_name, min_result_limit, server_options};
-    #[pymodule_export]
-    use super::tape::{
-        TapedQuestion, cassette_events, finish_cassette, first_difference, is_replaying, question_on_tape,
-        scrub, start_recording, start_replay, stop_tape,
-    };
-    #[pymodule_export]
-    use super::telemetry::{TelemetryQueue, telemetry_attributes};
-    #[pymodule_export]
-    use super::text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text};
-    #[pymodule_export]
-    use super::text_of::{binary_note, result_text};
-    #[pymodule_export]
-    use super::threaded::{ThreadCall, in_thread};
-    #[pymodule_export]
-    use super::unknown_options::unknown_options;
-    #[pymodule_export]
-    use super::views::{PyCandidate, ToolInfo};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

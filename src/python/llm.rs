@@ -41,11 +41,10 @@ impl ChatClient {
         config.temperature = temperature;
         config.max_tokens = max_tokens;
         config.headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
-        config.extra = match json::from_python(extra) {
-            Ok(Value::Object(map)) => map,
-            Ok(_) => return Err(PyValueError::new_err("extra must be a mapping of fields of the request")),
-            Err(reason) => return Err(PyValueError::new_err(format!("extra must be JSON: {reason}"))),
+        let Value::Object(extra) = json::as_json("extra", extra)? else {
+            return Err(PyValueError::new_err("extra must be a mapping of fields of the request"));
         };
+        config.extra = extra;
         let client =
             OpenAi::new(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
         Ok(ChatClient(client))

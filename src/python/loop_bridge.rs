@@ -1,6 +1,7 @@
 //! The bridge to one event loop: its mailbox, the objects that wait for messages, the deadlines.
 
-use super::addressee::{Addressee, Message, Recipient, Recipients, Sleeper};
+use super::addressee::{Addressee, Message, Recipient, Recipients};
+use super::errors::show_unraisable;
 use super::imported::Imported;
 use super::mailbox::Mailbox;
 use super::once::{ForkSafeOnce, intern};
@@ -34,7 +35,7 @@ pub type DeadlineKey = (Instant, u64);
 
 #[derive(Default)]
 struct Deadlines {
-    by_time: BTreeMap<DeadlineKey, Sleeper>,
+    by_time: BTreeMap<DeadlineKey, Recipient>,
     count: u64,
     /// When the loop's one timer fires.
     armed: Option<Instant>,
@@ -99,8 +100,7 @@ impl LoopBridge {
             never_missed(&task);
             return Ok((task, false));
         }
-        let task = self.create_task.bind(py).call1((awaitable,))?;
-        never_missed(&task);
+        let task = self.run_beside(py, awaitable)?;
         let over = task.call_method0(intern!(py, "done"))?.is_truthy()?;
         Ok((task, over))
     }
@@ -188,7 +188,7 @@ impl LoopBridge {
             let mut deadlines = slf.get().deadlines.lock();
             deadlines.count += 1;
             let key = (at, deadlines.count);
-            deadlines.by_time.insert(key, Sleeper::new(addressee));
+            deadlines.by_time.insert(key, Recipient::new(addressee, 0));
             (key, deadlines.armed.is_some_and(|armed| armed <= at))
         };
         if !in_time {
@@ -328,6 +328,12 @@ pub fn wake(waiter: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
+/// Wakes what waits, if anything does. An error is shown with the object that has it.
+pub fn wake_waiting(waiter: Option<Py<PyAny>>, of: &Bound<'_, PyAny>) {
+    let woken = waiter.map(|waiter| wake(waiter.bind(of.py())));
+    show_unraisable(woken.transpose(), of);
+}
+
 /// The bridge of the running event loop.
 pub fn current(py: Python<'_>) -> PyResult<Bound<'_, LoopBridge>> {
     let event_loop = running_loop(py)?;
@@ -406,16 +412,10 @@ fn open<'py>(py: Python<'py>, event_loop: Bound<'py, PyAny>) -> PyResult<Bound<'
 
 /// In the child of a fork the bells are shared with the parent, so nothing may listen to them there.
 pub fn forget_loops() {
-    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
-    unsafe {
-        if ALL.is_locked() {
-            ALL.force_unlock();
-        }
-    }
+    let known = runtime::take_after_fork(&ALL);
     // A loop that is collected closes itself, and takes its own descriptors out of the parent's epoll.
-    Python::attach(|py| all(py).into_iter().for_each(std::mem::forget));
-    let forgotten = (BRIDGES.take(), std::mem::take(&mut *ALL.lock()));
-    drop(forgotten);
+    Python::attach(|py| known.iter().filter_map(|one| upgrade(one.bind(py))).for_each(std::mem::forget));
+    drop((BRIDGES.take(), known));
 }
 
 /// The bridge of the running loop, for the background loop and for tests.

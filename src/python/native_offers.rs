@@ -7,7 +7,7 @@ use super::hub::PyHub;
 use super::json;
 use super::localized::localized;
 use super::loop_bridge;
-use super::offers::{OfferAnswer, arguments, offer_kind};
+use super::offers::{OfferAnswer, PyOfferQuery, offer_kind};
 use super::options::seconds;
 use super::python_tool::PythonTool;
 use super::served_loops::{ServedLoop, for_caller};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub::error::HubError;
 use toolhub::model::{Lang, OfferKind};
-use toolhub::offers::{OfferCallContext, OfferDefinition, OfferQuery, PartialArgument, Suggestions};
+use toolhub::offers::{OfferCallContext, OfferDefinition, Suggestions};
 use toolhub::pattern::NATIVE;
 use toolhub::tool::{CallContextExtras, Tool};
 
@@ -40,10 +40,8 @@ pub fn add_offer(
 ) -> PyResult<()> {
     hub.get().check_process()?;
     let kind = offer_kind(kind)?;
-    let entry = match json::from_python(entry) {
-        Ok(Value::Object(entry)) => entry,
-        Ok(_) => return Err(PyTypeError::new_err("the options of an offer must be a mapping")),
-        Err(reason) => return Err(PyValueError::new_err(format!("the options must be JSON: {reason}"))),
+    let Value::Object(entry) = json::as_json("the options", entry)? else {
+        return Err(PyTypeError::new_err("the options of an offer must be a mapping"));
     };
     let noun = if kind == OfferKind::Prompts { CallableKind::Prompt } else { CallableKind::Resource };
     let function = function(hub, noun, described, object)?;
@@ -121,53 +119,17 @@ fn kinds(kind: OfferKind) -> &'static [OfferKind] {
     }
 }
 
-/// Awaits `(server, answer)` of `resources/read`. The function runs on the running loop, or in the thread pool.
+/// Awaits `(server, answer)` of the hub itself. The function runs on the running loop, or in the thread pool.
 #[pyfunction]
-#[pyo3(signature = (hub, uri, timeout))]
-pub fn read_own_resource<'py>(
+#[pyo3(signature = (hub, query, timeout))]
+pub fn ask_own<'py>(
     hub: &Bound<'py, PyHub>,
-    uri: String,
-    timeout: Option<f64>,
-) -> PyResult<Bound<'py, BridgeFuture>> {
-    ask(hub, OfferQuery::Read { uri }, timeout)
-}
-
-/// Awaits `(server, answer)` of `prompts/get`.
-#[pyfunction]
-#[pyo3(signature = (hub, name, given, timeout))]
-pub fn get_own_prompt<'py>(
-    hub: &Bound<'py, PyHub>,
-    name: String,
-    given: &Bound<'py, PyAny>,
-    timeout: Option<f64>,
-) -> PyResult<Bound<'py, BridgeFuture>> {
-    ask(hub, OfferQuery::Get { name, arguments: arguments(given)? }, timeout)
-}
-
-/// Awaits `(server, answer)` of `completion/complete`.
-#[pyfunction]
-#[pyo3(signature = (hub, kind, key, argument, value, context, timeout))]
-pub fn complete_own<'py>(
-    hub: &Bound<'py, PyHub>,
-    kind: &str,
-    key: String,
-    argument: String,
-    value: String,
-    context: &Bound<'py, PyAny>,
-    timeout: Option<f64>,
-) -> PyResult<Bound<'py, BridgeFuture>> {
-    let argument = PartialArgument { name: argument, value, context: arguments(context)? };
-    ask(hub, OfferQuery::Complete { of: offer_kind(kind)?, key, argument }, timeout)
-}
-
-fn ask<'py>(
-    hub: &Bound<'py, PyHub>,
-    query: OfferQuery,
+    query: &Bound<'py, PyOfferQuery>,
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, BridgeFuture>> {
     let py = hub.py();
     hub.get().check_process()?;
-    let (core, lang) = (hub.get().shared_core(), lang(hub));
+    let (core, lang, query) = (hub.get().shared_core(), lang(hub), query.get().0.clone());
     let limit: Duration = seconds("timeout", timeout)?.unwrap_or(core.options.timeout);
     let place = ServedLoop::new(&loop_bridge::current(py)?)?;
     bridge::run(

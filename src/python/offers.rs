@@ -13,6 +13,7 @@ use std::time::Duration;
 use toolhub::catalog::offers::OfferedBy;
 use toolhub::error::HubError;
 use toolhub::model::Lang;
+use toolhub::offers::{OfferQuery, PartialArgument};
 use toolhub::sources::mcp::offers::OfferKind;
 use toolhub::tool::CallContextExtras;
 
@@ -28,8 +29,40 @@ pub fn extras(py: Python<'_>) -> PyResult<CallContextExtras> {
     Ok(CallContextExtras { principal: call_scope::principal(py)?, ..CallContextExtras::default() })
 }
 
+/// A question about an offer of the hub or of a server.
+#[pyclass(frozen, module = "toolhub._core", name = "OfferQuery")]
+pub struct PyOfferQuery(pub OfferQuery);
+
+#[pymethods]
+impl PyOfferQuery {
+    /// `resources/read`
+    #[staticmethod]
+    fn read(uri: String) -> Self {
+        PyOfferQuery(OfferQuery::Read { uri })
+    }
+
+    /// `prompts/get`
+    #[staticmethod]
+    fn get(name: String, given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(PyOfferQuery(OfferQuery::Get { name, arguments: arguments(given)? }))
+    }
+
+    /// `completion/complete`
+    #[staticmethod]
+    fn complete(
+        kind: &str,
+        key: String,
+        argument: String,
+        value: String,
+        context: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let argument = PartialArgument { name: argument, value, context: arguments(context)? };
+        Ok(PyOfferQuery(OfferQuery::Complete { of: offer_kind(kind)?, key, argument }))
+    }
+}
+
 /// Arguments of a prompt; which values they may have is decided in the core.
-pub fn arguments(given: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
+fn arguments(given: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
     match json::from_python(given) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(PyValueError::new_err("the arguments must be a mapping of texts")),

@@ -90,16 +90,17 @@ pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
     value.map(convert).transpose()
 }
 
+/// What a name means; the error says which names there are.
+pub fn named<T>(what: &str, names: &str, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> PyResult<T> {
+    parse(name).ok_or_else(|| PyValueError::new_err(format!("{what} must be {names}, got {name:?}")))
+}
+
 pub fn parse_source(name: &str) -> PyResult<Source> {
-    Source::parse(name).ok_or_else(|| {
-        PyValueError::new_err(format!("source must be 'tools', 'skills' or 'mcps', got {name:?}"))
-    })
+    named("source", "'tools', 'skills' or 'mcps'", name, Source::parse)
 }
 
 pub fn parse_strategy(name: &str) -> PyResult<Strategy> {
-    Strategy::parse(name).ok_or_else(|| {
-        PyValueError::new_err(format!("strategy must be 'auto', 'first', 'all' or 'fallback', got {name:?}"))
-    })
+    named("strategy", "'auto', 'first', 'all' or 'fallback'", name, Strategy::parse)
 }
 
 /// The strategies of a hub, by pattern.
@@ -109,23 +110,19 @@ pub fn strategy_patterns(given: &[(String, String)]) -> PyResult<StrategyPattern
 }
 
 pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
-    Prefer::parse(name)
-        .ok_or_else(|| PyValueError::new_err(format!("prefer must be 'priority' or 'mcps', got {name:?}")))
+    named("prefer", "'priority' or 'mcps'", name, Prefer::parse)
 }
 
 pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
-    Shadow::parse(name)
-        .ok_or_else(|| PyValueError::new_err(format!("shadow must be 'report' or 'deny', got {name:?}")))
+    named("shadow", "'report' or 'deny'", name, Shadow::parse)
 }
 
 pub fn parse_ledger(name: &str) -> PyResult<LedgerMode> {
-    LedgerMode::parse(name).ok_or_else(|| {
-        PyValueError::new_err(format!("ledger must be 'required', 'optional' or 'off', got {name:?}"))
-    })
+    named("ledger", "'required', 'optional' or 'off'", name, LedgerMode::parse)
 }
 
 pub fn parse_lang(name: &str) -> PyResult<Lang> {
-    Lang::parse(name).ok_or_else(|| PyValueError::new_err(format!("lang must be 'en' or 'zh', got {name:?}")))
+    named("lang", "'en' or 'zh'", name, Lang::parse)
 }
 
 /// The limits of results by kind of tool, with these changes.

@@ -160,13 +160,6 @@ pub enum NotQueued {
     Failed(PyErr),
 }
 
-/// The error of a call that is inside too many others.
-pub fn nested_too_deeply(around: usize) -> PyErr {
-    PyRecursionError::new_err(format!(
-        "calls of the hub are nested too deeply: {around} sync functions wait for one another"
-    ))
-}
-
 /// Hands a call to a pool.
 pub fn submit(
     py: Python<'_>,
@@ -187,7 +180,12 @@ pub fn submit(
     };
     let call = call().map_err(NotQueued::Failed)?.unbind();
     let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent };
-    reply.pool.workers.add(queued, around.threads()).map_err(NotQueued::Refused)?;
+    reply.pool.workers.add(queued, around.threads()).map_err(|refusal| match refusal {
+        PoolRefusal::Nested(around) => NotQueued::Failed(PyRecursionError::new_err(format!(
+            "calls of the hub are nested too deeply: {around} sync functions wait for one another"
+        ))),
+        refusal => NotQueued::Refused(refusal),
+    })?;
     match reply.pool.start_worker_if_needed(py) {
         // Another worker will take it.
         Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),
@@ -430,12 +428,6 @@ pub fn pool_state() -> (usize, usize, usize) {
 
 /// The child of a fork has no workers, and one of them may have held a lock: leak the pools and make new ones.
 pub fn forget_workers() {
-    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
-    unsafe {
-        if POOLS.is_locked() {
-            POOLS.force_unlock();
-        }
-    }
-    std::mem::forget(std::mem::take(&mut *POOLS.lock()));
+    std::mem::forget(runtime::take_after_fork(&POOLS));
     CURRENT_CALL.with_borrow_mut(|current| std::mem::forget(current.take()));
 }

@@ -4,7 +4,7 @@ use super::choice::ToolChoice;
 use super::hub::PyHub;
 use super::json;
 use super::large_json::{LargeJson, is_large, without_gil_if};
-use super::options::parse_lang;
+use super::options::{named, parse_lang};
 use super::text::PyTokenizer;
 use super::unicode::string;
 use pyo3::exceptions::PyValueError;
@@ -33,9 +33,7 @@ pub fn prompt_text<'py>(
     tokenizer: Option<&Bound<'_, PyTokenizer>>,
 ) -> PyResult<Bound<'py, PyString>> {
     hub.get().check_process()?;
-    let style = PromptStyle::parse(style).ok_or_else(|| {
-        PyValueError::new_err(format!("style must be 'detailed', 'compact' or 'names', got {style:?}"))
-    })?;
+    let style = named("style", "'detailed', 'compact' or 'names'", style, PromptStyle::parse)?;
     let lang = parse_lang(lang)?;
     let counter = tokenizer.map(|tokenizer| tokenizer.get().counter());
     let choice = choice.map(|choice| choice.get().shown());
@@ -122,17 +120,7 @@ pub fn tool_with_vendor_name(hub: &PyHub, vendor_name: &Bound<'_, PyString>) -> 
     vendor::original_name(vendor_name, snapshot.entries().map(|(name, _)| &**name)).map(str::to_owned)
 }
 
-/// A call as an API sent it, with the name and the arguments of the tool.
-#[pyfunction]
-pub fn from_vendor_form<'py>(
-    hub: &Bound<'py, PyHub>,
-    name: &Bound<'py, PyString>,
-    arguments: Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyAny>)> {
-    from_form_of(hub, name, arguments, None)
-}
-
-/// The same for a call in a message of this format, if that is known.
+/// A call as an API sent it, in a message of this format if that is known, with the name and the arguments of the tool.
 pub fn from_form_of<'py>(
     hub: &Bound<'py, PyHub>,
     name: &Bound<'py, PyString>,

@@ -185,10 +185,8 @@ pub fn python_empty_meta<'py>(
 ///
 /// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
 /// blocks. Copies run code of the user, so no lock may be held.
-#[pyfunction]
-pub fn copy_result<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub fn copy_result<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
     let py = result.py();
-    let result = result.cast::<PyDict>()?;
     let copy = new_result(py)?;
     for (key, value) in result {
         copy.set_item(key, copy_of(&value)?)?;
@@ -196,7 +194,7 @@ pub fn copy_result<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
         copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
     }
-    Ok(copy.into_any())
+    Ok(copy)
 }
 
 fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

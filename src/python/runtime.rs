@@ -316,13 +316,7 @@ impl Drop for Inside {
 /// The child of a fork has none of the parent's threads. Dropping the runtime would join them: forget it instead.
 #[pyfunction]
 pub fn after_fork_in_child() {
-    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
-    unsafe {
-        if RUNTIME.is_locked() {
-            RUNTIME.force_unlock();
-        }
-    }
-    std::mem::forget(RUNTIME.lock().take());
+    std::mem::forget(take_after_fork(&RUNTIME));
     GENERATION.fetch_add(1, Ordering::Relaxed);
     OPEN_HUBS.store(0, Ordering::SeqCst);
     ENDING.store(0, Ordering::Release);
@@ -330,6 +324,17 @@ pub fn after_fork_in_child() {
     if let Some(hooks) = HOOKS.get() {
         hooks.after_fork.iter().for_each(|forget| forget());
     }
+}
+
+/// What a lock guards, in the child of a fork.
+pub fn take_after_fork<T: Default>(lock: &Mutex<T>) -> T {
+    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
+    unsafe {
+        if lock.is_locked() {
+            lock.force_unlock();
+        }
+    }
+    std::mem::take(&mut *lock.lock())
 }
 
 /// A thread of ours that is not a worker of the runtime; only Windows needs one, for the bell of a mailbox.

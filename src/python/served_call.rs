@@ -12,6 +12,7 @@ use super::awaiting::{
 };
 use super::call_scope::CallScope;
 use super::callable::{Callable, CallableKind};
+use super::errors::{invalid_arguments, show_unraisable};
 use super::giving_up::GivenUp;
 use super::json;
 use super::large_json::LargeJson;
@@ -27,7 +28,6 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,6 @@ use toolhub::shape::content;
 use toolhub::stats::AbandonedCall;
 use toolhub::tape::OuterCall;
 use toolhub::tool::CallContext;
-use toolhub::workers::PoolRefusal;
 
 /// The slots of the limits that a call has passed.
 type CallSlots = Option<Arc<dyn Any + Send + Sync>>;
@@ -112,9 +111,8 @@ impl CallGuard {
         self.place.push(Mail::Run(Box::new(move |bridge| {
             let py = bridge.py();
             let task = link.running.lock().as_ref().map(|(task, _)| task.clone_ref(py));
-            if let Some(Err(error)) = task.map(|task| task.call_method0(py, intern!(py, "cancel"))) {
-                error.write_unraisable(py, Some(bridge.as_any()));
-            }
+            let cancelled = task.map(|task| task.call_method0(py, intern!(py, "cancel")));
+            show_unraisable(cancelled.transpose(), bridge.as_any());
         })));
     }
 }
@@ -291,25 +289,17 @@ impl ServedCall {
     }
 
     fn prepare(&self, py: Python<'_>, args: &Arguments) -> Result<PreparedArguments, HubError> {
-        let given = json::to_python(py, args.as_value()).map_err(|error| {
-            let text = format!("Invalid arguments for '{}': {error}", clip(&self.tool.spec.name));
-            HubError::new(ErrorKind::InvalidArguments, text)
-        })?;
+        let given = json::to_python(py, args.as_value())
+            .map_err(|error| invalid_arguments(&self.tool.spec.name, error))?;
         let checks = Checks { validate: true, coerce: true, none_is_input: false };
         self.tool.arguments.prepare(&given, &mut CheckPass::new(checks))
     }
 
     fn submit(slf: &Bound<'_, Self>, prepared: PreparedArguments) -> PyResult<Step> {
         let (py, this) = (slf.py(), slf.get());
-        let (value, kwargs) = match prepared {
-            PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
-            PreparedArguments::Value(value) => {
-                (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind())
-            }
-            PreparedArguments::Native(_) => {
-                let error = PyRuntimeError::new_err("a Python tool was given native arguments");
-                return this.raised(py, &error);
-            }
+        let (value, kwargs) = match prepared.for_thread(py) {
+            Ok(given) => given,
+            Err(error) => return this.raised(py, &error),
         };
         let now = Instant::now();
         let call = FunctionCall {
@@ -329,9 +319,6 @@ impl ServedCall {
                 drop(bridge.get().forget_mail(key));
                 match not_queued {
                     NotQueued::Failed(error) => this.raised(py, &error),
-                    NotQueued::Refused(PoolRefusal::Nested(around)) => {
-                        this.raised(py, &pool::nested_too_deeply(around))
-                    }
                     NotQueued::Refused(refusal) => {
                         this.over(py, Err(refused_by_pool(&this.tool.spec.name, refusal)))
                     }
@@ -426,7 +413,7 @@ fn as_json(value: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 impl Addressee for ServedCall {
     fn receive(slf: &Bound<'_, Self>, _slot: usize, message: Message) {
-        let (py, this) = (slf.py(), slf.get());
+        let this = slf.get();
         let name = &this.tool.spec.name;
         let next = match message {
             Message::Returned(ended) => ServedState::Ended(ended),
@@ -434,9 +421,8 @@ impl Addressee for ServedCall {
             _ => ServedState::Failed(worker_lost(name)),
         };
         let before = std::mem::replace(&mut *this.state.lock(), next);
-        let ServedState::Thread { waiter: Some(waiter), .. } = before else { return };
-        if let Err(error) = loop_bridge::wake(waiter.bind(py)) {
-            error.write_unraisable(py, Some(slf.as_any()));
+        if let ServedState::Thread { waiter, .. } = before {
+            loop_bridge::wake_waiting(waiter, slf.as_any());
         }
     }
 }

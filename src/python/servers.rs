@@ -6,7 +6,7 @@ use super::credentials::{CredentialFactory, usual_file};
 use super::errors::tool_error;
 use super::hub::PyHub;
 use super::localized::localized;
-use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, offer_kind};
+use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, PyOfferQuery, offer_kind};
 use super::server_files::{ConfigFiles, ReadConfig};
 use super::{json, runtime};
 use futures_util::stream::{StreamExt, TryStreamExt, once};
@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::model::Lang;
-use toolhub::offers::{OfferQuery, PartialArgument};
 use toolhub::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };
@@ -146,8 +145,7 @@ impl PyServers {
 
     fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         runtime::check_generation(self.generation)?;
-        let value = json::from_python(value)
-            .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
+        let value = json::as_json("the configuration", value)?;
         self.take(py, load_value(&value, None, &environment), None)
     }
 
@@ -161,8 +159,7 @@ impl PyServers {
         asks_for: Option<&str>,
     ) -> PyResult<Vec<String>> {
         runtime::check_generation(self.generation)?;
-        let entry = json::from_python(entry)
-            .map_err(|reason| PyValueError::new_err(format!("the configuration must be JSON: {reason}")))?;
+        let entry = json::as_json("the configuration", entry)?;
         let (mut config, warnings) = server_from(id, &entry, None, &environment)
             .map_err(|errors| refused(&errors, self.core.lang()))?;
         match asks_for {
@@ -312,60 +309,17 @@ impl PyServers {
         })
     }
 
-    /// Awaits `(server, answer)` of `resources/read`.
-    #[pyo3(signature = (uri, server, timeout))]
-    fn read_resource<'py>(
+    /// Awaits `(server, answer)`; without a server, of the only one that offers it.
+    #[pyo3(signature = (query, server, timeout))]
+    fn ask<'py>(
         &self,
         py: Python<'py>,
-        uri: String,
+        query: &Bound<'py, PyOfferQuery>,
         server: Option<String>,
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, extras) = (self.core.clone(), offers::extras(py)?);
+        let (core, extras, query) = (self.core.clone(), offers::extras(py)?, query.get().0.clone());
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
-        bridge::run(py, async move {
-            OfferAnswer::new(
-                core.ask_about(&OfferQuery::Read { uri }, server.as_deref(), &extras, limit).await?,
-            )
-        })
-    }
-
-    /// Awaits `(server, answer)` of `prompts/get`.
-    #[pyo3(signature = (name, arguments, server, timeout))]
-    fn get_prompt<'py>(
-        &self,
-        py: Python<'py>,
-        name: String,
-        arguments: &Bound<'py, PyAny>,
-        server: Option<String>,
-        timeout: Option<f64>,
-    ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, extras) = (self.core.clone(), offers::extras(py)?);
-        let query = OfferQuery::Get { name, arguments: offers::arguments(arguments)? };
-        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
-        bridge::run(py, async move {
-            OfferAnswer::new(core.ask_about(&query, server.as_deref(), &extras, limit).await?)
-        })
-    }
-
-    /// Awaits `(server, answer)` of `completion/complete`, for an argument of a prompt or of a template.
-    #[pyo3(signature = (kind, key, argument, value, context, server, timeout))]
-    #[expect(clippy::too_many_arguments, reason = "they are the members of one request")]
-    fn complete<'py>(
-        &self,
-        py: Python<'py>,
-        kind: &str,
-        key: String,
-        argument: String,
-        value: String,
-        context: &Bound<'py, PyAny>,
-        server: Option<String>,
-        timeout: Option<f64>,
-    ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, extras) = (self.core.clone(), offers::extras(py)?);
-        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
-        let argument = PartialArgument { name: argument, value, context: offers::arguments(context)? };
-        let query = OfferQuery::Complete { of: offer_kind(kind)?, key, argument };
         bridge::run(py, async move {
             OfferAnswer::new(core.ask_about(&query, server.as_deref(), &extras, limit).await?)
         })
@@ -566,13 +520,7 @@ pub fn usual_token_file() -> Option<OsString> {
 
 /// In the child of a fork: the parent's servers are the parent's.
 pub fn forget_servers() {
-    // SAFETY: the child has one thread, this one. If the lock was held at the fork, its holder does not exist here.
-    unsafe {
-        if ALL.is_locked() {
-            ALL.force_unlock();
-        }
-    }
-    std::mem::forget(std::mem::take(&mut *ALL.lock()));
+    std::mem::forget(runtime::take_after_fork(&ALL));
     #[cfg(target_os = "linux")]
     stdio::forget_sentinel();
 }

@@ -1,7 +1,7 @@
 //! What calls inside a tool know of the calls around them, as a context variable: it goes wherever the context of the tool
 //! goes, into its tasks, its threads and its blocking calls.
 
-use super::once::{ForkSafeOnce, intern};
+use super::imported::ContextVariable;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
@@ -58,27 +58,11 @@ pub struct HeldSlots(CallsAround);
 /// The value for calls inside one tool that runs; `None` if it is the same as around that tool.
 pub type LentSlots = Option<Py<HeldSlots>>;
 
-fn variable(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static VARIABLE: ForkSafeOnce<Py<PyAny>> = ForkSafeOnce::new();
-    let make = || {
-        // SAFETY: a name that ends with a zero byte, no default; the GIL is held. A new reference or an error.
-        let made = unsafe { ffi::PyContextVar_New(c"toolhub_slots".as_ptr(), std::ptr::null_mut()) };
-        // SAFETY: see above.
-        unsafe { Bound::from_owned_ptr_or_err(py, made) }.map(Bound::unbind)
-    };
-    VARIABLE.get_or_try_init(py, make).map(|variable| variable.bind(py))
-}
+static AROUND: ContextVariable = ContextVariable::new(c"toolhub_slots");
 
 /// The calls around the current one.
 pub fn current(py: Python<'_>) -> PyResult<CallsAround> {
-    let mut value = std::ptr::null_mut();
-    // SAFETY: a context variable, no default, a place for the value; the GIL is held.
-    if unsafe { ffi::PyContextVar_Get(variable(py)?.as_ptr(), std::ptr::null_mut(), &mut value) } < 0 {
-        return Err(PyErr::fetch(py));
-    }
-    // SAFETY: a new reference, or null when the variable has no value.
-    let value = unsafe { Bound::from_owned_ptr_or_opt(py, value) };
-    let held = value.as_ref().and_then(|value| value.cast::<HeldSlots>().ok());
+    let held = AROUND.get::<HeldSlots>(py)?;
     Ok(held.map(|held| held.get().0.clone()).unwrap_or_default())
 }
 
@@ -89,15 +73,13 @@ pub fn hold(py: Python<'_>, around: CallsAround) -> PyResult<Py<HeldSlots>> {
 
 /// Gives the context variable this value in a context that belongs to one call.
 pub fn enter(context: &Bound<'_, PyAny>, held: Py<HeldSlots>) -> PyResult<()> {
-    let py = context.py();
-    let set = variable(py)?.getattr(intern!(py, "set"))?;
-    context.call_method1(intern!(py, "run"), (set, held)).map(drop)
+    AROUND.enter(context, held)
 }
 
 /// Does something while the context variable has this value.
 pub fn within<T>(py: Python<'_>, held: &LentSlots, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let Some(held) = held else { return work() };
-    let variable = variable(py)?;
+    let variable = AROUND.object(py)?;
     // SAFETY: a context variable and a live value; the GIL is held. A new reference or an error.
     let token =
         unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContextVar_Set(variable.as_ptr(), held.as_ptr()))? };

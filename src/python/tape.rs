@@ -3,6 +3,7 @@
 use super::errors::tool_error;
 use super::hub::PyHub;
 use super::json;
+use super::options::named;
 use super::slots;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
@@ -35,13 +36,9 @@ pub fn start_replay(
     mode: &str,
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
-    let known = ReplayMode::ALL.iter().find(|(name, _)| *name == mode);
-    let Some((_, mode)) = known else {
-        return Err(PyValueError::new_err(format!(
-            "mode must be 'strict', 'lenient' or 'timed', got {mode:?}"
-        )));
-    };
-    let replayer = py.detach(|| Replayer::open(&path, *mode)).map_err(PyValueError::new_err)?;
+    let known = |mode: &str| ReplayMode::ALL.iter().find(|(name, _)| *name == mode).map(|(_, mode)| *mode);
+    let mode = named("mode", "'strict', 'lenient' or 'timed'", mode, known)?;
+    let replayer = py.detach(|| Replayer::open(&path, mode)).map_err(PyValueError::new_err)?;
     tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
         .map_err(PyValueError::new_err)
 }
@@ -70,12 +67,6 @@ pub fn stop_tape() -> PyResult<TapeEnd> {
 #[pyfunction]
 pub fn finish_cassette(path: PathBuf) -> PyResult<Option<u64>> {
     tape::finish_cut(&path).map_err(PyValueError::new_err)
-}
-
-/// Whether calls are replayed.
-#[pyfunction]
-pub fn is_replaying() -> bool {
-    tape::is_replaying()
 }
 
 /// A question to a model that is recorded or replayed; `None` if there is no tape.

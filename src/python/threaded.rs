@@ -13,7 +13,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use toolhub::workers::PoolRefusal;
 
 /// A call of a function on a thread; await it once.
 #[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
@@ -54,7 +53,6 @@ impl ThreadCall {
             drop(bridge.get().forget_mail(key));
             match not_queued {
                 NotQueued::Failed(error) => error,
-                NotQueued::Refused(PoolRefusal::Nested(around)) => pool::nested_too_deeply(around),
                 NotQueued::Refused(_) => too_many(),
             }
         })?;
@@ -90,10 +88,7 @@ impl Addressee for ThreadCall {
             state.ended = Some(ended);
             state.waiter.take()
         };
-        let woken = waiter.map_or(Ok(()), |waiter| loop_bridge::wake(waiter.bind(slf.py())));
-        if let Err(error) = woken {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
 

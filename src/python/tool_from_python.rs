@@ -4,7 +4,7 @@ use super::argument_checks::{ArgumentChecks, ArgumentStyle};
 use super::callable::{Callable, CallableKind};
 use super::errors::class_of;
 use super::imported::Imported;
-use super::json;
+use super::json::as_json;
 use super::once::ForkSafeOnce;
 use super::options::{parse_strategy, seconds};
 use super::plain_values;
@@ -174,11 +174,6 @@ fn max_concurrency(given: &Bound<'_, PyAny>) -> PyResult<usize> {
     usize::try_from(max_concurrency).ok().filter(|max_concurrency| *max_concurrency > 0).ok_or_else(|| {
         PyValueError::new_err(format!("max_concurrency must be at least 1, got {max_concurrency}"))
     })
-}
-
-pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
-    json::from_python(object)
-        .map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
 }
 
 fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {

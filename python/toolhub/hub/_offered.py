@@ -41,9 +41,16 @@ class Offered(Part):
         entries, failed = cast("Any", await servers.offers(kind, named, timeout))
         return Offers(offered + [read(server, data) for server, data in entries], failed)
 
-    def _is_own(self, kind: str, key: str, server: str | None) -> bool:
-        """Whether a request is for the hub itself: it names it, or names no server and the hub has what it asks for."""
-        return server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key))
+    async def _ask(
+        self, query: _core.OfferQuery, kind: str, key: str, server: str | None, timeout: float | None
+    ) -> tuple[str, dict[str, Any]]:
+        """Asks the hub itself if the request names it, or names no server and the hub has what it asks for."""
+        limit = as_timeout(timeout)
+        if server == NATIVE or (server is None and _core.has_own_offer(self._core, kind, key)):
+            asked = _core.ask_own(self._core, query, limit)
+        else:
+            asked = self._servers.open().ask(query, server, limit)
+        return cast("Any", await asked)
 
     def _offer(
         self, kind: str, key: str, function: Any, is_content: bool, options: Mapping[str, Any]

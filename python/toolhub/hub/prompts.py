@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from .. import _core, offers
 from .._checks import check_text
@@ -11,7 +11,6 @@ from .._unknown_options import explain_unknown_options
 from ..offers import Offers, Prompt, PromptText
 from ..options import OfferOptions
 from ._offered import Offered
-from ._servers import as_timeout
 
 F = TypeVar("F", bound=Callable[..., Any])
 Texts = list[str]  # inside the class, `list` is a method
@@ -43,12 +42,8 @@ class Prompts(Offered):
 
         Required arguments must be there.
         """
-        given, limit = dict(arguments or {}), as_timeout(timeout)
-        if self._is_own("prompts", name, server):
-            asked = _core.get_own_prompt(self._core, name, given, limit)
-        else:
-            asked = self._servers.open().get_prompt(name, given, server, limit)
-        source, answer = cast("Any", await asked)
+        query = _core.OfferQuery.get(name, dict(arguments or {}))
+        source, answer = await self._ask(query, "prompts", name, server, timeout)
         return offers.as_prompt_text(name, source, answer)
 
     get_sync = blocking(get)
@@ -73,12 +68,8 @@ class Prompts(Offered):
         if key is None or (prompt is not None and template is not None):
             raise TypeError("complete takes either a prompt or a template")
         kind = "resourceTemplates" if prompt is None else "prompts"
-        given, limit = dict(context or {}), as_timeout(timeout)
-        if self._is_own(kind, key, server):
-            asked = _core.complete_own(self._core, kind, key, argument, value, given, limit)
-        else:
-            asked = self._servers.open().complete(kind, key, argument, value, given, server, limit)
-        _, answer = cast("Any", await asked)
+        query = _core.OfferQuery.complete(kind, key, argument, value, dict(context or {}))
+        _, answer = await self._ask(query, kind, key, server, timeout)
         return offers.as_values(answer)
 
     complete_sync = blocking(complete)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import Any, TypeVar, Unpack, overload
 
 from .. import _core, offers
 from .._checks import check_text
@@ -11,7 +11,6 @@ from .._unknown_options import explain_unknown_options
 from ..offers import Offers, Resource, ResourceContent, ResourceTemplate
 from ..options import DEFAULT, ResourceOptions
 from ._offered import Offered
-from ._servers import as_timeout
 
 F = TypeVar("F", bound=Callable[..., Any])
 Contents = list[ResourceContent]  # inside the class, `list` is a method
@@ -58,12 +57,8 @@ class Resources(Offered):
 
         Raises `ToolError`: of kind `not_found` if no server lists it, `invalid_arguments` if several do.
         """
-        limit = as_timeout(timeout)
-        if self._is_own("resources", uri, server):
-            asked = _core.read_own_resource(self._core, uri, limit)
-        else:
-            asked = self._servers.open().read_resource(uri, server, limit)
-        source, answer = cast("Any", await asked)
+        query = _core.OfferQuery.read(uri)
+        source, answer = await self._ask(query, "resources", uri, server, timeout)
         return offers.as_contents(uri, source, answer)
 
     read_sync = blocking(read)

@@ -1,8 +1,7 @@
 //! Asking for the approval of a call: each form of the arguments that a candidate would run with is a question of its own.
 
 use super::approvals::{Approvals, ArgumentForm};
-use super::state::{Awaiting, CallDriver};
-use super::steps::Next;
+use super::state::{Awaiting, CallDriver, Next};
 use super::verdict::{failed_question, function_answer};
 use crate::awaiting::iterator_of;
 use crate::copying;

@@ -12,7 +12,6 @@ use crate::json::NotJson;
 use crate::once::intern;
 use crate::options::PyCallOptions;
 use crate::patterns::PyPatternList;
-use crate::tool_from_python::as_json;
 use crate::unicode::as_text;
 use pyo3::exceptions::PyTypeError;
 use pyo3::inspect::PyStaticExpr;
@@ -73,7 +72,7 @@ impl Surroundings {
         if !has_any && watch.is_none() && principal.is_none() {
             return Ok(None);
         }
-        let meta = self.meta.as_ref().map(|meta| as_json("meta", meta.bind(py)));
+        let meta = self.meta.as_ref().map(|meta| json::as_json("meta", meta.bind(py)));
         let meta = match meta.transpose()? {
             None => serde_json::Map::new(),
             Some(Value::Object(map)) => map,

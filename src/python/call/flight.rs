@@ -2,6 +2,7 @@
 
 use crate::addressee::{Addressee, Message};
 use crate::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::errors::show_unraisable;
 use crate::hub::PyHub;
 use crate::loop_bridge::{self, DeadlineKey, LoopBridge, Mail};
 use parking_lot::Mutex;
@@ -178,10 +179,7 @@ impl FlightWait {
 
     fn wake(slf: &Bound<'_, Self>) {
         let waiter = slf.get().state.lock().waiter.take();
-        let woken = waiter.map_or(Ok(()), |waiter| loop_bridge::wake(waiter.bind(slf.py())));
-        if let Err(error) = woken {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        loop_bridge::wake_waiting(waiter, slf.as_any());
     }
 }
 
@@ -196,9 +194,7 @@ impl Addressee for FlightWait {
             // One that was given up has landed with nothing.
             return Self::wake(slf);
         }
-        if let Err(error) = Self::arm(slf) {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        show_unraisable(Self::arm(slf), slf.as_any());
     }
 }
 

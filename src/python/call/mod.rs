@@ -26,8 +26,7 @@ use super::once::intern;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use state::Awaiting;
-use steps::Next;
+use state::{Awaiting, Next};
 
 impl CallDriver {
     /// Steps the current awaitable, and starts the next one when it has ended.

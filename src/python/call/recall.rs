@@ -1,35 +1,25 @@
 //! A call of a run: what the ledger knows of it, and giving its result again.
 
-use super::state::{Awaiting, CallDriver};
-use super::steps::Next;
-use crate::bridge;
+use super::state::{CallDriver, Next};
 use crate::json;
 use crate::once::intern;
 use crate::result::{refused, succeeded};
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
-use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolhub::error::HubError;
 use toolhub::hub::kept_error;
 use toolhub::plan::RecallRequest;
 
 impl CallDriver {
-    pub(super) fn recall<'py>(slf: &Bound<'py, Self>, request: &RecallRequest) -> PyResult<Next<'py>> {
-        let (py, this) = (slf.py(), slf.get());
+    pub(super) fn recall<'py>(&self, py: Python<'py>, request: &RecallRequest) -> PyResult<Next<'py>> {
         let (answer, answered) = oneshot::channel();
         request.ask(move |memory| drop(answer.send(memory)));
-        let recalled = Arc::new(Mutex::new(None));
-        let filled = recalled.clone();
-        let ask = async move {
-            let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
-            *filled.lock() = Some(memory);
-            Ok::<(), HubError>(())
-        };
-        this.state.lock().awaiting = Awaiting::Recall(recalled);
-        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
+        let ask = async { answered.await.unwrap_or_else(|_| Err("it is closed".to_owned())) };
+        self.await_core(py, ask, |this, _, memory| {
+            this.plan.lock().recalled(memory);
+            Ok(Next::Plan)
+        })
     }
 
     /// The result that the run has kept.

@@ -4,6 +4,7 @@ use super::approvals::Approvals;
 use super::flight::{FlightWait, SharedResult};
 use crate::argument_checks::Checks;
 use crate::awaiting::Awaitable;
+use crate::bridge;
 use crate::execution::Extras;
 use crate::hub::PyHub;
 use crate::user_code;
@@ -12,9 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use toolhub::identity::CallKey;
-use toolhub::plan::{CallPlan, FlightLead, TimeAllowed, Unreachable};
-use toolhub::store::ledger::{ApprovalAnswer, RunMemory};
+use toolhub::error::HubError;
+use toolhub::plan::{CallPlan, FlightLead, TimeAllowed};
 
 /// What Python hands over with a call.
 #[derive(Default)]
@@ -51,24 +51,24 @@ pub(super) struct CallState {
     pub(super) route_reported: bool,
 }
 
-/// What the ledger knows of a call of a run.
-pub(super) type RecallAnswer = Arc<Mutex<Option<Result<RunMemory, String>>>>;
+/// What the driver does next.
+pub enum Next<'py> {
+    /// Step this iterator.
+    Await(Bound<'py, PyAny>),
+    /// Ask the plan.
+    Plan,
+    Finish(Bound<'py, PyDict>),
+}
 
-/// What the store knows about a question.
-pub(super) type StoredAnswer = Arc<Mutex<Option<Result<ApprovalAnswer, String>>>>;
+/// How a call goes on when the core has answered.
+pub(super) type AfterCore = Box<dyn for<'py> FnOnce(&CallDriver, Python<'py>) -> PyResult<Next<'py>> + Send>;
 
 /// What the caller waits for.
 pub(super) enum Awaiting {
     Nothing,
-    /// The key of a large call; `None` if it was not made in time.
-    Identity(Arc<Mutex<Option<CallKey>>>),
-    LookUp(Arc<Mutex<Option<Unreachable>>>),
-    /// Earlier calls of its message have to end.
-    Turn,
-    Recall(RecallAnswer),
+    /// A future of the core: the key of a large call, a look-up, the end of earlier calls, the ledger.
+    Core(AfterCore),
     Approval,
-    /// The answer to a question in the store.
-    StoredApproval(StoredAnswer),
     Flight(Py<FlightWait>, TimeAllowed),
     Run,
     Synthesis {
@@ -97,6 +97,26 @@ impl CallDriver {
             route_reported: false,
         };
         CallDriver { hub, args, checks, callbacks, plan: Mutex::new(plan), state: Mutex::new(state) }
+    }
+
+    /// Awaits a future of the core, and goes on with what it gives.
+    pub(super) fn await_core<'py, T: Send + 'static>(
+        &self,
+        py: Python<'py>,
+        future: impl Future<Output = T> + Send + 'static,
+        go_on: impl for<'a> FnOnce(&CallDriver, Python<'a>, T) -> PyResult<Next<'a>> + Send + 'static,
+    ) -> PyResult<Next<'py>> {
+        let given = Arc::new(Mutex::new(None));
+        let filled = given.clone();
+        let fill = async move {
+            *filled.lock() = Some(future.await);
+            Ok::<(), HubError>(())
+        };
+        self.state.lock().awaiting = Awaiting::Core(Box::new(move |this, py| {
+            let given = given.lock().take();
+            given.map_or(Ok(Next::Plan), |given| go_on(this, py, given))
+        }));
+        Ok(Next::Await(bridge::run(py, fill)?.into_any()))
     }
 
     /// Calls a method of the watch, if there is one. An error is an interrupt, which ends the call.

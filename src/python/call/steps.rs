@@ -1,10 +1,9 @@
 //! Carrying out the steps of a plan, and taking in what came of them.
 
 use super::flight::{FlightWait, Landed};
-use super::state::{Awaiting, CallDriver};
+use super::state::{Awaiting, CallDriver, Next};
 use crate::argument_checks::Checks;
 use crate::awaiting::{Step, iterator_of, new_awaitable};
-use crate::bridge;
 use crate::errors::{class_of, exception_text};
 use crate::execution::{Execution, kept};
 use crate::gil::released;
@@ -17,11 +16,9 @@ use crate::result::{copy_result, refused};
 use crate::result_size::size_of_result;
 use crate::text_of::text_of;
 use crate::value;
-use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use toolhub::aside;
@@ -32,15 +29,6 @@ use toolhub::plan::{
     question, synthesis_prompt,
 };
 use toolhub::shape::content::ImageNotes;
-
-/// What the driver does next.
-pub enum Next<'py> {
-    /// Step this iterator.
-    Await(Bound<'py, PyAny>),
-    /// Ask the plan.
-    Plan,
-    Finish(Bound<'py, PyDict>),
-}
 
 impl CallDriver {
     /// Asks the plan, and starts what it wants.
@@ -55,9 +43,9 @@ impl CallDriver {
         let step = if is_known { plan() } else { py.detach(plan) };
         match step {
             PlanStep::Identify(work) => this.identify(py, *work),
-            PlanStep::LookUp(request) => Self::look_up(slf, request),
-            PlanStep::AwaitTurn => Self::await_turn(slf),
-            PlanStep::Recall(request) => Self::recall(slf, &request),
+            PlanStep::LookUp(request) => this.look_up(py, request),
+            PlanStep::AwaitTurn => this.await_turn(py),
+            PlanStep::Recall(request) => this.recall(py, &request),
             PlanStep::Replay(kept) => {
                 this.report_route(py)?;
                 this.replayed(py, &kept).map(Next::Finish)
@@ -91,39 +79,37 @@ impl CallDriver {
 
     /// Makes the key of a large call on another thread, so that the loop goes on.
     fn identify<'py>(&self, py: Python<'py>, work: KeyWork) -> PyResult<Next<'py>> {
-        let made = Arc::new(Mutex::new(None));
-        let (filled, end) = (made.clone(), self.plan.lock().end());
-        let make = async move {
-            *filled.lock() = aside::on_thread_until(end, move || work.key()).await;
-            Ok::<(), HubError>(())
-        };
-        self.state.lock().awaiting = Awaiting::Identity(made);
-        Ok(Next::Await(bridge::run(py, make)?.into_any()))
+        let end = self.plan.lock().end();
+        self.await_core(py, aside::on_thread_until(end, move || work.key()), |this, py, key| {
+            let Some(key) = key else {
+                let error = this.plan.lock().deadline_passed(Outcome::NotSent);
+                return this.refuse(py, &error).map(Next::Finish);
+            };
+            this.plan.lock().identified(key);
+            Ok(Next::Plan)
+        })
     }
 
-    fn look_up<'py>(slf: &Bound<'py, Self>, request: LookUpRequest) -> PyResult<Next<'py>> {
-        let (py, this) = (slf.py(), slf.get());
-        let found = Arc::new(Mutex::new(None));
-        let (servers, filled) = (this.hub.get().servers(), found.clone());
+    fn look_up<'py>(&self, py: Python<'py>, request: LookUpRequest) -> PyResult<Next<'py>> {
+        let servers = self.hub.get().servers();
         let ask = async move {
             let end = tokio::time::Instant::now() + request.patience;
-            let unreachable = match servers {
+            match servers {
                 Some(servers) => servers.carry_out(&request, end).await,
                 None => Unreachable::new(),
-            };
-            *filled.lock() = Some(unreachable);
-            Ok::<(), HubError>(())
+            }
         };
-        this.state.lock().awaiting = Awaiting::LookUp(found);
-        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
+        self.await_core(py, ask, |this, _, unreachable| {
+            this.plan.lock().looked_up(unreachable);
+            Ok(Next::Plan)
+        })
     }
 
     /// Waits for the calls before this one, and not beyond the deadline, which the plan looks at.
-    fn await_turn<'py>(slf: &Bound<'py, Self>) -> PyResult<Next<'py>> {
-        let (py, this) = (slf.py(), slf.get());
+    fn await_turn<'py>(&self, py: Python<'py>) -> PyResult<Next<'py>> {
         let (woken, turn) = oneshot::channel();
         let left = {
-            let plan = this.plan.lock();
+            let plan = self.plan.lock();
             plan.on_turn(move || _ = woken.send(()));
             plan.time_left(Instant::now())
         };
@@ -132,10 +118,8 @@ impl CallDriver {
                 None => _ = turn.await,
                 Some(left) => _ = tokio::time::timeout(left, turn).await,
             }
-            Ok::<(), HubError>(())
         };
-        this.state.lock().awaiting = Awaiting::Turn;
-        Ok(Next::Await(bridge::run(py, wait)?.into_any()))
+        self.await_core(py, wait, |_, _, ()| Ok(Next::Plan))
     }
 
     fn share<'py>(slf: &Bound<'py, Self>, shareable: &Shareable) -> PyResult<Next<'py>> {
@@ -147,7 +131,7 @@ impl CallDriver {
         match this.hub.get().shared_results().consult(shareable, now, leader, notify) {
             Consulted::Hit(cached) => {
                 wait.get().stop_waiting(py);
-                let result = copy_of(py, &cached)?;
+                let result = copy_result(cached.bind(py))?;
                 meta_of(&result)?.set_item(intern!(py, "cached"), true)?;
                 Self::synthesize(slf, result)
             }
@@ -174,36 +158,15 @@ impl CallDriver {
         };
         drop(inner);
         match awaiting {
-            Awaiting::Identity(made) => {
+            Awaiting::Core(go_on) => {
                 ended?;
-                let made = made.lock().take();
-                let Some(key) = made else {
-                    let error = this.plan.lock().deadline_passed(Outcome::NotSent);
-                    return this.refuse(py, &error).map(Next::Finish);
-                };
-                this.plan.lock().identified(key);
-                Ok(Next::Plan)
+                go_on(this, py)
             }
-            Awaiting::LookUp(found) => {
-                ended?;
-                let unreachable = found.lock().take().unwrap_or_default();
-                this.plan.lock().looked_up(unreachable);
-                Ok(Next::Plan)
-            }
-            Awaiting::Turn => ended.map(|_| Next::Plan),
-            Awaiting::Recall(recalled) => {
-                ended?;
-                if let Some(memory) = recalled.lock().take() {
-                    this.plan.lock().recalled(memory);
-                }
-                Ok(Next::Plan)
-            }
-            Awaiting::StoredApproval(answer) => this.stored_approval_ended(py, &answer, ended),
             Awaiting::Approval => this.approval_ended(py, ended),
             Awaiting::Flight(wait, time) => {
                 ended?;
                 match wait.get().take_landed() {
-                    Landed::Result(result) => Self::synthesize(slf, copy_of(py, &result)?),
+                    Landed::Result(result) => Self::synthesize(slf, copy_result(result.bind(py))?),
                     // The leader ended without a result, or had less time: consult again, and perhaps lead.
                     Landed::Nothing => Ok(Next::Plan),
                     Landed::Late => {
@@ -236,10 +199,9 @@ impl CallDriver {
         let end = end_of(result)?;
         if lead.is_wanted(end) {
             // A value that raises when it is copied is not shared.
-            let Ok(copy) = copy_result(result.as_any()) else { return Ok(()) };
-            let copy = copy.cast_into::<PyDict>()?.unbind();
-            let bytes = if lead.is_cached(end) { size_of_result(copy.bind(result.py()))? } else { 0 };
-            lead.land(copy, bytes, end, Instant::now());
+            let Ok(copy) = copy_result(result) else { return Ok(()) };
+            let bytes = if lead.is_cached(end) { size_of_result(&copy)? } else { 0 };
+            lead.land(copy.unbind(), bytes, end, Instant::now());
         }
         Ok(())
     }
@@ -387,10 +349,6 @@ impl CallDriver {
         self.report(py, method, (&result,))?;
         Ok(Step::Return(result.into_any().unbind()))
     }
-}
-
-fn copy_of<'py>(py: Python<'py>, shared: &Py<PyDict>) -> PyResult<Bound<'py, PyDict>> {
-    Ok(copy_result(shared.bind(py).as_any())?.cast_into()?)
 }
 
 fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {

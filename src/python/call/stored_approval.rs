@@ -1,15 +1,11 @@
 //! `approve="ask"`: the question is kept in the store, and the call ends as paused until somebody has answered it. The answer
 //! is bound to what was shown: see `plan/question.rs`.
 
-use super::state::{Awaiting, CallDriver, StoredAnswer};
-use super::steps::Next;
-use crate::bridge;
+use super::state::{CallDriver, Next};
 use crate::json;
 use crate::once::intern;
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 use toolhub::aside;
@@ -31,26 +27,17 @@ impl CallDriver {
             Err(error) => return self.refuse(py, &error).map(Next::Finish),
         };
         let (ledger, end) = (self.hub.get().core().ledger(), self.plan.lock().end());
-        let known: StoredAnswer = Arc::new(Mutex::new(None));
-        let filled = known.clone();
         let ask = async move {
             let question = match work.is_heavy() {
                 true => aside::on_thread_until(end, move || work.question()).await,
                 false => Some(work.question()),
             };
-            let answer = match question {
-                Some(question) => {
-                    let (answer, answered) = oneshot::channel();
-                    ledger.ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
-                    answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
-                }
-                None => Err("the time is over".to_owned()),
-            };
-            *filled.lock() = Some(answer);
-            Ok::<(), HubError>(())
+            let Some(question) = question else { return Err("the time is over".to_owned()) };
+            let (answer, answered) = oneshot::channel();
+            ledger.ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
+            answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
         };
-        self.state.lock().awaiting = Awaiting::StoredApproval(known);
-        Ok(Next::Await(bridge::run(py, ask)?.into_any()))
+        self.await_core(py, ask, |this, py, answer| this.stored_approval_ended(py, answer))
     }
 
     fn question(&self, py: Python<'_>, is_new_asked: bool) -> PyResult<Result<QuestionWork, HubError>> {
@@ -68,14 +55,11 @@ impl CallDriver {
         Ok(self.plan.lock().stored_question(hub, request, forms, is_new_asked))
     }
 
-    pub(super) fn stored_approval_ended<'py>(
+    fn stored_approval_ended<'py>(
         &self,
         py: Python<'py>,
-        known: &StoredAnswer,
-        ended: PyResult<Py<PyAny>>,
+        answer: Result<ApprovalAnswer, String>,
     ) -> PyResult<Next<'py>> {
-        ended?;
-        let answer = known.lock().take().unwrap_or_else(|| Err("it gave no answer".to_owned()));
         let name = self.plan.lock().request().target.name().clone();
         let verdict = match answer {
             Ok(ApprovalAnswer::Approved(_) | ApprovalAnswer::NeverAsked) => Verdict::Approved,

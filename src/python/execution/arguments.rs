@@ -1,7 +1,7 @@
 //! The arguments of a call, as a candidate takes them.
 
 use crate::argument_checks::{CheckPass, PreparedArguments};
-use crate::errors::exception_text;
+use crate::errors::{exception_text, invalid_arguments};
 use crate::gil::{Entries, released};
 use crate::json;
 use crate::large_json::LargeJson;
@@ -50,11 +50,8 @@ pub fn fit<'py>(
         return tool.arguments.fit(given, pass);
     }
     let args = LargeJson::from(native_arguments(candidate, given, pass)?.into_value());
-    json::to_python(given.py(), &args).map_err(|error| {
-        let reason = exception_text(given.py(), &error);
-        let text = format!("Invalid arguments for '{}': {reason}", candidate.spec().name);
-        HubError::new(ErrorKind::InvalidArguments, text)
-    })
+    json::to_python(given.py(), &args)
+        .map_err(|error| invalid_arguments(&candidate.spec().name, exception_text(given.py(), &error)))
 }
 
 /// The arguments by name where they came as text, with what the caller passes on to every candidate.
@@ -67,14 +64,9 @@ pub fn whole<'py>(
     let read = read.filter(|object| pass.checks.coerce && holds_arguments(candidate, object));
     let given = read.as_ref().map_or(given, |object| object.as_any());
     let completed = pass.passed_on.as_ref().map(|passed_on| completed(candidate, given, passed_on));
-    let completed = completed.transpose().map_err(|error| {
-        let text = format!(
-            "Invalid arguments for '{}': {}",
-            candidate.spec().name,
-            exception_text(given.py(), &error)
-        );
-        HubError::new(ErrorKind::InvalidArguments, text)
-    })?;
+    let completed = completed
+        .transpose()
+        .map_err(|error| invalid_arguments(&candidate.spec().name, exception_text(given.py(), &error)))?;
     Ok(completed.unwrap_or_else(|| given.clone()))
 }
 
@@ -118,18 +110,10 @@ fn native_arguments(
     } else if as_mapping(given).is_some() {
         json::arguments(&spec.name, given)?
     } else {
-        let single = spec.single_argument().ok_or_else(|| {
-            let text =
-                format!("Invalid arguments for '{}': expected named arguments, got a bare value.", spec.name);
-            HubError::new(ErrorKind::InvalidArguments, text)
-        })?;
+        let bare = || invalid_arguments(&spec.name, "expected named arguments, got a bare value.");
+        let single = spec.single_argument().ok_or_else(bare)?;
         let named = PyDict::new(py);
-        named.set_item(single, given).map_err(|error| {
-            HubError::new(
-                ErrorKind::InvalidArguments,
-                format!("Invalid arguments for '{}': {error}", spec.name),
-            )
-        })?;
+        named.set_item(single, given).map_err(|error| invalid_arguments(&spec.name, error))?;
         json::arguments(&spec.name, named.as_any())?
     };
     if !pass.checks.validate {

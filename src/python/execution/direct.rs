@@ -12,6 +12,7 @@ use super::uncancel;
 use crate::awaiting::{Awaited, send, throw};
 use crate::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, new_awaitable};
 use crate::child::Child;
+use crate::errors::show_unraisable;
 use crate::internals;
 use crate::loop_bridge::LoopBridge;
 use crate::once::intern;
@@ -162,9 +163,7 @@ impl Execution {
             let caller = match Self::port(slf).and_then(|port| calling_task(port.get().event_loop(py))) {
                 Ok(caller) => caller,
                 Err(error) => {
-                    if let Err(trouble) = Self::close(slf) {
-                        trouble.write_unraisable(py, Some(slf.as_any()));
-                    }
+                    show_unraisable(Self::close(slf), slf.as_any());
                     return Err(error);
                 }
             };

@@ -9,6 +9,7 @@ use crate::awaiting::{cancellations, is_coroutine};
 use crate::blocks::Blocks;
 use crate::callable::raised;
 use crate::child::Child;
+use crate::errors::show_unraisable;
 use crate::large_json::LargeJson;
 use crate::loop_bridge::{LoopBridge, wake};
 use crate::once::intern;
@@ -87,9 +88,7 @@ impl Execution {
     /// The policy has ended attempts: stops them, in the caller's task as well.
     pub(super) fn stop_what_is_over(slf: &Bound<'_, Self>, now: Instant) {
         let done = Self::cancel_direct(slf, now).and_then(|()| Self::arm(slf));
-        if let Err(error) = done {
-            error.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        show_unraisable(done, slf.as_any());
         Self::after_event(slf);
     }
 
@@ -110,9 +109,7 @@ impl Execution {
             }
             PyResult::Ok(())
         };
-        if let Err(error) = call() {
-            error.write_unraisable(py, Some(callback.bind(py)));
-        }
+        show_unraisable(call(), callback.bind(py));
     }
 
     /// A task of ours has ended.
@@ -161,9 +158,7 @@ impl Execution {
             None if waits => Self::arm(slf),
             None => Ok(()),
         };
-        if let Err(error) = done {
-            error.write_unraisable(py, Some(slf.as_any()));
-        }
+        show_unraisable(done, slf.as_any());
     }
 
     /// Stops the candidates that the policy wants to stop; true if there were any.

@@ -33,6 +33,7 @@ pub use watch::Watch;
 
 use super::awaiting::{Awaited, Step, is_cancelled_error};
 use super::result;
+use crate::errors::show_unraisable;
 use crate::once::intern;
 use detach::detach;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError};
@@ -128,9 +129,7 @@ impl Execution {
         };
         drop(waiter);
         Self::stop_losers(slf);
-        if let Err(interrupt) = slf.get().tell_changes(slf.py()) {
-            interrupt.write_unraisable(slf.py(), Some(slf.as_any()));
-        }
+        show_unraisable(slf.get().tell_changes(slf.py()), slf.as_any());
         let mut finished = slf.get().state.lock().end();
         record_and_release(slf.py(), &mut finished, Instant::now());
         recording::write(slf.py(), recording::ended_rows(&mut finished), None);

@@ -18,7 +18,6 @@ use crate::slots::{self, CallsAround, LentSlots};
 use crate::unchecked;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +28,6 @@ use toolhub::limit::{self, Passage};
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
-use toolhub::workers::PoolRefusal;
 
 /// An awaitable that is to be stepped inside the caller's task, and what calls inside it may borrow.
 pub type InPlace<'py> = Option<(Bound<'py, PyAny>, LentSlots)>;
@@ -247,15 +245,7 @@ impl Execution {
         prepared: PreparedArguments,
     ) -> PyResult<()> {
         let (py, this, slot) = (slf.py(), slf.get(), start.slot);
-        let (value, kwargs) = match prepared {
-            PreparedArguments::Keywords(kwargs) => (None, kwargs.into_any()),
-            PreparedArguments::Value(value) => {
-                (Some(value.into_bound(py)), PyDict::new(py).into_any().unbind())
-            }
-            PreparedArguments::Native(_) => {
-                return Err(PyRuntimeError::new_err("a Python tool was given native arguments"));
-            }
-        };
+        let (value, kwargs) = prepared.for_thread(py)?;
         let around = this.held(py, start)?.map_or_else(|| slots::current(py), Ok)?;
         let latest_start = this.state.lock().plan.as_ref().and_then(|plan| plan.run.latest_start(slot));
         let call = FunctionCall {
@@ -278,9 +268,6 @@ impl Execution {
                 Self::port(slf)?.get().forget_mail(key);
                 match not_queued {
                     NotQueued::Failed(error) => Self::raised_in_place(slf, slot, error),
-                    NotQueued::Refused(PoolRefusal::Nested(around)) => {
-                        Self::raised_in_place(slf, slot, pool::nested_too_deeply(around))
-                    }
                     NotQueued::Refused(refusal) => {
                         this.fail(slot, refused_by_pool(&tool.spec.name, refusal));
                         Ok(())
