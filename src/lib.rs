@@ -43,5 +43,6 @@ pub use toolhub_store::tape;
 pub use toolhub_text as text;
 pub use toolhub_text::{canonical, invisible, pattern, secret, wording};
 pub use toolhub_types::{
-    aside, error, kill_point, kind, limit, model, principal, stack, stats, sync, telemetry, tool, workers,
+    aside, callbacks, error, giving_up, inline_task, kill_point, kind, limit, mailbox, model, notices,
+    principal, reports, stack, stats, sync, telemetry, tool, workers,
 };

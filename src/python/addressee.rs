@@ -1,6 +1,5 @@
 //! Objects on an event loop that other threads send messages to, and the table in which the loop finds them.
 
-use super::reports::WaitingReports;
 use pyo3::PyClass;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use toolhub::error::HubError;
 use toolhub::execute::Answer;
 use toolhub::limit::Permits;
+use toolhub::reports::WaitingReports;
 use toolhub::workers::PoolRefusal;
 
 pub enum Message {

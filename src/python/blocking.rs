@@ -9,9 +9,7 @@ use super::awaiting::{
 };
 use super::call_scope::CallScope;
 use super::errors::show_unraisable;
-use super::giving_up::{EndableWait, GivenUp};
 use super::loop_bridge::{LoopAction, LoopBridge, Mail};
-use super::mailbox::Notifier;
 use super::once::intern;
 use super::pool::{self, ThreadedFunction};
 use super::runtime;
@@ -24,6 +22,8 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use toolhub::giving_up::{EndableWait, GivenUp};
+use toolhub::mailbox::Notifier;
 
 /// How long one wait lasts; a signal or the answer ends it earlier.
 const SLICE: Duration = Duration::from_secs(1);

@@ -2,12 +2,10 @@
 
 use super::bridge::{self, BridgeFuture};
 use super::errors::show_unraisable;
-use super::giving_up::GivenUp;
 use super::imported::ContextVariable;
 use super::json::{self, JsonValue};
 use super::loop_bridge::{self, Mail};
 use super::once::intern;
-use super::reports::WaitingReports;
 use super::user_code;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,7 +14,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::gateway::can_answer;
+use toolhub::giving_up::GivenUp;
 use toolhub::principal::Principal;
+use toolhub::reports::WaitingReports;
 use toolhub::sources::mcp::form_answer::{fitting_form, form_of};
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 

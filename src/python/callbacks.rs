@@ -1,116 +1,15 @@
-//! Calls from Rust to functions of the user: a server wants input, a token is needed, a page has to be opened.
-//!
-//! Runtime threads never take the GIL. They queue a request and await its answer; worker threads whose loop is Python
-//! (`_callbacks.py`) take the requests and call the functions. Log lines and events need no answer and have a queue of
-//! their own ([`super::notices`]), so that a server that floods its log cannot hold up a request.
+//! What the threads in `_callbacks.py` see of the requests and notices of servers.
 
-use super::json;
-use super::notices::{NoticeBatch, Notices};
-use super::runtime;
+use super::{json, runtime};
 use pyo3::prelude::*;
-use serde_json::Value;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use tokio::sync::oneshot;
-use toolhub::tool::{BoxFuture, QuestionAnswer};
+use toolhub::callbacks::Callbacks;
+use toolhub::notices::Notices;
+use toolhub::tool::QuestionAnswer;
 
-/// Requests beyond this are refused.
-const MAX_WAITING: usize = 1000;
-/// Functions that run at once; more requests wait.
-const MAX_WORKERS: usize = 64;
-/// How long a worker waits for its next request while another one is waiting too.
-const IDLE: Duration = Duration::from_secs(10);
-
-struct PendingCallback {
-    function: &'static str,
-    server: Arc<str>,
-    params: Value,
-    answer: oneshot::Sender<QuestionAnswer>,
-}
-
-#[derive(Default)]
-struct RequestQueue {
-    requests: VecDeque<PendingCallback>,
-    workers: usize,
-    idle: usize,
-    closed: bool,
-}
-
-/// The requests of one hub. It uses the standard library's locks: `parking_lot` keeps all waiting threads in one table of
-/// the process, and a fork could copy that table locked.
-#[derive(Default)]
-pub struct Callbacks {
-    queue: Mutex<RequestQueue>,
-    arrived: Condvar,
-}
-
-impl Callbacks {
-    /// Calls a function of the user and awaits its answer.
-    pub fn ask(
-        &self,
-        function: &'static str,
-        server: Arc<str>,
-        params: Value,
-    ) -> BoxFuture<'static, QuestionAnswer> {
-        let (answer, answered) = oneshot::channel();
-        {
-            let mut queue = self.lock();
-            if !queue.closed && queue.requests.len() < MAX_WAITING {
-                queue.requests.push_back(PendingCallback { function, server, params, answer });
-            }
-        }
-        self.arrived.notify_one();
-        // A request that was refused has dropped its sender.
-        Box::pin(async move {
-            let refused = || Err((-32603, "the hub is closed, or too many callbacks are waiting".to_owned()));
-            answered.await.unwrap_or_else(|_| refused())
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RequestQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for a request; `None` when this worker shall end.
-    fn next(&self) -> Option<PendingCallback> {
-        let mut queue = self.lock();
-        loop {
-            if queue.closed {
-                return None;
-            }
-            if let Some(request) = queue.requests.pop_front() {
-                return Some(request);
-            }
-            queue.idle += 1;
-            let spare = queue.idle > 1;
-            let timed_out = if spare {
-                let waited = self.arrived.wait_timeout(queue, IDLE);
-                let (woken, wait) = waited.unwrap_or_else(PoisonError::into_inner);
-                queue = woken;
-                wait.timed_out()
-            } else {
-                queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                false
-            };
-            queue.idle -= 1;
-            if timed_out && queue.requests.is_empty() {
-                queue.workers -= 1;
-                return None;
-            }
-        }
-    }
-
-    fn close(&self) {
-        let dropped = {
-            let mut queue = self.lock();
-            queue.closed = true;
-            std::mem::take(&mut queue.requests)
-        };
-        self.arrived.notify_all();
-        drop(dropped);
-    }
-}
+/// Events as `(server, event)`, lines as `(server, level, text)`, and how many lines were dropped.
+type NoticeBatch = (Vec<(String, Py<PyAny>)>, Vec<(String, u32, String)>, usize);
 
 /// One request for a function of the user.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -174,21 +73,24 @@ impl CallbackQueue {
 
     /// True when no worker is free for the next request; the caller then starts one, and it counts from now on.
     fn needs_worker(&self) -> bool {
-        let mut queue = self.callbacks.lock();
-        let needed = !queue.closed && queue.idle == 0 && queue.workers < MAX_WORKERS;
-        queue.workers += usize::from(needed);
-        needed
+        self.callbacks.needs_worker()
     }
 
     /// A worker that was counted could not be started.
     fn worker_lost(&self) {
-        self.callbacks.lock().workers -= 1;
+        self.callbacks.worker_lost();
     }
 
     /// Waits for events and log lines, without the GIL: `(events, lines, dropped)`. None when there will be no more.
     fn next_notices(&self, py: Python<'_>) -> PyResult<Option<NoticeBatch>> {
         let notices = self.notices.clone();
-        runtime::detached(py, move || notices.next()).map(|taken| taken.into_batch(py)).transpose()
+        let Some(taken) = runtime::detached(py, move || notices.next()) else { return Ok(None) };
+        let events = taken.events.into_iter();
+        let events = events
+            .map(|(server, event)| Ok((server.to_string(), json::to_python(py, &event)?.unbind())))
+            .collect::<PyResult<_>>()?;
+        let lines = taken.lines.into_iter().map(|line| (line.server.to_string(), line.level, line.text));
+        Ok(Some((events, lines.collect(), taken.dropped)))
     }
 
     /// Log lines below this level of `logging` are dropped before they reach Python.

@@ -1,11 +1,11 @@
 //! Credentials for a server's requests, from its configuration.
 
 use super::call_scope::principal_value;
-use super::callbacks::Callbacks;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use toolhub::callbacks::Callbacks;
 use toolhub::catalog::MakeCredentials;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::model::Lang;

@@ -1,11 +1,11 @@
 //! Futures of the core that a call waits for: begun on its own thread, continued on the runtime of the process.
 
-use super::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 use super::runtime::{self, Lease};
 use pyo3::PyResult;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::task::AbortHandle;
+use toolhub::inline_task::{InlineTask, MovableFuture, TaskRuntime};
 
 pub type CoreJob = InlineTask<Lease>;
 

@@ -3,7 +3,6 @@
 use super::addressee::{Addressee, Message, Recipient, Recipients};
 use super::errors::show_unraisable;
 use super::imported::Imported;
-use super::mailbox::Mailbox;
 use super::once::{ForkSafeOnce, intern};
 use super::wakeup::Wakeup;
 use super::{internals, runtime, value};
@@ -17,6 +16,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use toolhub::mailbox::Mailbox;
 
 /// What other threads send to a loop.
 pub enum Mail {

@@ -5,7 +5,6 @@
 //! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
 
 use super::addressee::Message;
-use super::giving_up::GivenUp;
 use super::imported::Imported;
 use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
 use super::once::intern;
@@ -21,6 +20,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use toolhub::giving_up::GivenUp;
 use toolhub::limit::Permits;
 use toolhub::stats::{AbandonedCall, CandidateStats};
 use toolhub::tool::SentFlag;

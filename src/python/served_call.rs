@@ -13,7 +13,6 @@ use super::awaiting::{
 use super::call_scope::CallScope;
 use super::callable::{Callable, CallableKind};
 use super::errors::{invalid_arguments, show_unraisable};
-use super::giving_up::GivenUp;
 use super::json;
 use super::large_json::LargeJson;
 use super::loop_bridge::{self, LoopBridge, Mail};
@@ -36,6 +35,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use toolhub::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub::execute::{Answer, refused_by_pool, reported, worker_lost};
+use toolhub::giving_up::GivenUp;
 use toolhub::limit::{Lender, Permits};
 use toolhub::model::{Arguments, Meaning, ToolOutput};
 use toolhub::shape::content;

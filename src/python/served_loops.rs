@@ -4,13 +4,13 @@
 //! start, and a hub of MCP servers never needs it. What is for a loop then waits, and the program is woken to open one.
 
 use super::loop_bridge::{LoopBridge, LoopMailbox, Mail};
-use super::mailbox::Notifier;
 use super::once::intern;
 use super::wakeup::Wakeup;
 use parking_lot::Mutex;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::sync::Arc;
+use toolhub::mailbox::Notifier;
 
 /// The loop of one program that serves, and the context in which it began to.
 pub struct ServedLoop {

@@ -4,7 +4,6 @@
 //! is gone; the second one returns at once.
 
 use super::errors::tool_error;
-use super::mailbox::Notifier;
 use super::pool;
 use super::runtime;
 use super::wakeup::{Wakeup, wait_for};
@@ -17,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use toolhub::error::{ErrorKind, HubError};
+use toolhub::mailbox::Notifier;
 
 /// How long one wait lasts; a signal or the answer ends it earlier.
 const SLICE: Duration = Duration::from_secs(1);

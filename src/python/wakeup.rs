@@ -5,11 +5,11 @@ pub use system::{Wakeup, wait_for};
 /// Linux has eventfd, other Unixes a pipe: one descriptor to watch, one to write.
 #[cfg(unix)]
 mod system {
-    use crate::mailbox::Notifier;
     use pyo3::prelude::*;
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
     use std::time::Duration;
+    use toolhub::mailbox::Notifier;
 
     pub struct Wakeup {
         watched: OwnedFd,
@@ -91,12 +91,12 @@ mod system {
 /// not exercised by our CI, which runs on Linux.
 #[cfg(not(unix))]
 mod system {
-    use crate::mailbox::Notifier;
     use parking_lot::{Condvar, Mutex};
     use pyo3::prelude::*;
     use std::io;
     use std::sync::Arc;
     use std::time::Duration;
+    use toolhub::mailbox::Notifier;
 
     #[derive(Default)]
     struct Shared {

@@ -1,12 +1,18 @@
 //! Contracts and plain data: a tool, a call, an error, limits, who calls.
 
 pub mod aside;
+pub mod callbacks;
 pub mod error;
+pub mod giving_up;
+pub mod inline_task;
 pub mod kill_point;
 pub mod kind;
 pub mod limit;
+pub mod mailbox;
 pub mod model;
+pub mod notices;
 pub mod principal;
+pub mod reports;
 pub mod stack;
 pub mod stats;
 pub mod sync;

@@ -13,7 +13,6 @@ use crate::job;
 use crate::loop_bridge::{LoopMailbox, Mail};
 use crate::pool::{self, FunctionCall, NotQueued, PoolKind};
 use crate::python_tool::python_tool;
-use crate::reports::WaitingReports;
 use crate::slots::{self, CallsAround, LentSlots};
 use crate::unchecked;
 use pyo3::exceptions::PyRuntimeError;
@@ -27,6 +26,7 @@ use toolhub::kill_point::kill_point;
 use toolhub::limit::{self, Passage};
 use toolhub::model::Arguments;
 use toolhub::registry::Candidate;
+use toolhub::reports::WaitingReports;
 use toolhub::tool::{CallContext, OnProgress, SentFlag};
 
 /// An awaitable that is to be stepped inside the caller's task, and what calls inside it may borrow.

@@ -22,19 +22,12 @@ use toolhub_protocol::{INTERNAL_ERROR, METHOD_NOT_FOUND};
 use toolhub_store::tape;
 use toolhub_types::error::clip;
 use toolhub_types::model::{OfferKind, Trust};
+use toolhub_types::notices::LogSink;
 use toolhub_types::telemetry::Telemetry;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallLog, QuestionAnswer, RoundQuestion, ServerRound};
 
 /// Asked with the server's id and the parameters of its request.
 pub type Ask = Arc<dyn Fn(Arc<str>, Value) -> BoxFuture<'static, QuestionAnswer> + Send + Sync>;
-
-/// Where the log lines of servers go.
-pub trait LogSink: Send + Sync {
-    /// Whether a line of this level is written. Asked before a line is cleaned, which costs more than all the rest.
-    fn wants(&self, level: &str) -> bool;
-    /// Writes a line of a server.
-    fn write(&self, server: &str, level: &str, text: &str);
-}
 
 /// Called with an event of a connection: server, what, details.
 pub type Tell = Arc<dyn Fn(&str, &str, Value) + Send + Sync>;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::ErrorKind;
 use toolhub::model::{Arguments, ToolOutput};
+use toolhub::notices::LogSink;
 use toolhub::principal::Principal;
-use toolhub::sources::mcp::host::{Host, LogSink};
+use toolhub::sources::mcp::host::Host;
 use toolhub::tool::{AskCaller, CallContext, Tool};
 
 fn context(cancel: &CancellationToken) -> CallContext {

@@ -1,13 +1,10 @@
 //! Files of the core, with loom's locks in place of real ones.
 
-// The bindings name the core `toolhub`.
-extern crate self as toolhub;
-
-#[path = "../../../src/python/inline_task.rs"]
+#[path = "../../../src/types/inline_task.rs"]
 pub mod inline_task;
 #[path = "../../../src/types/limit.rs"]
 pub mod limit;
-#[path = "../../../src/python/mailbox.rs"]
+#[path = "../../../src/types/mailbox.rs"]
 pub mod mailbox;
 #[path = "../../../src/types/tool/sent.rs"]
 pub mod sent;

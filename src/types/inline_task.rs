@@ -9,12 +9,12 @@
 //!            └─(woken meanwhile)─► Moved
 //! ```
 //!
-//! `make loom` runs this file in every order of its steps, so it uses nothing but [`toolhub::sync`] and a trait for the runtime.
+//! `make loom` runs this file in every order of its steps, so it uses nothing but [`crate::sync`] and a trait for the runtime.
 
+use crate::sync::Mutex;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use toolhub::sync::Mutex;
 // A waker is made from the standard library's pointer.
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};

@@ -2,13 +2,19 @@
 //!
 //! Both queues are bounded. Log lines below the level of Python's logger are dropped here, without the GIL.
 
-use super::json;
-use pyo3::prelude::*;
+use crate::sync::Arc;
+use crate::sync::waiting::{Condvar, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use toolhub::sources::mcp::host::LogSink;
+
+/// Where the log lines of servers go.
+pub trait LogSink: Send + Sync {
+    /// Whether a line of this level is written. Asked before a line is cleaned, which costs more than all the rest.
+    fn wants(&self, level: &str) -> bool;
+    /// Writes a line of a server.
+    fn write(&self, server: &str, level: &str, text: &str);
+}
 
 /// Beyond this the oldest lines are dropped, and counted.
 const MAX_LINES: usize = 1000;
@@ -17,10 +23,12 @@ const MAX_EVENTS: usize = 10_000;
 /// The level of a Python logger may change at any time, so one line in this time is let through whatever its level.
 const RECHECK: Duration = Duration::from_secs(1);
 
-struct LogLine {
-    server: Arc<str>,
-    level: u32,
-    text: String,
+/// A line of a server.
+pub struct LogLine {
+    pub server: Arc<str>,
+    /// As Python's `logging` counts.
+    pub level: u32,
+    pub text: String,
 }
 
 #[derive(Default)]
@@ -42,7 +50,7 @@ impl NoticeQueue {
     }
 }
 
-/// The notices of one hub. Locked as [`super::callbacks::Callbacks`] are.
+/// The notices of one hub.
 #[derive(Default)]
 pub struct Notices {
     queue: Mutex<NoticeQueue>,
@@ -130,24 +138,13 @@ impl Notices {
     }
 }
 
+/// All notices that have waited.
 pub struct TakenNotices {
-    events: VecDeque<(Arc<str>, Value)>,
-    lines: VecDeque<LogLine>,
-    dropped: usize,
-}
-
-/// Events as `(server, event)`, lines as `(server, level, text)`, and how many lines were dropped.
-pub type NoticeBatch = (Vec<(String, Py<PyAny>)>, Vec<(String, u32, String)>, usize);
-
-impl TakenNotices {
-    pub fn into_batch(self, py: Python<'_>) -> PyResult<NoticeBatch> {
-        let event = |(server, event): (Arc<str>, Value)| {
-            PyResult::Ok((server.to_string(), json::to_python(py, &event)?.unbind()))
-        };
-        let events = self.events.into_iter().map(event).collect::<PyResult<_>>()?;
-        let line = |line: LogLine| (line.server.to_string(), line.level, line.text);
-        Ok((events, self.lines.into_iter().map(line).collect(), self.dropped))
-    }
+    /// Each with the server that it is about.
+    pub events: VecDeque<(Arc<str>, Value)>,
+    pub lines: VecDeque<LogLine>,
+    /// How many lines were dropped.
+    pub dropped: usize,
 }
 
 /// The protocol has the levels of syslog; Python's `logging` has fewer.

@@ -3,9 +3,9 @@
 //! The first message into an empty queue notifies the loop; the loop drains the whole queue in one callback. The wakeup is
 //! cleared *before* the queue is taken, so a message that arrives after the swap finds an empty queue and notifies again.
 //!
-//! `make loom` runs this file in every order of its steps, so it uses nothing but [`toolhub::sync`].
+//! `make loom` runs this file in every order of its steps, so it uses nothing but [`crate::sync`].
 
-use toolhub::sync::{Arc, Mutex};
+use crate::sync::{Arc, Mutex};
 
 /// Wakes the reader of a mailbox. It stays notified until it is cleared.
 pub trait Notifier {

@@ -1,6 +1,6 @@
 //! Progress reports on their way to an event loop.
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
 

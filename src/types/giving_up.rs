@@ -3,8 +3,7 @@
 //! A thread cannot be cancelled. One that waits for an answer of its caller would wait forever when the caller has gone, so
 //! it says for whom it waits, and is woken at the end of that.
 
-use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use crate::sync::{Arc, Mutex, Weak};
 
 /// A wait of a thread that can end before what it waits for has come.
 pub trait EndableWait: Send + Sync {
@@ -42,5 +41,31 @@ impl GivenUp {
             state.waits.push(wait);
         }
         !state.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl EndableWait for Counted {
+        fn give_up(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn waits_end_once_and_none_begins_after_the_end() {
+        let (call, wait, late) =
+            (GivenUp::default(), Arc::new(Counted::default()), Arc::new(Counted::default()));
+        assert!(call.add(&wait));
+        call.end();
+        call.end();
+        assert!(!call.add(&late));
+        assert_eq!((wait.0.load(Ordering::Relaxed), late.0.load(Ordering::Relaxed)), (1, 0));
     }
 }
