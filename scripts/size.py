@@ -35,7 +35,7 @@ CEILING = {
     "engine": 6_290,
     "sources": 18_010,
     "gateway": 10_780,
-    "python": 16_080,
+    "python": 16_040,
     "Rust": 86_680,
     "Python": 17_340,
 }

@@ -32,14 +32,16 @@ pub enum ArgumentStyle {
     /// `call(**arguments)`
     Keywords,
     /// `call(value)`
-    Value {
-        /// A mapping whose only key is this name is unwrapped first.
-        key: Option<Py<PyString>>,
-        /// The property under which the schema describes the value; `None`: the schema describes the value itself.
-        property: Option<String>,
-        /// `call()` works too.
-        is_optional: bool,
-    },
+    Value(ValueStyle),
+}
+
+pub struct ValueStyle {
+    /// A mapping whose only key is this name is unwrapped first.
+    pub key: Option<Py<PyString>>,
+    /// The property under which the schema describes the value; `None`: the schema describes the value itself.
+    pub property: Option<String>,
+    /// `call()` works too.
+    pub is_optional: bool,
 }
 
 /// What the caller wants checked.
@@ -121,9 +123,11 @@ pub struct ArgumentChecks {
 }
 
 /// Arguments as JSON, with the places of objects that have no JSON form.
-struct Image {
+struct Image<'a> {
     value: LargeJson,
     opaque: Vec<Opaque>,
+    /// The name under which the schema describes the value.
+    property: Option<&'a str>,
 }
 
 impl ArgumentChecks {
@@ -135,15 +139,11 @@ impl ArgumentChecks {
     ) -> Result<PreparedArguments, HubError> {
         let args = self.copied(given)?;
         match &self.style {
-            ArgumentStyle::Value { is_optional: true, .. } if args.is_none() => {
+            ArgumentStyle::Value(style) if style.is_optional && args.is_none() => {
                 Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
             }
-            ArgumentStyle::Value { key, property, .. } if args.is_none() => {
-                self.prepare_nothing(args, key.as_ref(), property.as_deref(), pass)
-            }
-            ArgumentStyle::Value { key, property, .. } => {
-                self.prepare_value(args, key.as_ref(), property.as_deref(), pass)
-            }
+            ArgumentStyle::Value(style) if args.is_none() => self.prepare_nothing(args, style, pass),
+            ArgumentStyle::Value(style) => self.prepare_value(args, style, pass),
             ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
         }
     }
@@ -170,7 +170,7 @@ impl ArgumentChecks {
         if !pass.checks.validate {
             return Ok(args);
         }
-        let ArgumentStyle::Value { key, property, .. } = &self.style else {
+        let ArgumentStyle::Value(ValueStyle { key, property, .. }) = &self.style else {
             let named = self.named(args)?;
             if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
                 return Ok(named.into_any());
@@ -205,9 +205,11 @@ impl ArgumentChecks {
         property: Option<&str>,
         pass: &mut CheckPass,
     ) -> Result<Bound<'py, PyAny>, HubError> {
-        let Some(schema) = &self.schema else { return Ok(value) };
+        if self.schema.is_none() {
+            return Ok(value);
+        }
         let image = match &self.build {
-            None => Image { value: self.json(&value)?.into(), opaque: Vec::new() },
+            None => Image { value: self.json(&value)?.into(), opaque: Vec::new(), property },
             Some(_) => match json::image(&value) {
                 Ok((json, opaque)) => Image::of(json, opaque, property),
                 Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
@@ -215,9 +217,8 @@ impl ArgumentChecks {
                 Err(_) => return Ok(value),
             },
         };
-        let fitted = self.fitted(schema, &value, &image, property, pass);
-        let fitted = fitted
-            .or_else(|error| self.fitted_json_form(schema, &value, &image, property, pass).ok_or(error));
+        let fitted = self.fitted(&value, &image, pass);
+        let fitted = fitted.or_else(|error| self.fitted_json_form(&value, &image, pass).ok_or(error));
         fitted.map(|fitted| fitted.value)
     }
 
@@ -242,17 +243,16 @@ impl ArgumentChecks {
     fn prepare_nothing(
         &self,
         none: Bound<'_, PyAny>,
-        key: Option<&Py<PyString>>,
-        property: Option<&str>,
+        style: &ValueStyle,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         let empty = PyDict::new(none.py()).into_any();
         let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
-        let first = self.prepare_value(first, key, property, pass);
+        let first = self.prepare_value(first, style, pass);
         match first {
             // The check that refuses None says what is missing.
             Err(error) if self.build.is_some() => {
-                let second_try = self.prepare_value(second, key, property, pass);
+                let second_try = self.prepare_value(second, style, pass);
                 if pass.checks.none_is_input { second_try.map_err(|_| error) } else { second_try }
             }
             first => first,
@@ -263,20 +263,20 @@ impl ArgumentChecks {
     fn prepare_value(
         &self,
         args: Bound<'_, PyAny>,
-        key: Option<&Py<PyString>>,
-        property: Option<&str>,
+        style: &ValueStyle,
         pass: &mut CheckPass,
     ) -> Result<PreparedArguments, HubError> {
         // A declared schema describes mappings; a bare value is up to the tool.
         let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
         let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
         let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
-        let inner = wrapped.zip(key).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let inner = wrapped.zip(style.key.as_ref()).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
         let value = inner.unwrap_or(args);
         if !pass.checks.validate || self.build.is_none() {
             return Ok(PreparedArguments::Value(value.unbind()));
         }
-        self.checked(value, property, pass).map(|value| PreparedArguments::Value(value.unbind()))
+        let built = self.checked(value, style.property.as_deref(), pass)?;
+        Ok(PreparedArguments::Value(built.unbind()))
     }
 
     /// The value after the schema and the builder; `property` is the name under which the schema describes it.
@@ -289,8 +289,8 @@ impl ArgumentChecks {
         let py = value.py();
         let Some(schema) = &self.schema else { return Ok(value) };
         let Some(build) = &self.build else {
-            let image = Image { value: self.json(&value)?.into(), opaque: Vec::new() };
-            return self.fitted(schema, &value, &image, property, pass).map(|fitted| fitted.value);
+            let image = Image { value: self.json(&value)?.into(), opaque: Vec::new(), property };
+            return self.fitted(&value, &image, pass).map(|fitted| fitted.value);
         };
         let (json, opaque) = match json::image(&value) {
             Ok(image) => image,
@@ -303,11 +303,15 @@ impl ArgumentChecks {
             }
         };
         let image = Image::of(json, opaque, property);
-        let fitted = match self.fitted(schema, &value, &image, property, pass) {
+        // A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
+        // a `str`. An MCP tool would get that form too.
+        let built_from_json = |pass: &mut CheckPass| {
+            let fitted = self.fitted_json_form(&value, &image, pass)?;
+            user_code::call(build.bind(py), [&fitted.value]).ok()
+        };
+        let fitted = match self.fitted(&value, &image, pass) {
             Ok(fitted) => fitted,
-            Err(error) => {
-                return self.built_from_json(schema, build, &value, &image, property, pass).ok_or(error);
-            }
+            Err(error) => return built_from_json(pass).ok_or(error),
         };
         if self.needs_no_builder(&fitted.value) {
             return Ok(fitted.value);
@@ -315,8 +319,8 @@ impl ArgumentChecks {
         match user_code::call(build.bind(py), [&fitted.value]) {
             Ok(built) => Ok(built),
             Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
-                .or_else(|| self.built_from_json(schema, build, &value, &image, property, pass))
-                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_deref(), property, &error)),
+                .or_else(|| built_from_json(pass))
+                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_deref(), &error)),
         }
     }
 
@@ -332,19 +336,18 @@ impl ArgumentChecks {
     /// The value in the form that the schema wants. What fits stays the Python object that it is.
     fn fitted<'py>(
         &self,
-        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
-        image: &Image,
-        property: Option<&str>,
+        image: &Image<'_>,
         pass: &mut CheckPass,
     ) -> Result<Fitted<'py>, HubError> {
+        let Some(schema) = &self.schema else { return Ok(Fitted { value: value.clone(), json: None }) };
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
         let json = json.map(LargeJson::from);
         let value = match &json {
             None => Ok(value.clone()),
-            Some(json) => match property {
+            Some(json) => match image.property {
                 None => patched(value, &shown, json),
                 Some(name) => patched(value, &shown[name], &json[name]),
             },
@@ -352,28 +355,11 @@ impl ArgumentChecks {
         value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&exception_text(py, &error)))
     }
 
-    /// A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
-    /// a `str`. An MCP tool would get that form too.
-    fn built_from_json<'py>(
-        &self,
-        schema: &ArgumentSchema,
-        build: &Py<PyAny>,
-        value: &Bound<'py, PyAny>,
-        image: &Image,
-        property: Option<&str>,
-        pass: &mut CheckPass,
-    ) -> Option<Bound<'py, PyAny>> {
-        let fitted = self.fitted_json_form(schema, value, image, property, pass)?;
-        user_code::call(build.bind(value.py()), [&fitted.value]).ok()
-    }
-
     /// The value with the JSON form of its objects, if it has any and that form fits.
     fn fitted_json_form<'py>(
         &self,
-        schema: &ArgumentSchema,
         value: &Bound<'py, PyAny>,
-        image: &Image,
-        property: Option<&str>,
+        image: &Image<'_>,
         pass: &mut CheckPass,
     ) -> Option<Fitted<'py>> {
         if image.opaque.is_empty() {
@@ -381,8 +367,7 @@ impl ArgumentChecks {
         }
         let json = json::from_arguments(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
-        let image = Image::of(json, Vec::new(), property);
-        self.fitted(schema, &value, &image, property, pass).ok()
+        self.fitted(&value, &Image::of(json, Vec::new(), image.property), pass).ok()
     }
 
     fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
@@ -394,13 +379,12 @@ impl ArgumentChecks {
         &self,
         py: Python<'_>,
         schema: &ArgumentSchema,
-        image: &Image,
+        image: &Image<'_>,
         fitted: Option<&Value>,
-        property: Option<&str>,
         error: &PyErr,
     ) -> HubError {
         // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
-        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value { .. }) && property.is_none());
+        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
         let Some(objections) = builder_errors::objections(py, error, skipped) else {
             return self.unbuilt(py, error);
         };
@@ -447,7 +431,7 @@ struct Fitted<'py> {
     json: Option<LargeJson>,
 }
 
-impl Image {
+impl<'a> Image<'a> {
     /// The JSON without the members of these names.
     fn without(&self, names: &[String]) -> Cow<'_, Value> {
         match &*self.value {
@@ -460,13 +444,13 @@ impl Image {
     }
 
     /// The image of a value, or of a mapping that has it under this name.
-    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&str>) -> Image {
-        let Some(name) = property else { return Image { value: value.into(), opaque } };
+    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
+        let Some(name) = property else { return Image { value: value.into(), opaque, property } };
         let step = name.replace('~', "~0").replace('/', "~1");
         let opaque = opaque.into_iter();
         let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
         let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
-        Image { value: value.into(), opaque: opaque.collect() }
+        Image { value: value.into(), opaque: opaque.collect(), property }
     }
 }
 

@@ -6,10 +6,10 @@ use super::json::{self, JsonValue};
 use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 use toolhub::error::{ErrorKind, HubError};
-use toolhub::llm::{ChatAnswer, ChatMessage, OpenAi, OpenAiConfig, Secret};
+use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
 
 /// A client of one model at one endpoint. What is None comes from the environment or the defaults.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -55,7 +55,7 @@ impl ChatClient {
         let (py, client, messages) = (messages.py(), self.0.clone(), read_messages(messages)?);
         bridge::run(py, async move {
             let answer = client.chat(&messages).await?;
-            Ok(JsonValue(answer_value(&answer)))
+            Ok(JsonValue(serde_json::to_value(&answer).unwrap_or_default()))
         })
     }
 
@@ -80,15 +80,6 @@ fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Resul
             })
         })
         .try_flatten()
-}
-
-fn answer_value(answer: &ChatAnswer) -> Value {
-    let usage = answer.usage.as_ref().map(|usage| {
-        json!({"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens,
-               "total_tokens": usage.total_tokens})
-    });
-    json!({"text": answer.text, "finish_reason": answer.finish_reason, "usage": usage,
-           "model": answer.model, "raw": answer.raw})
 }
 
 fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {

@@ -5,7 +5,8 @@ use super::json;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyPermissionError;
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ struct LoadedSkill {
     candidate: Option<Arc<Candidate>>,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct SkillReport {
     loaded: Vec<String>,
     changed: Vec<String>,
@@ -58,11 +59,8 @@ impl SkillFolder {
     fn load(&self, hub: &Bound<'_, PyHub>) -> PyResult<Py<PyAny>> {
         let core = hub.get().shared_core();
         let report = hub.py().detach(|| self.load_into(&core));
-        let value = json!({
-            "loaded": report.loaded, "changed": report.changed, "removed": report.removed,
-            "skipped": report.skipped, "warnings": report.warnings, "errors": report.errors,
-        });
-        Ok(json::to_python(hub.py(), &value)?.unbind())
+        let report = serde_json::to_value(&report).unwrap_or_default();
+        Ok(json::to_python(hub.py(), &report)?.unbind())
     }
 }
 

@@ -66,8 +66,8 @@ fn long_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.
 pub fn holds_arguments(candidate: &Candidate, object: &Bound<'_, PyDict>) -> bool {
     let spec = candidate.spec();
-    let takes_any = python_tool(candidate)
-        .is_some_and(|tool| matches!(tool.arguments.style, ArgumentStyle::Value { .. }));
+    let takes_any =
+        python_tool(candidate).is_some_and(|tool| matches!(tool.arguments.style, ArgumentStyle::Value(_)));
     let keys: Vec<String> = object.keys().iter().filter_map(|key| key.extract().ok()).collect();
     // A key with a lone surrogate is not the name of a parameter.
     keys.len() == object.len()

@@ -1,6 +1,6 @@
 //! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
 
-use super::argument_checks::{ArgumentChecks, ArgumentStyle};
+use super::argument_checks::{ArgumentChecks, ArgumentStyle, ValueStyle};
 use super::callable::{Callable, CallableKind};
 use super::errors::class_of;
 use super::imported::Imported;
@@ -75,11 +75,11 @@ fn argument_checks(
     build: Option<Py<PyAny>>,
 ) -> PyResult<ArgumentChecks> {
     let style = match described.getattr("style")?.extract::<String>()?.as_str() {
-        "value" => ArgumentStyle::Value {
+        "value" => ArgumentStyle::Value(ValueStyle {
             key: described.getattr("value_key")?.extract()?,
             property: described.getattr("value_property")?.extract()?,
             is_optional: described.getattr("value_optional")?.extract()?,
-        },
+        }),
         _ => ArgumentStyle::Keywords,
     };
     let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;

@@ -42,7 +42,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (wheel,) = (ROOT / built).glob(f"agent_toolhub-*-{python}-{python}{sys.abiflags}-*.whl")
         return wheel
     folder = tmp_path_factory.mktemp("wheel")
-    command = [str(Path(sys.executable).parent / "maturin"), "build", "--locked", "--quiet", "--features", "dev"]
+    command = [
+        str(Path(sys.executable).parent / "maturin"),
+        "build",
+        "--locked",
+        "--quiet",
+        "--features",
+        "dev",
+    ]
     command += ["--interpreter", sys.executable, "--out", str(folder)]
     # As `make develop` calls it, so that cargo has nothing to compile.
     environment = {**os.environ, "VIRTUAL_ENV": sys.prefix}

@@ -40,9 +40,9 @@ impl Addressee for Execution {
                 }
                 return;
             }
-            Message::Retried(news) => match this.retried(py, slot, &news) {
+            Message::Retried(news) => match this.tell_start(py, slot, Some(news)) {
                 Ok(()) => return,
-                Err(interrupt) => this.interrupt(interrupt),
+                Err(interrupt) => drop(this.interrupt(interrupt)),
             },
             Message::Returned(Ok(value)) if is_coroutine(value.bind(py)) => {
                 let unwanted = this.state.lock().hold_coroutine(slot, value);
@@ -126,15 +126,7 @@ impl Execution {
     /// A task of ours was interrupted by the user: all candidates are stopped, then the caller is interrupted. Gives the
     /// interrupt back when there is no caller any more.
     pub fn child_interrupted(slf: &Bound<'_, Self>, slot: usize, interrupt: PyErr) -> PyResult<()> {
-        {
-            let mut state = slf.get().state.lock();
-            if state.phase == Phase::Done {
-                return Err(interrupt);
-            }
-            state.phase = Phase::Settling;
-            state.reraise = Some(Box::new(interrupt));
-            state.cancel_run(Instant::now());
-        }
+        slf.get().interrupt(interrupt)?;
         slf.get().mark_stopped(slot);
         Self::after_event(slf);
         Ok(())

@@ -181,7 +181,7 @@ impl Executor for AsyncioExecutor<'_, '_> {
         if this.extras.is_some()
             && let Err(interrupt) = this.tell_changes(self.0.py())
         {
-            this.interrupt(interrupt);
+            drop(this.interrupt(interrupt));
         }
         this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
     }

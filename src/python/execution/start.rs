@@ -63,12 +63,12 @@ impl Execution {
             return Ok(None);
         }
         candidate.stats.begin(start.at);
-        match this.tell_started(py, slot) {
+        match this.tell_start(py, slot, None) {
             // Listeners take as long as they like.
             Ok(()) if this.watch().is_some() && this.is_late(Run::refuse_late_entry) => Ok(None),
             Ok(()) => Self::enter(slf, start, prepared),
             Err(interrupt) => {
-                this.interrupt(interrupt);
+                drop(this.interrupt(interrupt));
                 Ok(None)
             }
         }

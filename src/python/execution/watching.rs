@@ -6,7 +6,6 @@
 use super::Execution;
 use super::state::Phase;
 use super::watch::{Change, Watch};
-use crate::{json, user_code};
 use pyo3::prelude::*;
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -21,37 +20,25 @@ impl Execution {
         self.changes(watch).into_iter().try_for_each(|change| watch.tell(py, change))
     }
 
-    /// The arguments fit, and the attempt begins.
-    pub(super) fn tell_started(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
+    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
         let Some(watch) = self.watch() else { return Ok(()) };
-        let change = self.state.lock().plan.as_ref().map(|plan| self.change(plan, slot, "started", None));
-        change.map_or(Ok(()), |change| watch.tell(py, change))
+        let what = if news.is_some() { "retried" } else { "started" };
+        let change = self.state.lock().plan.as_ref().map(|plan| self.change(plan, slot, what, None));
+        change.map_or(Ok(()), |change| watch.tell(py, Change { took: None, news, ..change }))
     }
 
-    /// A listener was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
-    pub(super) fn interrupt(&self, interrupt: PyErr) {
+    /// A listener or a tool was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
+    /// Gives the error back if the call is over.
+    pub(super) fn interrupt(&self, interrupt: PyErr) -> PyResult<()> {
         let mut state = self.state.lock();
-        if state.phase != Phase::Done {
-            state.phase = Phase::Settling;
-            state.reraise = Some(Box::new(interrupt));
-            state.cancel_run(Instant::now());
+        if state.phase == Phase::Done {
+            return Err(interrupt);
         }
-    }
-
-    /// A tool is about to try again.
-    pub(super) fn retried(&self, py: Python<'_>, slot: usize, news: &Value) -> PyResult<()> {
-        let Some(watch) = self.watch() else { return Ok(()) };
-        let change = {
-            let state = self.state.lock();
-            let Some(plan) = &state.plan else { return Ok(()) };
-            self.change(plan, slot, "retried", None)
-        };
-        let Change { tool, source, server, .. } = change;
-        let reported = json::to_python(py, news).and_then(|news| {
-            let event = ("retried", slot, &*tool, source, server.as_deref(), None::<f64>, None::<&str>, news);
-            user_code::apply(watch.watcher.bind(py), event)
-        });
-        user_code::only_interrupts(reported, watch.watcher.bind(py))
+        state.phase = Phase::Settling;
+        state.reraise = Some(Box::new(interrupt));
+        state.cancel_run(Instant::now());
+        Ok(())
     }
 
     pub(super) fn watch(&self) -> Option<&Watch> {
@@ -89,15 +76,15 @@ impl Execution {
         error: Option<HubError>,
     ) -> Change {
         let candidate = &plan.candidates[slot];
-        let took = if what == "started" { None } else { plan.run.duration(slot, Instant::now()) };
         Change {
             what,
             slot,
             tool: candidate.spec().name.clone(),
             source: candidate.source.name(),
             server: candidate.server.clone(),
-            took,
+            took: plan.run.duration(slot, Instant::now()),
             error,
+            news: None,
         }
     }
 }

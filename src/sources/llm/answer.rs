@@ -1,10 +1,11 @@
 //! From the JSON of a chat completion to the text of the answer. Lenient in what it does not need:
 //! an odd `usage` loses the usage, not the answer.
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// A whole answer of the model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChatAnswer {
     /// The text of the first choice, empty when the model only called tools. Reasoning is not part of it.
     pub text: String,
@@ -18,7 +19,7 @@ pub struct ChatAnswer {
 }
 
 /// Tokens, as counted by the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
     pub prompt_tokens: Option<u64>,
     pub completion_tokens: Option<u64>,
