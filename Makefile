@@ -46,7 +46,6 @@ PYO3_ENV = PYO3_PYTHON="$(abspath $(PY))" PYTHON_SYS_EXECUTABLE="$(abspath $(PY)
            PYO3_BUILD_EXTENSION_MODULE=1 PYO3_ENVIRONMENT_SIGNATURE="cpython-$(PYTHON_VERSION)-64bit"
 # Tests and dev builds select the same features, so that they share all dependencies.
 DEV      = --features dev
-TESTED   = --workspace --tests --examples --bench '*'
 MATURIN  = VIRTUAL_ENV="$(abspath $(VENV))" PIP_QUIET=1 $(BIN)/maturin
 # `--no-deps`: the lock file is complete, nothing else may come in; `pip check` proves it.
 PIP_LOCK = $(PY) -m pip install --quiet --disable-pip-version-check --no-deps
@@ -282,7 +281,8 @@ stubs-check: develop ## the committed stub is what the extension says, and is tr
 
 test-rust: servers ## cargo test (the core; clients of other SDKs, in their own environments, call it)
 	$(call say,cargo test)
-	cargo test $(LOCKED) --quiet $(TESTED)
+	cargo test $(LOCKED) --quiet --workspace --tests --examples
+	cargo test $(LOCKED) --quiet --workspace --bench '*' --no-run
 
 test-python: develop servers ## pytest, documentation examples included
 	$(call say,pytest)
