@@ -36,8 +36,8 @@ CEILING = {
     "sources": 18_010,
     "gateway": 10_780,
     "python": 16_040,
-    "Rust": 86_680,
-    "Python": 17_340,
+    "Rust": 86_400,
+    "Python": 17_330,
 }
 
 

@@ -138,21 +138,21 @@ pub struct Authenticator {
 impl Authenticator {
     pub fn new(options: AuthenticationOptions) -> Result<Self, HubError> {
         let mut secret = [0u8; 32];
-        SystemRandom::new().fill(&mut secret).map_err(|_| {
-            HubError::new(ErrorKind::Auth, "The system gives no random numbers for the comparison of tokens.")
-        })?;
+        SystemRandom::new()
+            .fill(&mut secret)
+            .map_err(|_| HubError::new(ErrorKind::Auth, "Could not read random bytes from the OS."))?;
         let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
         let known = |one: &StaticToken| {
             if !is_bearer(one.token.expose()) {
                 let text = format!(
-                    "The token of '{}' is empty or has characters that cannot stand in a header.",
+                    "The token of '{}' is empty or contains characters that are not allowed in a header.",
                     toolhub_types::error::clip(&one.name)
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
             if one.upstream_tokens.iter().any(|upstream| *upstream == one.token) {
                 let text = format!(
-                    "The upstream token of '{}' is its own token, which never goes to an upstream server.",
+                    "The upstream token of '{}' is its own token; caller tokens are never sent upstream.",
                     toolhub_types::error::clip(&one.name)
                 );
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
@@ -176,7 +176,7 @@ impl Authenticator {
             if let Some(other) = options.tokens[..at].iter().find(same) {
                 let (first, second) =
                     (toolhub_types::error::clip(&other.name), toolhub_types::error::clip(&one.name));
-                let text = format!("'{first}' and '{second}' have the same token; give each one of its own.");
+                let text = format!("'{first}' and '{second}' have the same token; give each its own.");
                 return Err(HubError::new(ErrorKind::InvalidArguments, text));
             }
         }
@@ -367,9 +367,9 @@ impl Authenticator {
 fn check_metrics_token(options: &AuthenticationOptions) -> Result<(), HubError> {
     let Some(token) = &options.metrics_token else { return Ok(()) };
     let text = if !is_bearer(token.expose()) {
-        "The token for metrics is empty or has characters that cannot stand in a header."
+        "The metrics token is empty or contains characters that are not allowed in a header."
     } else if options.tokens.iter().any(|one| one.token == *token) {
-        "The token for metrics is also the token of a caller; give it one of its own."
+        "The metrics token is also a caller's token; use a separate one."
     } else {
         return Ok(());
     };

@@ -29,12 +29,12 @@ pub struct InspectorAccess {
 }
 
 impl InspectorAccess {
-    /// Fails when the system gives no random numbers.
+    /// Fails when the OS gives no random bytes.
     pub fn new() -> Result<Self, HubError> {
         let mut secret = [0u8; 18];
-        SystemRandom::new().fill(&mut secret).map_err(|_| {
-            HubError::new(ErrorKind::Auth, "The system gives no random numbers for the key of the inspector.")
-        })?;
+        SystemRandom::new()
+            .fill(&mut secret)
+            .map_err(|_| HubError::new(ErrorKind::Auth, "Could not read random bytes from the OS."))?;
         let key = URL_SAFE_NO_PAD.encode(secret);
         Ok(InspectorAccess { key, is_local: AtomicBool::new(false), page: OnceLock::new() })
     }

@@ -170,7 +170,7 @@ impl KeySet {
     pub(super) fn read(text: &[u8]) -> Result<Self, HubError> {
         let set: Value = serde_json::from_slice(text).map_err(|_| unreadable("it is not JSON"))?;
         let keys =
-            set.get("keys").and_then(Value::as_array).ok_or_else(|| unreadable("it has no list 'keys'"))?;
+            set.get("keys").and_then(Value::as_array).ok_or_else(|| unreadable("it has no 'keys' list"))?;
         let keys: Vec<PublicKey> = keys.iter().filter_map(PublicKey::read).collect();
         if keys.is_empty() {
             return Err(unreadable("it has no public key that verifies signatures"));
@@ -192,7 +192,7 @@ impl KeySet {
 }
 
 fn unreadable(why: &str) -> HubError {
-    HubError::new(ErrorKind::InvalidArguments, format!("The set of keys (JWKS) cannot be read: {why}."))
+    HubError::new(ErrorKind::InvalidArguments, format!("The key set (JWKS) cannot be read: {why}."))
 }
 
 /// Where the keys of an issuer come from.
@@ -225,7 +225,7 @@ impl JwksSource {
                 JwksSource::Url(url) => url.split(['?', '#']).next().unwrap_or_default().to_owned(),
                 JwksSource::Text(_) => String::new(),
             };
-            let text = format!("The set of keys at '{}' cannot be read: {why}.", clip(&place));
+            let text = format!("The key set at '{}' cannot be read: {why}.", clip(&place));
             HubError::new(ErrorKind::Connect, text)
         };
         match self {

@@ -79,7 +79,7 @@ impl JwtVerifier {
             return Err(HubError::new(ErrorKind::InvalidArguments, text));
         }
         if options.algorithms.is_empty() {
-            let text = "The list of algorithms for tokens is empty.";
+            let text = "The list of token algorithms is empty.";
             return Err(HubError::new(ErrorKind::InvalidArguments, text));
         }
         let keys = Arc::new(Jwks::new(options.keys.clone()));
@@ -184,7 +184,7 @@ impl JwtVerifier {
         }
         // A time of the wrong type is refused, never ignored.
         let Some(expires) = claims.get("exp").and_then(Value::as_f64) else {
-            return refused("the token has no time of expiry");
+            return refused("the token has no expiry time");
         };
         if now >= expires + LEEWAY {
             return refused("the token has expired");

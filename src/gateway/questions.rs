@@ -23,7 +23,7 @@ struct OpenQuestion {
 pub struct OpenQuestions(Arc<Mutex<HashMap<String, OpenQuestion>>>);
 
 impl OpenQuestions {
-    /// Opens a question. `None` when the system gives no random numbers: an id that can be guessed would let others answer.
+    /// Opens a question. `None` when the OS gives no random bytes: an id that can be guessed would let others answer.
     pub fn open(&self, asker: &Arc<str>) -> Option<AwaitedAnswer> {
         let id = random_id()?;
         let (sender, answer) = oneshot::channel();

@@ -170,15 +170,14 @@ struct Unsealed {
 
 fn checked(secret: &str) -> Result<SigningKey, HubError> {
     if secret.len() < SHORTEST_SECRET {
-        let text =
-            format!("A key of sessions needs at least {SHORTEST_SECRET} characters; make it of random ones.");
+        let text = format!("session_keys entries need at least {SHORTEST_SECRET} random characters.");
         return Err(HubError::new(ErrorKind::InvalidArguments, text));
     }
     Ok(SigningKey::new(secret.as_bytes()))
 }
 
 pub(super) fn no_random() -> HubError {
-    HubError::new(ErrorKind::Auth, "The system gives no random numbers for the keys of sessions.")
+    HubError::new(ErrorKind::Auth, "Could not read random bytes from the OS.")
 }
 
 pub(super) fn seconds(time: SystemTime) -> u64 {

@@ -30,7 +30,7 @@ struct ConnectedClient {
 pub struct SseClients(Arc<Mutex<HashMap<String, ConnectedClient>>>);
 
 impl SseClients {
-    /// Enters a client. `None` when the system gives no random numbers: an id that can be guessed would let others speak for it.
+    /// Enters a client. `None` when the OS gives no random bytes: an id that can be guessed would let others speak for it.
     pub fn enter(
         &self,
         principal: Arc<str>,

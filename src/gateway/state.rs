@@ -101,7 +101,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Fails when keys for sessions are needed and the system gives no random numbers.
+    /// Fails when keys for sessions are needed and the OS gives no random bytes.
     pub fn new(
         hub: Arc<Hub>,
         upstreams: Arc<dyn Upstreams>,
@@ -152,7 +152,8 @@ impl Gateway {
     pub async fn reload(&self, options: &GatewayOptions) -> Result<(), HubError> {
         let (mut authenticator, views) = access(options)?;
         if self.authenticator.load().is_closed() && !authenticator.is_closed() {
-            let text = "A server that asks for credentials cannot open while it runs; restart it to serve without them.";
+            let text =
+                "A running server cannot stop asking for credentials; restart it to serve without them.";
             return Err(HubError::new(ErrorKind::InvalidArguments, text));
         }
         Arc::make_mut(&mut authenticator).prepare_after(&self.authenticator.load_full()).await?;

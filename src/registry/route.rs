@@ -153,7 +153,7 @@ impl Labels {
                 Some(server) => Ok(Route { server: Some(server), ..route }),
                 None => {
                     let what = format!(
-                        "The label '{}' stands for server '{}', and there is none of that id.",
+                        "The label '{}' refers to server '{}', which does not exist.",
                         clip(given),
                         clip(id)
                     );

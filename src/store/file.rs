@@ -55,7 +55,7 @@ impl FileProblem {
     fn unless_foreign(self, path: &Path) -> FileProblem {
         match self {
             FileProblem::Bad(..) if !was_store(path) => {
-                let why = "it is no database, and is left as it is; give the hub a file of its own";
+                let why = "it is not a database and was left unchanged; give the hub its own file";
                 FileProblem::Unusable(why.to_owned())
             }
             problem => problem,
@@ -85,7 +85,7 @@ impl StoreFile {
                 Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
             }
         }
-        Err("it cannot be put aside".to_owned())
+        Err("it cannot be moved aside".to_owned())
     }
 
     /// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
@@ -110,7 +110,7 @@ impl StoreFile {
                     return Err(FileProblem::Bad("newer", why));
                 }
                 Ok((_, SchemaState::Foreign)) => {
-                    let why = "it is the database of another program; give the hub a file of its own";
+                    let why = "it is another program's database; give the hub its own file";
                     return Err(FileProblem::Unusable(why.to_owned()));
                 }
             };

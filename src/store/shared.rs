@@ -346,5 +346,5 @@ impl OpenStore for SharedStore {
 }
 
 fn lost(path: &Path, why: &str) -> String {
-    format!("The store '{}' {why}; this hub goes on in memory.", path.display())
+    format!("The store '{}' {why}; this hub continues in memory.", path.display())
 }

@@ -223,7 +223,7 @@ async fn a_server_that_is_just_starting_is_found() {
 #[tokio::test]
 async fn what_is_refused_for_good_is_not_tried_again() {
     for (status, kind, words) in [
-        (400, ErrorKind::Http, "did not take the request (HTTP 400): no such thing."),
+        (400, ErrorKind::Http, "rejected the request (HTTP 400): no such thing."),
         (
             401,
             ErrorKind::Auth,

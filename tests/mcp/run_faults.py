@@ -28,7 +28,7 @@ SAYS = {
     "auth": r"401|403|login|auth",
     "http": r"status \d{3}",
     "rpc": r"MCP error|code -?\d+",
-    "protocol": r"[Ff]ailed to parse|protocol|malformed|not valid|unexpected|breaks the tool's own schema",
+    "protocol": r"[Ff]ailed to parse|protocol|malformed|not valid|unexpected|does not match the tool's output schema",
     "limit": r"larger|limit|longer|more than|too (large|long|many)",
     "cancelled": r"cancel",
     "tool": r".",

@@ -126,10 +126,10 @@ def test_completions_come_from_lists_and_functions() -> None:
     ("offer", "message"),
     [
         (lambda hub: hub.resources.add("app", "x"), "'app' is not a URI: it needs a scheme"),
-        (lambda hub: hub.resources.add("app://{a}{b}", lambda a, b: ""), "two variables need a text between"),
+        (lambda hub: hub.resources.add("app://{a}{b}", lambda a, b: ""), "two variables need text between"),
         (lambda hub: hub.resources.add("app://{a}", lambda: ""), "no parameter for the variable 'a'"),
         (lambda hub: hub.resources.add("app://a", lambda a: ""), "The parameter 'a' .* needs a default"),
-        (lambda hub: hub.resources.add("app://taken", "again"), "There is a resource 'app://taken' already"),
+        (lambda hub: hub.resources.add("app://taken", "again"), "A resource 'app://taken' already exists"),
         (lambda hub: hub.prompts.add(lambda: ""), "pass name="),
         (lambda hub: hub.prompts.add(5), "a prompt is a function, got int"),
         (lambda hub: hub.prompts.add("one", name="two"), "takes the name once"),

@@ -40,7 +40,7 @@ def describe(
     if name is None:
         name = callables.name_of(obj)
         if not name.strip():
-            raise ValueError("A lambda has no name of its own: pass name=.")
+            raise ValueError("A lambda has no name: pass name=.")
     facts = facts_of(obj)
     return by_keyword(obj, name, facts.description if description is None else description, schema, facts)
 

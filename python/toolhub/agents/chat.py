@@ -212,7 +212,7 @@ class ChatLoop(AnsweringAgent):
             return None
         name = self.view.hub.original_name(call.name)
         if (left := self.view.left()) is not None and left <= 0:
-            return talk.refuse(name, self.view.stop("deadline", "The deadline of the run has passed."))
+            return talk.refuse(name, self.view.stop("deadline", "The run's deadline has passed."))
         if is_new and (refusal := self._repeated(name, call, talk)) is not None:
             return refusal
         refusal = self.view.budget.take_call(name)

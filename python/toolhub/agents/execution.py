@@ -170,7 +170,7 @@ class _Attempt:
             if not told or cast("ToolResult", result.full).kind not in _MISUNDERSTOOD:
                 return result
         if not self._model:
-            unknown = f"The words of the step do not tell the arguments of {tool!r}, and there is no model to write them."
+            unknown = f"The step does not state the arguments of {tool!r}, and no model is set to write them."
             return result or self._not_called(tool, method, unknown)
         for _ in range(2):
             written = await self._ask_for_arguments(tool, known, result)

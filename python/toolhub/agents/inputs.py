@@ -59,7 +59,7 @@ def arguments_for(
     has_number = any(sign.isnumeric() for sign in kit.in_digits(said))
     if kind == "calculation":
         if not has_number:
-            raise NoExpressionError("The step holds no number to calculate with.")
+            raise NoExpressionError("The step contains no number to calculate with.")
         expression = expression_of(said)
         return None if only is None or expression is None else {only: expression}
     # A number may be meant for another parameter: a price, a count, a day.

@@ -72,7 +72,7 @@ class AgentModel:
                 return await question()
         except Exception as error:
             if isinstance(error, TimeoutError) and limit.expired():
-                raise self._view.stop("deadline", "The deadline of the run has passed.") from None
+                raise self._view.stop("deadline", "The run's deadline has passed.") from None
             raise self._view.stop("model", f"The model failed: {kit.describe_error(error)}") from error
 
     def _count(self, purpose: str, prompt: str, text: str, counted: int | None) -> None:

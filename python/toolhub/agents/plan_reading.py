@@ -59,7 +59,7 @@ def read_plan(text: str, question: str, find_tool: Callable[[str, str], FoundToo
     problems: list[str] = []
     rows = _rows(text, problems) or _called(text, problems)
     if not rows:
-        problems.append("The answer of the model holds no plan, so the question is one step.")
+        problems.append("The model's answer contains no plan, so the question becomes one step.")
         return Plan([Step(1, question)], problems)
     if len(rows) > most:
         problems.append(f"The plan has {len(rows)} steps; only the first {most} are kept.")
@@ -85,10 +85,10 @@ def _rows(text: str, problems: list[str]) -> list[Any]:
     plans = [one for one in found if _is_plan(*one)]
     chosen, entries = plans[-1] if plans else found[0]
     if any(others != entries for _, others in plans):
-        problems.append(f"The answer of the model holds {len(plans)} plans; the last one is used.")
+        problems.append(f"The model's answer contains {len(plans)} plans; the last one is used.")
     rows = _usable(entries, problems)
     if rows and chosen.repairs:
-        problems.append(f"The JSON of the plan was repaired: {', '.join(chosen.repairs)}.")
+        problems.append(f"The plan's JSON was repaired: {', '.join(chosen.repairs)}.")
     if rows and chosen.cut is not None:
         problems.append("The plan is cut off; its complete steps are kept.")
     return rows
@@ -155,9 +155,9 @@ def _usable(entries: list[Any], problems: list[str]) -> list[Any]:
             left_out += 1
             if left_out <= _TOLD:
                 shown = truncate(json.dumps(entry, ensure_ascii=False, default=str), 60).text
-                problems.append(f"Entry {number} of the plan is no step and was left out: {shown}")
+                problems.append(f"Entry {number} of the plan is not a step and was left out: {shown}")
     if left_out > _TOLD:
-        problems.append(f"{left_out - _TOLD} more entries of the plan are no steps and were left out.")
+        problems.append(f"{left_out - _TOLD} more entries of the plan are not steps and were left out.")
     return steps
 
 

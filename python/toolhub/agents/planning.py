@@ -31,7 +31,7 @@ class PlanningAgent:
     ...     return '{"steps": [{"id": 1, "description": "Count the letters of rust", "tool_type": "count_letters",}]}'
     >>> plan = asyncio.run(PlanningAgent(hub, model).decompose_task("How many letters has rust?"))
     >>> plan[0].tool_type, plan.problems
-    ('count_letters', ['The JSON of the plan was repaired: a trailing comma.'])
+    ('count_letters', ["The plan's JSON was repaired: a trailing comma."])
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PlanningAgent:
         except RunStop as stop:
             if stop.reason != "model":
                 raise
-            why = self._view.say(f"There is no plan, so the question is one step. {stop}")
+            why = self._view.say(f"No plan was made, so the question becomes one step. {stop}")
             return Plan([self._direct(question)], [why])
         named: list[str] = []
         version = self._view.hub.version

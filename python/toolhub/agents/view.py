@@ -279,7 +279,7 @@ class AgentView:
         """Raise `RunStop` if the deadline has passed."""
         left = self.left()
         if left is not None and left <= 0:
-            raise self.stop("deadline", "The deadline of the run has passed.")
+            raise self.stop("deadline", "The run's deadline has passed.")
 
     def timeout(self) -> asyncio.Timeout:
         """A limit for what is awaited in it: the deadline."""

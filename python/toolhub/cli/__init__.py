@@ -42,7 +42,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     except OutputError as error:
         from ._output import forget, say
 
-        say(f"the command was carried out, but what it prints cannot be written: {error}")
+        say(f"the command ran, but its output cannot be written: {error}")
         forget(sys.stdout)
         return NOT_WRITTEN
     except KeyboardInterrupt:

@@ -212,8 +212,8 @@ def require_server(rows: "list[dict[str, Any]]", id: str) -> None:
     ids = [row["id"] for row in rows]
     if id not in ids:
         if not ids:
-            raise Failure(f"there is no server '{id}'; there is none in the configuration", NOT_FOUND)
-        raise Failure(f"there is no server '{id}'; there are {', '.join(ids)}", NOT_FOUND)
+            raise Failure(f"unknown server '{id}'; the configuration has no servers", NOT_FOUND)
+        raise Failure(f"unknown server '{id}'; known servers: {', '.join(ids)}", NOT_FOUND)
 
 
 def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.ToolInfo":
@@ -227,8 +227,8 @@ def require_tool(catalog: "StoredCatalog | HubCatalog", name: str) -> "_core.Too
         code = catalog.code or NOT_FOUND
         near = [hit.name for hit in catalog.search(name, 3)]
         if not near:
-            raise Failure(f"there is no tool '{name}'", code)
-        raise Failure(f"there is no tool '{name}'; near are {', '.join(near)}", code)
+            raise Failure(f"unknown tool '{name}'", code)
+        raise Failure(f"unknown tool '{name}'; did you mean {' or '.join(near)}?", code)
     return found
 
 

@@ -125,4 +125,4 @@ def _unknown(command: str) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(command, COMMANDS, 1)
-    return f"there is no command {command!r}" + (f", the nearest is {near[0]!r}" if near else "")
+    return f"unknown command {command!r}" + (f" (did you mean {near[0]!r}?)" if near else "")

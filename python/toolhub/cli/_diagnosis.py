@@ -79,7 +79,7 @@ def not_connected(id: str, transport: str, error: "ToolError") -> Diagnosis:
         return diagnosis.fail(
             "era",
             message,
-            "Check that this is an MCP server, and update it: it speaks no version of the protocol that we do.",
+            "Check that this is an MCP server, and update it: it shares no protocol version with toolhub.",
         )
     if transport == "stdio":
         if kind == "connect":
@@ -122,7 +122,7 @@ def _status_advice(status: int) -> str:
     if 300 <= status < 400:
         return "Correct 'url': write the address that the server redirects to."
     if status == 429:
-        return "The server wants fewer requests: try again later."
+        return "The server is limiting requests: try again later."
     return "The server itself fails: look at its log, or try again later."
 
 
@@ -150,7 +150,7 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
         return diagnosis.fail(
             "list",
             endless,
-            "The pages of the list must come to an end: report it to the author of the server.",
+            "The list never ends: report it to the server's author.",
         )
     if not candidates:
         message = info.notices[0] if info.notices else "the list of tools is empty"
@@ -162,7 +162,7 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
         return diagnosis.fail(
             "schemas",
             problem,
-            "Report it to the author of the server; a model gets this schema, and calls may fail.",
+            "Report it to the server's author; a model gets this schema, and calls may fail.",
         )
     if problem := _name_problem(info, candidates):
         return diagnosis.fail(
@@ -178,7 +178,7 @@ def connected(info: "ServerInfo", candidates: "list[_core.Candidate]") -> Diagno
         return diagnosis.fail(
             "descriptions",
             hidden,
-            "Invisible characters can hide orders for a model: ask the author why they are there, or 'exclude' the tool.",
+            "Invisible characters can hide instructions to a model: ask the author why they are there, or 'exclude' the tool.",
         )
     diagnosis.notes += info.notices
     return diagnosis
@@ -215,7 +215,9 @@ def _name_problem(info: "ServerInfo", candidates: "list[_core.Candidate]") -> st
     for one in candidates:
         if not _NAME.fullmatch(one.name):
             shown = one.name if len(one.name) <= 40 else f"{one.name[:40]}…"
-            return f"'{shown}' is no name for the APIs of models, which take 1 to 64 letters, digits, _ and -"
+            return (
+                f"'{shown}' is not a valid name for model APIs, which allow 1 to 64 letters, digits, _ and -"
+            )
     return ""
 
 

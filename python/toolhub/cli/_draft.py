@@ -41,7 +41,7 @@ class Draft:
                 entry = self.entry.setdefault("toolhub", {}) if inner != ours else self.entry
                 entry[inner] = value
         if left:
-            self.note(f"keys of '{self.id}' that are not taken over: {', '.join(left)}")
+            self.note(f"keys of '{self.id}' that are not imported: {', '.join(left)}")
 
     def note(self, sentence: str) -> None:
         """Say something about it when it is imported."""
@@ -72,8 +72,8 @@ class Draft:
         if asked:
             names = ", ".join(asked)
             self.note(
-                f"tools of '{self.id}' that are left out, because {self.client} asks before they run, "
-                f"which toolhub does not: {names}"
+                f"tools of '{self.id}' that are left out, because {self.client} "
+                f"asks before they run and toolhub does not: {names}"
             )
         own = self.entry.get("excludeTools", [])
         if denied and isinstance(own, list):

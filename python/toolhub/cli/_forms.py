@@ -109,9 +109,7 @@ def _take(found: ImportedFile, id: str, server: "Any", project: str | None) -> N
     if isinstance(draft.entry, dict) and draft.entry:
         for key in _NOT_KEPT:
             if draft.entry.get(key) or (key == "sandbox" and draft.entry.get("sandboxEnabled") is True):
-                draft.disable(
-                    f"'{id}' is imported disabled, because toolhub does not do what its `{key}` says"
-                )
+                draft.disable(f"'{id}' is imported disabled, because toolhub does not support its `{key}`")
         forbid(draft, file)
         settle(draft, file)
     if draft.notes:
@@ -240,7 +238,7 @@ def _goose(draft: Draft, server: "Entry") -> None:
     if unset := [key for key in texts(server.get("env_keys")) if key not in os.environ]:
         names = ", ".join(unset)
         draft.note(
-            f"variables of '{draft.id}' that must be set in the environment, because goose keeps them in its keyring: {names}"
+            f"set these variables of '{draft.id}' in the environment, because goose keeps them in its keyring: {names}"
         )
 
 

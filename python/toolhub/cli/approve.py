@@ -26,7 +26,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
             "decision",
             choices=("done", "failed", "again"),
             metavar="DECISION",
-            help="done: it happened; failed: it did not, and its run goes on with a failure; again: its run calls again",
+            help="done: it happened; failed: it did not, and the run continues with a failure; again: the run calls it again",
         )
         parser.add_argument("--result", metavar="JSON", help="what the call gave, for done (null)")
     add_json_argument(parser)
@@ -114,7 +114,7 @@ def _ledger(given: "argparse.Namespace") -> int:
     code = _put(given, rows, line)
     if unknown := sum(row.state == "unknown" for row in rows):
         say(
-            f"calls that may have happened: {unknown}; look, then say 'toolhub settle ID done', 'failed' or 'again'"
+            f"calls with an unknown outcome: {unknown}; check them, then run 'toolhub settle ID done', 'failed' or 'again'"
         )
     return code
 

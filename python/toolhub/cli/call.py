@@ -153,7 +153,7 @@ def _pair(word: str) -> "tuple[str, Any]":
     try:
         return key[:-1], _json(text)
     except ValueError as error:
-        raise Failure(f"'{key}=' wants JSON, got '{text}': {error}", USAGE) from None
+        raise Failure(f"'{key}=' expects JSON, got '{text}': {error}", USAGE) from None
 
 
 def _json(text: str) -> "Any":
@@ -173,7 +173,7 @@ def _object(text: str, what: str) -> "dict[str, Any]":
     try:
         value = _json(text)
     except ValueError as error:
-        raise Failure(f"the arguments in {what} are no JSON: {error}", USAGE) from None
+        raise Failure(f"the arguments in {what} are not valid JSON: {error}", USAGE) from None
     if not isinstance(value, dict):
         raise Failure(f"the arguments in {what} must be a JSON object, got {type(value).__name__}", USAGE)
     return members(value)
@@ -190,7 +190,7 @@ def read_text(path: str) -> str:
     except OSError as error:
         raise Failure(f"the file '{path}' cannot be read: {error.strerror}", USAGE) from None
     except UnicodeDecodeError:
-        raise Failure(f"the file '{path}' is no text in UTF-8", USAGE) from None
+        raise Failure(f"the file '{path}' is not valid UTF-8", USAGE) from None
 
 
 def _shown(report: "dict[str, Any]") -> str:

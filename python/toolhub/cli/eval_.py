@@ -15,7 +15,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
     parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit's XML")
     parser.add_argument("--save", metavar="FILE", help="write the results, to be compared later")
     parser.add_argument(
-        "--lang", choices=("en", "zh"), default="en", help="the language of the failures (en)"
+        "--lang", choices=("en", "zh"), default="en", help="language of error messages (default: en)"
     )
     parser.add_argument("--compare", metavar="FILE", help="results of an earlier run (--save)")
     add_json_argument(parser)

@@ -194,11 +194,11 @@ def _write(given: "argparse.Namespace", target: str, taken: "dict[str, Any]", to
     for id in new:
         put(one_line(f"{id}  {_shown(new[id])}"))
     for id in kept:
-        say(f"'{id}' is in {target} with another entry and stays; --replace replaces it")
+        say(f"kept existing '{id}' in {target} (differs); use --replace to overwrite")
     if given.dry_run:
-        say(f"servers that would be written to {target}: {len(new)}")
+        say(f"would write {len(new)} server(s) to {target}")
     else:
-        say(f"servers written to {target}: {len(new)}")
+        say(f"wrote {len(new)} server(s) to {target}")
     return OK
 
 

@@ -50,5 +50,5 @@ def run(given: "argparse.Namespace") -> int:
     elif asked:
         say(f"signed in at {given.server}")
     else:
-        say(f"connected to {given.server}; it wanted no login")
+        say(f"connected to {given.server} (no login required)")
     return OK

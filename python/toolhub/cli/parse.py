@@ -38,7 +38,7 @@ def run(given: "argparse.Namespace") -> int:
         try:
             tools = json.loads(read_text(given.schemas))
         except ValueError as error:
-            raise Failure(f"the file '{given.schemas}' is no JSON: {error}", USAGE) from None
+            raise Failure(f"the file '{given.schemas}' is not valid JSON: {error}", USAGE) from None
     try:
         found = parse(read_text(given.file), given.format, tools, reasoning=given.reasoning)
     except (TypeError, ValueError) as error:

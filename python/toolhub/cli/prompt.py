@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
-    parser.add_argument("base", nargs="?", default="", metavar="TEXT", help="what comes before the tools")
+    parser.add_argument("base", nargs="?", default="", metavar="TEXT", help="preamble")
     parser.add_argument("--query", metavar="TEXT", help="only the tools that fit this best")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many tools")
+    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of tools")
     parser.add_argument(
         "--style", choices=("detailed", "compact", "names"), default="detailed", help="(detailed)"
     )

@@ -59,8 +59,8 @@ def run(given: "argparse.Namespace") -> int:
         )
     elif events is not None:
         say(
-            f"The command ended before its recording did (exit code {code}). {given.output} has what had ended until then "
-            f"(events: {events}), and can be replayed."
+            f"The command exited (code {code}) before the recording finished; {given.output} contains the completed events "
+            f"({events}) and can be replayed."
         )
     return code
 

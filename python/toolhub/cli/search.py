@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: "argparse.ArgumentParser") -> None:
     """Those of the command."""
-    parser.add_argument("query", nargs="+", metavar="WORD", help="what the tool shall do")
-    parser.add_argument("-k", type=int, default=10, metavar="N", help="at most so many (10)")
+    parser.add_argument("query", nargs="+", metavar="WORD", help="task description")
+    parser.add_argument(
+        "-k", type=int, default=10, metavar="N", help="maximum number of results (default: 10)"
+    )
     add_json_argument(parser)
     add_source_arguments(parser)
 

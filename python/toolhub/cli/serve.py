@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an origin of web pages",
     )
     parser.add_argument("--name", help="the server's name (toolhub)")
-    parser.add_argument("--instructions", help="what clients tell their model about this server")
+    parser.add_argument("--instructions", help="instructions that clients give their model about this server")
     parser.add_argument("--search-mode", choices=("auto", "on", "off"), help="(auto)")
     parser.add_argument(
         "--core", action="append", metavar="TOOL", help="a tool that is listed in search mode"
@@ -159,7 +159,7 @@ def _ready(given: argparse.Namespace, hub: "ToolHub", serving: "Serving", has_so
         elif inspector is not None:
             # It may be the log of a service, which others read: the key is for the operator alone.
             address = inspector.partition("#")[0]
-            say(f"inspector at {address}; its key is shown on a terminal, and by --json")
+            say(f"inspector at {address}; run in a terminal or with --json to see its key")
     if not has_sources:
         say(NO_SERVER)
 

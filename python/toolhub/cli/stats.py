@@ -24,7 +24,7 @@ def run(given: "argparse.Namespace") -> int:
         tell(problems)
         rows = [row for row in hub.stats(given.tool, rows=True) if row["calls"]]
         if not rows and given.tool is not None and given.tool not in hub:
-            raise Failure(f"there is no tool '{given.tool}' in the given sources", NOT_FOUND)
+            raise Failure(f"unknown tool '{given.tool}' in the given sources", NOT_FOUND)
         if given.json:
             put_json({"stats": rows})
         elif rows:
@@ -41,7 +41,7 @@ def run(given: "argparse.Namespace") -> int:
             ]
             put_table(("TOOL", "FROM", "CALLS", "FAILED", "P50 MS", "P95 MS"), shown)
         else:
-            say("no call of the tools in the given sources is known; see --config, --tools and --skills")
+            say("no calls of the tools in the given sources are recorded; see --config, --tools and --skills")
         return 0
 
 

@@ -15,7 +15,7 @@ def add_arguments(parser: "argparse.ArgumentParser") -> None:
         "action",
         choices=("accept",),
         metavar="accept",
-        help="use the store as it is: its open runs and approvals end, new ones may begin",
+        help="accept the store as it is: open runs and approvals end, new ones may begin",
     )
     add_json_argument(parser)
     add_store_argument(parser)

@@ -80,7 +80,7 @@ class HostedServer:
         self._task = None
         self._host.hand_over()
         for session in list(self._sessions):
-            session.end("its event loop is stopped by a blocking call, and it goes on in a thread")
+            session.end("a blocking call stopped its event loop, so it continues in a thread")
         self._start_thread()
 
     async def _serve_on_loop(self) -> None:

@@ -112,7 +112,7 @@ class Prompts(Offered):
         name = options.pop("name", None)
         key = name or getattr(function, "__name__", "")
         if name is None and key in ("", "<lambda>"):
-            raise ValueError("A lambda has no name of its own: pass name=.")
+            raise ValueError("A lambda has no name: pass name=.")
         self._offer("prompts", key, function, False, options)
         return function
 

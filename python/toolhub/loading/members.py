@@ -92,7 +92,7 @@ def _checked(name: str, value: Any) -> Iterator[Member]:
         try:
             getattr(member.tool, "name", None)
         except Exception as error:
-            reason = f"{name} does not tell its name: {type(error).__name__}: {error}"
+            reason = f"{name} has a name that cannot be read: {type(error).__name__}: {error}"
             yield Member(name, reason=reason, broken=True)
         else:
             yield member

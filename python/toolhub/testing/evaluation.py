@@ -68,7 +68,7 @@ def read_cases(path: Path, *, lang: Lang = "en") -> list[dict[str, Any]]:
             if not isinstance(entries.get(word), str):
                 raise _wrong(f"{where} must have a text '{word}'.", lang)
         if entries["name"] in names:
-            raise _wrong(f"{where} has the name of another case: {entries['name']!r}.", lang)
+            raise _wrong(f"{where} has the same name as another case: {entries['name']!r}.", lang)
         names.add(entries["name"])
         for word, value in entries.items():
             if word not in ("name", "cassette") and word not in _CHECKS:
@@ -83,13 +83,13 @@ def read_cases(path: Path, *, lang: Lang = "en") -> list[dict[str, Any]]:
 def _names_wrong(word: str, value: Any) -> str | None:
     """Why a value is no list of names; None if it is one. A check that holds for every run is a mistake."""
     if not isinstance(value, list) or not value:
-        return f"{word!r} must be a list of at least one name of a tool, got {_shown(value)}"
+        return f"{word!r} must be a list of at least one tool name, got {_shown(value)}"
     return next((_name_wrong(word, one) for one in cast("list[Any]", value) if not _is_name(one)), None)
 
 
 def _mapping_wrong(word: str, value: Any, entry_wrong: Callable[[str, Any], str | None]) -> str | None:
     if not isinstance(value, dict) or not value:
-        return f"{word!r} must be a mapping with at least one name of a tool, got {_shown(value)}"
+        return f"{word!r} must be a mapping with at least one tool name, got {_shown(value)}"
     for name, entry in cast("dict[str, Any]", value).items():
         trouble = entry_wrong(f"{word}.{name}", entry) if _is_name(name) else _name_wrong(word, name)
         if trouble is not None:
@@ -102,7 +102,7 @@ def _is_name(name: Any) -> bool:
 
 
 def _name_wrong(word: str, name: Any) -> str:
-    return f"{word!r} has {_shown(name)}, which is not the name of a tool; patterns do not count here"
+    return f"{word!r} has {_shown(name)}, which is not a tool name; patterns are not allowed here"
 
 
 def _count_wrong(word: str, value: Any) -> str | None:
@@ -276,9 +276,7 @@ def compared(before: str, results: list[CaseResult], *, lang: Lang = "en") -> tu
             for row in json.loads(before)["cases"]
         }
     except (ValueError, KeyError, TypeError):
-        raise _wrong(
-            "The run to compare with is not one that `toolhub eval --save` has written.", lang
-        ) from None
+        raise _wrong("The run to compare with was not written by `toolhub eval --save`.", lang) from None
     lines: list[str] = []
     is_worse = False
     for now in results:

@@ -341,12 +341,12 @@ pub fn overloaded(tool: &str) -> HubError {
 pub fn refused_by_pool(tool: &str, refusal: PoolRefusal) -> HubError {
     let reason = match refusal {
         PoolRefusal::Abandoned(count) => {
-            format!("{count} calls of sync tools that were given up still run, some of them of this tool")
+            format!("{count} abandoned calls of sync tools still run, some of them of this tool")
         }
         PoolRefusal::Nested(count) => format!("{count} sync functions wait for one another"),
         PoolRefusal::Threads(count) => {
             format!(
-                "all {count} threads for sync tools are taken by calls that were given up or wait for other tools"
+                "all {count} threads for sync tools are taken by abandoned calls and calls that wait for other tools"
             )
         }
     };

@@ -235,7 +235,7 @@ impl Drop for EffectRecorder {
         let unknown = |(_, id)| EffectEnd {
             id,
             state: EffectState::Unknown,
-            error: Some("it was given up".into()),
+            error: Some("it was abandoned".into()),
             repeatable: false,
         };
         self.ledger.finish(self.take_rows().into_iter().map(unknown).collect(), None);
@@ -259,8 +259,8 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
     match memory {
         RunMemory::New(_) | RunMemory::Over(_) | RunMemory::Answered(..) | RunMemory::Settled(..) => None,
         RunMemory::Unknown(row) => paused(format!(
-            "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Look, and \
-             then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
+            "Tool '{tool}' was not called again: in run '{run}' an earlier attempt may have happened (row {row}). Check \
+             what happened, then call hub.settle('{row}', ...) with 'done', 'failed' or 'again'."
         )),
         RunMemory::Changed { row, before, now } => {
             let change = definition_change(before, now);
@@ -268,7 +268,7 @@ pub fn held_back(tool: &str, run: &str, memory: &RunMemory) -> Option<HubError> 
                 format!(", or call hub.settle('{row}', ...) with 'done', 'failed' or 'again'")
             });
             paused(format!(
-                "Tool '{tool}' was not called: in run '{run}' it was called with another definition of the tool ({change}). \
+                "Tool '{tool}' was not called: in run '{run}' it was called with a different definition of the tool ({change}). \
                  Use another run{settle}."
             ))
         }
@@ -336,7 +336,7 @@ pub fn answer_refused(id: &str, refusal: AnswerRefusal) -> String {
 /// Why a row cannot be settled.
 pub fn not_settled(id: &str) -> String {
     let id = clip(id);
-    format!("There is no row '{id}' in the ledger that can be settled; only one that is unknown can be.")
+    format!("The ledger has no row '{id}' with an unknown outcome; only such a row can be settled.")
 }
 
 /// The error of a call of a run whose ledger cannot be asked.

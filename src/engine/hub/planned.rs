@@ -141,7 +141,7 @@ impl PlannedRun {
                 let abandoned = self.candidates[slot].stats.abandoned();
                 if abandoned > 0 && self.candidates[slot].gate.is_some() {
                     text.push_str(&format!(
-                        " {abandoned} of its calls that were given up still run and hold their slots."
+                        " {abandoned} of its abandoned calls still run and hold their slots."
                     ));
                 }
                 Some(HubError::new(ErrorKind::Timeout, text).with_outcome(Outcome::NotSent))

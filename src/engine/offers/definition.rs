@@ -114,7 +114,7 @@ fn check_parameters(
     let takes_any = schema.get("additionalProperties").is_some_and(|more| *more != json!(false));
     let variables: Vec<&str> = template.into_iter().flat_map(UriTemplate::variables).collect();
     if let Some(unknown) = variables.iter().find(|name| !takes(name) && !takes_any) {
-        let text = format!("The function of '{}' has no parameter for the variable '{unknown}'.", clip(key));
+        let text = format!("The function for '{}' has no parameter for the variable '{unknown}'.", clip(key));
         return Err(refused(text));
     }
     let given: Vec<&str> = template.into_iter().flat_map(UriTemplate::required).collect();
@@ -124,7 +124,7 @@ fn check_parameters(
         None => Ok(()),
         Some(name) => {
             let text = format!(
-                "The parameter '{name}' of the function of '{}' needs a default, or a variable in the URI.",
+                "The parameter '{name}' of the function for '{}' needs a default, or a variable in the URI.",
                 clip(key)
             );
             Err(refused(text))

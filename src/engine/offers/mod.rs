@@ -65,14 +65,14 @@ impl NativeOffers {
             Some(at) if replace || is_same(&all[at], &offer) => Some(std::mem::replace(&mut all[at], offer)),
             Some(_) => {
                 let text = format!(
-                    "There is a {} '{}' already; remove it first, or give replace=True.",
+                    "A {} '{}' already exists; remove it first, or pass replace=True.",
                     noun(kind),
                     clip(&offer.key)
                 );
                 return Err(refused(text));
             }
             None if all.len() >= MOST_OFFERS => {
-                let text = format!("A hub can have {MOST_OFFERS} resources and prompts of its own.");
+                let text = format!("A hub can have at most {MOST_OFFERS} resources and prompts of its own.");
                 return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::NotSent));
             }
             None => {

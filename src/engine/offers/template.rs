@@ -56,7 +56,7 @@ impl UriTemplate {
             } else if !is_name(name) {
                 return Err(format!("the expression '{expression}' is not supported"));
             } else if std::mem::replace(&mut after_variable, true) {
-                return Err("two variables need a text between them".to_owned());
+                return Err("two variables need text between them".to_owned());
             } else {
                 long += usize::from(group == "(.+)");
                 pattern += group;
@@ -209,7 +209,7 @@ mod tests {
             ("x://{a:3}", "the expression 'a:3' is not supported"),
             ("x://{+a*}", "the expression '+a*' is not supported"),
             ("x://{?a,}", "the expression '?a,' is not supported"),
-            ("x://{a}{b}", "two variables need a text between them"),
+            ("x://{a}{b}", "two variables need text between them"),
             ("x://{a}/{a}", "the variable 'a' occurs twice"),
             ("x://{a}{?a}", "the variable 'a' occurs twice"),
             ("x://{+a}/{+b}", "only one variable may match several parts of a path"),

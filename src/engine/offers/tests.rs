@@ -104,9 +104,9 @@ fn what_does_not_go_together_is_refused() {
     for (definition, message) in [
         (
             resource("x://one", "two", &[]),
-            "There is a resource 'x://one' already; remove it first, or give replace=True.",
+            "A resource 'x://one' already exists; remove it first, or pass replace=True.",
         ),
-        (prompt("review"), "There is a prompt 'review' already; remove it first, or give replace=True."),
+        (prompt("review"), "A prompt 'review' already exists; remove it first, or pass replace=True."),
         (resource("one", "one", &[]), "'one' is not a URI: it needs a scheme, such as note://today."),
         (resource("x:", "one", &[]), "'x:' is not a URI: it needs a scheme, such as note://today."),
         (
@@ -115,19 +115,19 @@ fn what_does_not_go_together_is_refused() {
         ),
         (
             resource("x://{a}{b}", "one", &["a", "b"]),
-            "The template 'x://{a}{b}' cannot be used: two variables need a text between them.",
+            "The template 'x://{a}{b}' cannot be used: two variables need text between them.",
         ),
         (
             resource("x://{id}", "one", &[]),
-            "The function of 'x://{id}' has no parameter for the variable 'id'.",
+            "The function for 'x://{id}' has no parameter for the variable 'id'.",
         ),
         (
             resource("x://{id}", "one", &["id", "more"]),
-            "The parameter 'more' of the function of 'x://{id}' needs a default, or a variable in the URI.",
+            "The parameter 'more' of the function for 'x://{id}' needs a default, or a variable in the URI.",
         ),
         (
             resource("x://find{?q}", "one", &["q"]),
-            "The parameter 'q' of the function of 'x://find{?q}' needs a default, or a variable in the URI.",
+            "The parameter 'q' of the function for 'x://find{?q}' needs a default, or a variable in the URI.",
         ),
         (completed("file"), "'other' has no argument 'file' that could be completed."),
     ] {

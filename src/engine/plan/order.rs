@@ -193,10 +193,10 @@ fn not_made(tool: &str, stop: &Stop) -> HubError {
     let why = match stop.why {
         CallVerdict::Paused => "waits for a decision",
         CallVerdict::Refused => "was refused",
-        CallVerdict::Unknown | CallVerdict::Over => "may have run, and nobody knows",
+        CallVerdict::Unknown | CallVerdict::Over => "may have run (outcome unknown)",
     };
     let text = format!(
-        "Tool '{tool}' was not called: '{before}', which the same message calls before it, {why}. Make the call again if it is \
+        "Tool '{tool}' was not called: '{before}', called earlier in the same message, {why}. Make the call again if it is \
          still wanted."
     );
     HubError::new(ErrorKind::NotSent, text)

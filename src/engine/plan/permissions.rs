@@ -144,8 +144,8 @@ pub fn changed_meanwhile(name: &str) -> HubError {
 /// The error of a call that may not have been meant, and that nobody is asked about.
 pub fn only_proposed(name: &str) -> HubError {
     let text = format!(
-        "Tool '{}' was not called: the call stands in other text, or without its marker, and may not have been meant. To make it, \
-         say the call alone, in the format for tool calls, and write nothing after it.",
+        "Tool '{}' was not called: the call is inside other text or lacks its marker, so it may not be intended. To make it, say \
+         the call alone, in the format for tool calls, with nothing after it.",
         clip(name)
     );
     HubError::new(ErrorKind::Proposed, text)

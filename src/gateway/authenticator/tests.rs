@@ -109,7 +109,7 @@ fn two_callers_never_have_the_same_token() {
     let tokens = vec![token("ann", "secret-of-ann", None), token("reader", "secret-of-ann", Some("reader"))];
     let options = AuthenticationOptions { tokens, ..Default::default() };
     let refused = Authenticator::new(options).err().map(|error| error.message.to_string());
-    assert_eq!(refused.as_deref(), Some("'ann' and 'reader' have the same token; give each one of its own."));
+    assert_eq!(refused.as_deref(), Some("'ann' and 'reader' have the same token; give each its own."));
 }
 
 struct ByHeader;

@@ -147,7 +147,7 @@ pub enum TaskStep {
 }
 
 impl ClientTask {
-    /// `None` when the system gives no random numbers: an id must not be guessed.
+    /// `None` when the OS gives no random bytes: an id must not be guessed.
     pub(super) fn new(start: ClientTaskStart) -> Option<Self> {
         let ClientTaskStart { owner, era, ttl, cancel, removed, outlet } = start;
         let created = SystemTime::now();

@@ -65,7 +65,7 @@ pub fn check(gateway: &Gateway, route: InspectRoute, parts: &Parts) -> Result<()
     if is_free || gateway.inspector.shows_key(&parts.headers) {
         return Ok(());
     }
-    let text = "This needs the key of the inspector: open the address that was shown when the server started";
+    let text = "This needs the inspector's key: open the address that was shown when the server started";
     Err(refused(gateway, StatusCode::FORBIDDEN, text))
 }
 

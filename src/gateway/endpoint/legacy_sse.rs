@@ -68,7 +68,7 @@ fn open(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<Htt
     let connection =
         gateway.sse_clients.enter(origin.principal.id.clone(), origin.view.name.clone(), messages);
     let connection = connection.ok_or_else(|| {
-        let error = RpcError::new(INTERNAL_ERROR, "Internal error: no random numbers");
+        let error = RpcError::new(INTERNAL_ERROR, "Internal error: could not read random bytes from the OS");
         HttpReply::refused(StatusCode::INTERNAL_SERVER_ERROR, &error)
     })?;
     tokio::spawn(serve_client(gateway.clone(), origin.clone(), PostedMessages(posted), output, false));

@@ -92,7 +92,7 @@ impl HttpReply {
 
     /// The reply to a body that is too large.
     pub fn too_large() -> Self {
-        let error = RpcError::invalid_request("The message is larger than this server accepts");
+        let error = RpcError::invalid_request("Message exceeds the size limit");
         HttpReply::refused(StatusCode::PAYLOAD_TOO_LARGE, &error)
     }
 }

@@ -142,7 +142,7 @@ pub async fn serve_client(
                 client.receive(payload, place).await;
             }
             ClientInput::TooLong => {
-                let error = RpcError::invalid_request("The message is larger than this server accepts");
+                let error = RpcError::invalid_request("Message exceeds the size limit");
                 client.refuse(None, &error).await;
             }
             ClientInput::End => break,

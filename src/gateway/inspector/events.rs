@@ -118,7 +118,7 @@ impl RunFile {
                 Err(error) => {
                     let error = error.to_string();
                     let why = error.split(" at line ").next().unwrap_or_default().to_owned();
-                    return Err((number, format!("it is no event: {why}")));
+                    return Err((number, format!("it is not an event: {why}")));
                 }
             }
         }
@@ -134,7 +134,7 @@ impl RunFile {
                     "its format has version {other}, and this toolhub reads up to {VERSION}; install a newer one"
                 ));
             }
-            None => return Err("it is no event: `v` is missing".to_owned()),
+            None => return Err("it is not an event: `v` is missing".to_owned()),
         }
         let time = read_timestamp(&line.time);
         if line.kind == "header"
@@ -143,7 +143,7 @@ impl RunFile {
             self.begun = time;
         }
         let Some((name, lane)) = line.name_and_lane() else { return Ok(()) };
-        let time = time.ok_or_else(|| format!("`time` is no time: '{}'", line.time))?;
+        let time = time.ok_or_else(|| format!("`time` is not a valid time: '{}'", line.time))?;
         let is_sound = |number: f64| number.is_finite() && number >= 0.0;
         if !is_sound(line.ms) || !line.at.is_none_or(is_sound) {
             return Err("`ms` and `at` must be numbers, 0 or more".to_owned());

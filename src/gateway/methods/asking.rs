@@ -42,7 +42,7 @@ pub async fn ask(
     params: Value,
 ) -> QuestionAnswer {
     let failed = |why: &str| (INTERNAL_ERROR, why.to_owned());
-    let asked = questions.open(&asker).ok_or_else(|| failed("the system gives no random numbers"))?;
+    let asked = questions.open(&asker).ok_or_else(|| failed("could not read random bytes from the OS"))?;
     let request = json!({"jsonrpc": "2.0", "id": asked.id(), "method": method, "params": params});
     if !outlet.send(request.to_string()).await {
         return Err(failed("the client takes no events"));

@@ -18,7 +18,7 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 /// Sets the least level of the messages that the client gets from now on.
 pub async fn set_level(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
     let Some(level) = params.text("level").ok().and_then(LogLevel::parse) else {
-        return Err(RpcError::invalid_params("Invalid params: 'level' must be one of the levels of syslog"));
+        return Err(RpcError::invalid_params("Invalid params: 'level' must be a syslog level"));
     };
     if let Some(session) = &caller.session {
         gateway.log_levels.set(&caller.principal.id, session.clone(), level);

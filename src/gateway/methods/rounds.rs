@@ -258,7 +258,7 @@ fn resumed(
 ) -> Result<ResumedRequest, RpcError> {
     let (other, ended) = (
         "'requestState' is not one that this server gave to this caller for this request",
-        "the request of this 'requestState' has ended; send it again without",
+        "the request with this 'requestState' has ended; send it again without one",
     );
     let refused = |why: &str| RpcError::invalid_params(format!("Invalid params: {why}"));
     let state = params.text("requestState").map_err(|_| refused(other))?;
@@ -274,7 +274,7 @@ fn resumed(
         (None, _) if replica == gateway.replica => Err(refused(ended)),
         (None, Some(server)) => Ok(ResumedRequest::FromElsewhere(server)),
         (None, None) => Err(refused(
-            "the request of this 'requestState' waits on another replica of this server, or has ended; send it again without",
+            "the request with this 'requestState' waits on another replica of this server, or has ended; send it again without one",
         )),
     }
 }
@@ -325,7 +325,7 @@ fn failed(why: &'static str) -> RpcError {
 
 /// What a tool is told instead of an answer.
 fn too_many_wait() -> (i64, String) {
-    (TRY_LATER, "too many calls of this caller are waiting for answers; try again later".to_owned())
+    (TRY_LATER, "this caller has too many calls waiting for input; try again later".to_owned())
 }
 
 async fn becomes_task(signal: Option<&TaskSignal>) {
@@ -368,13 +368,13 @@ fn input_required(
     conversation: Conversation,
 ) -> Result<Result<String, Box<Conversation>>, RpcError> {
     let Some(round) = &conversation.open else {
-        return Err(failed("Internal error: there is no question"));
+        return Err(failed("Internal error: no pending question"));
     };
     let asked: Map<String, Value> = round
         .open()
         .map(|one| (one.key.clone(), json!({"method": one.method, "params": one.params})))
         .collect();
-    let id = random_id().ok_or_else(|| failed("Internal error: no random numbers"))?;
+    let id = random_id().ok_or_else(|| failed("Internal error: could not read random bytes from the OS"))?;
     let state =
         RequestState { replica: gateway.replica.clone(), id: id.clone(), server: round.server.clone() };
     let place = StatePlace::new(caller, subject);

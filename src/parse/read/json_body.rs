@@ -31,7 +31,7 @@ pub struct JsonBlock {
 }
 
 /// The error of a call whose brackets close too early.
-const NO_END: &str = "The call cannot be read: it goes on behind its last bracket.";
+const NO_END: &str = "Malformed call: text continues after the closing bracket.";
 
 impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.

@@ -163,7 +163,7 @@ impl Compiled {
         let cheap = self.cheap().map(Lists::new);
         let violations = cheap.as_ref().and_then(|cheap| cheap.violations(&coerced)).unwrap_or_default();
         Err(match violations.is_empty() {
-            true => "something does not fit, and it would take too long to say where".into(),
+            true => "the arguments do not fit, and finding out where would take too long".into(),
             false => explainer.explain(violations),
         })
     }

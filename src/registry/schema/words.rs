@@ -263,7 +263,7 @@ impl Explainer<'_> {
 pub fn passed_on(name: &str, known: &[&str]) -> String {
     let path = phrases::path_of(&Location::new(), name);
     let all = cut(&known.join(", "), NAMES);
-    format!("{path}: unknown argument, passed on as it is ({}known are {all})", did_you_mean(name, known))
+    format!("{path}: unknown argument, passed on unchanged ({}known: {all})", did_you_mean(name, known))
 }
 
 /// Up to [`LISTED`] lines, each once, and a count of the other violations.

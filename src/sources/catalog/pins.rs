@@ -123,7 +123,7 @@ fn refusal(pin: &StoredPin) -> Option<String> {
     pin.changed.as_ref()?;
     let (tool, server) = (clip(&pin.tool), clip(&pin.server));
     let why = match pin.accepted.hash.is_empty() {
-        true => "was not accepted since the pins of the store were lost",
+        true => "has not been accepted since the store's pins were lost",
         false => "has changed since its definition was accepted",
     };
     Some(format!(
@@ -202,7 +202,7 @@ mod tests {
         let (pins, server): (_, Arc<str>) = (Pins::new(None, true), Arc::from("mail"));
         let first = tool(json!({"type": "object", "title": "a"}));
         let why = pins.refusal(&server, &first).unwrap_or_default();
-        assert!(why.contains("not accepted since the pins of the store were lost"), "{why}");
+        assert!(why.contains("not been accepted since the store's pins were lost"), "{why}");
         assert!(pins.refusal(&server, &first).is_some());
         assert_eq!(pins.accept("mail", Some("send")), 1);
         assert_eq!(pins.refusal(&server, &first), None);

@@ -144,7 +144,7 @@ fn headers(config: &OpenAiConfig) -> Result<HeaderMap, HubError> {
 /// A header value that is shown nowhere, not even in the debug output of the HTTP library.
 fn hidden(value: &str, what: &str) -> Result<HeaderValue, HubError> {
     let mut value = HeaderValue::try_from(value).map_err(|_| {
-        config_error(format!("The value of {what} has characters that a header cannot carry."))
+        config_error(format!("The value of {what} contains characters that are not allowed in a header."))
     })?;
     value.set_sensitive(true);
     Ok(value)

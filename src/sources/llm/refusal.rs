@@ -71,7 +71,9 @@ fn sentence(
         401 | 403 if endpoint.has_key() => {
             format!("{endpoint_name} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
         }
-        401 | 403 => format!("{endpoint_name} wants an API key {why}; set OPENAI_API_KEY or pass api_key."),
+        401 | 403 => {
+            format!("{endpoint_name} requires an API key {why}; set OPENAI_API_KEY or pass api_key.")
+        }
         404 if detail.to_lowercase().contains("model") => {
             format!(
                 "{endpoint_name} does not know the model {:?} {why}; pass a model that it serves.",
@@ -101,7 +103,7 @@ fn sentence(
             )
         }
         500..=599 => format!("{endpoint_name} failed {why}."),
-        _ => format!("{endpoint_name} did not take the request {why}."),
+        _ => format!("{endpoint_name} rejected the request {why}."),
     }
 }
 

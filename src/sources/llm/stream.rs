@@ -162,7 +162,7 @@ impl AnswerReader {
             return Ok(None);
         }
         let message = format!(
-            "The stream of the model endpoint {} broke off before the answer was complete: {why}.",
+            "The stream from the model endpoint {} broke off before the answer was complete: {why}.",
             transport.endpoint.origin
         );
         let status = Some(self.response.status().as_u16());

@@ -168,7 +168,7 @@ impl ChatTransport {
         HubError::new(
             ErrorKind::Protocol,
             format!(
-                "The model endpoint {} {what}; check that base_url is that of an OpenAI-compatible chat API.",
+                "The model endpoint {} {what}; check that base_url points to an OpenAI-compatible chat API.",
                 self.endpoint.origin
             ),
         )

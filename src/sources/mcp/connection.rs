@@ -271,7 +271,7 @@ impl Connection {
             serde_json::from_str(raw.get()).map_err(|error| broken(format!("initialize: {error}")))?;
         let protocol_version = take(&mut greeting, "protocolVersion");
         let Some(offered) = protocol_version.as_str() else {
-            return Err(broken("initialize: there is no protocolVersion".into()));
+            return Err(broken("initialize: protocolVersion is missing".into()));
         };
         let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
             let text = format!(

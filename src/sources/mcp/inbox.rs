@@ -430,7 +430,7 @@ fn is_about_no_call(method: &str) -> bool {
 
 /// A program such as `cat`.
 fn echoed() -> HubError {
-    let text = "the program sends back what it is given; check that `command` and `args` start an MCP server";
+    let text = "the program echoes its input; check that `command` and `args` start an MCP server";
     HubError::new(ErrorKind::Protocol, text)
 }
 

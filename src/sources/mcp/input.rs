@@ -62,7 +62,7 @@ pub fn resumed(server: &Server, era: Era, begun: &ServerRound) -> Result<InputRe
         return Ok((begun.requests.clone(), Some(begun.state.clone())));
     }
     let text = format!(
-        "The request was begun on server '{}', which cannot go on with it here; send it again without 'requestState'.",
+        "The request was begun on server '{}', which cannot continue it here; send it again without 'requestState'.",
         begun.server
     );
     Err(HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::Unknown))

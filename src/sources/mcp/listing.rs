@@ -279,14 +279,14 @@ fn notices_about(entry: &ToolEntry, shown: &str) -> Vec<String> {
     let is_hidden = |text: &str| text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'));
     let mut notices = Vec::new();
     if !entry.input_schema.is_object() {
-        notices.push(format!("the inputSchema of '{shown}', which is missing or no object"));
+        notices.push(format!("the inputSchema of '{shown}', which is missing or not an object"));
     }
     let texts = [&entry.title, &entry.description];
     if texts.iter().any(|text| text.as_str().is_some_and(is_hidden))
         || is_hidden(&entry.input_schema.to_string())
     {
         notices.push(format!(
-            "invisible characters in the texts of '{shown}', which can hide orders for a model"
+            "invisible characters in the texts of '{shown}', which can hide instructions to a model"
         ));
     }
     notices

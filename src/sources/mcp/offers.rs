@@ -186,6 +186,6 @@ async fn ask_once(
             Some(_) => return Err(wrong("its 'resultType' is unknown")),
         }
     }
-    let text = format!("'{}' asked for more input {ROUNDS} times and was given up.", clip(&request.name));
+    let text = format!("'{}' asked for more input {ROUNDS} times and was abandoned.", clip(&request.name));
     Err(HubError::new(ErrorKind::Limit, text))
 }

@@ -26,11 +26,11 @@ pub async fn subscribe(server: &Arc<Server>, uri: &str) -> Result<ResourceSubscr
     let connection = server.connection().await?;
     let refused = |text: String| HubError::new(ErrorKind::NotAllowed, text).with_outcome(Outcome::NotSent);
     if server.declares("resources.subscribe") != Some(true) {
-        return Err(refused(format!("Server '{}' has no subscriptions to resources.", server.id())));
+        return Err(refused(format!("Server '{}' does not support resource subscriptions.", server.id())));
     }
     let subscriptions = &server.callbacks().subscriptions;
     let Some(is_first) = subscriptions.add(uri) else {
-        let text = format!("Too many resources of server '{}' are subscribed to.", server.id());
+        let text = format!("Too many resource subscriptions to server '{}'.", server.id());
         return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::NotSent));
     };
     let subscription = ResourceSubscription { server: Arc::downgrade(server), uri: uri.to_owned() };

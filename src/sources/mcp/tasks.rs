@@ -160,7 +160,7 @@ impl Followed<'_> {
         self.answered.extend(new.keys().cloned());
         if self.answered.len() > QUESTIONS {
             let text = format!(
-                "The task of tool '{}' asked more than {QUESTIONS} questions and was given up.",
+                "The task of tool '{}' asked more than {QUESTIONS} questions and was abandoned.",
                 clip(self.tool)
             );
             return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));

@@ -197,7 +197,7 @@ impl ServerCall<'_> {
             }
         }
         let text = format!(
-            "Tool '{}' asked for more input {ROUNDS} times and was given up.",
+            "Tool '{}' asked for more input {ROUNDS} times and was abandoned.",
             clip(&self.tool.spec.name)
         );
         Err(begun(HubError::new(ErrorKind::Limit, text)))
@@ -232,7 +232,7 @@ impl ServerCall<'_> {
     /// other.
     fn asks_nothing(&self) -> HubError {
         let text = format!(
-            "Tool '{}' on server '{}' wants to be called again and asks for no input; it may have run, and is not called twice.",
+            "Tool '{}' on server '{}' asked to be called again without asking for input; it may have run, so it is not called twice.",
             clip(&self.tool.spec.name),
             self.server.id()
         );
@@ -280,12 +280,12 @@ impl ServerCall<'_> {
         // Whether the tool did what it should have done is not known then either.
         let broken = |why: &dyn fmt::Display| {
             let name = clip(&self.tool.spec.name);
-            let text = format!("The result of '{name}' breaks the tool's own schema: {why}.");
+            let text = format!("The result of '{name}' does not match the tool's output schema: {why}.");
             Err(begun(HubError::new(ErrorKind::Protocol, text)))
         };
         if let Some(schema) = &self.tool.result {
             let Some(structured) = output.structured.take() else {
-                return broken(&"there is no structured content");
+                return broken(&"structured content is missing");
             };
             let (structured, violations) = result_check::violations(schema, structured).await;
             if let Some(violations) = violations {

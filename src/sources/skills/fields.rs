@@ -48,7 +48,7 @@ fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<
     let name = match given {
         Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
         None | Some(Value::Null | Value::String(_)) => {
-            notes.push("it has no name, so it has that of its folder".into());
+            notes.push("it has no name, so its folder's name is used".into());
             folder.to_owned()
         }
         Some(Value::Number(number)) => {
@@ -71,11 +71,11 @@ fn name(given: Option<&Value>, folder: &str, notes: &mut Vec<String>) -> Result<
     }
     if !is_proper(&name) {
         notes.push(format!(
-            "its name '{name}' should be of lower-case letters, digits and single hyphens between them"
+            "its name '{name}' should consist of lower-case letters and digits, with single hyphens between them"
         ));
     }
     if name != folder {
-        notes.push(format!("its name '{name}' should be that of its folder, '{}'", clean(folder, 100)));
+        notes.push(format!("its name '{name}' should match its folder, '{}'", clean(folder, 100)));
     }
     Ok(name)
 }
@@ -225,7 +225,7 @@ mod tests {
             ("name", json!("My Skill"), "lower-case"),
             ("name", json!("x".repeat(65)), "allows 64"),
             ("name", json!(7), "in quotes"),
-            ("name", json!(null), "of its folder"),
+            ("name", json!(null), "its folder's name"),
             ("description", json!("x".repeat(1025)), "allows 1024"),
             ("license", json!(["MIT"]), "license must be text"),
             ("compatibility", json!("x".repeat(501)), "500"),

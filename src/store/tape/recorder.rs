@@ -66,7 +66,7 @@ impl Recorder {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(format!(
-                    "Something else already records to '{shown}'; give each recording a file of its own."
+                    "Something else already records to '{shown}'; give each recording its own file."
                 ));
             }
             // A file system without locks.

@@ -190,7 +190,7 @@ impl Replayer {
             let recorded = recording.definition.as_ref();
             if let Some(change) = recorded.and_then(|recorded| identity.definition.change_of(recorded)) {
                 self.notices.lock().insert(format!(
-                    "'{}' ({}) was answered from '{}', though it is defined otherwise now: {change}.",
+                    "'{}' ({}) was answered from '{}', though its definition has changed: {change}.",
                     clip(&recording.name),
                     recording.candidate,
                     self.path.display()

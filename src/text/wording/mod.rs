@@ -123,8 +123,8 @@ mod tests {
             ),
             ("Tool 'add' raised ValueError: no", "工具 'add' 抛出 ValueError：no"),
             (
-                "Tool 'one' timed out after 0.1 s waiting for a concurrency slot or thread; not started. 1 of its calls that were \
-                 given up still run and hold their slots.",
+                "Tool 'one' timed out after 0.1 s waiting for a concurrency slot or thread; not started. 1 of its abandoned calls \
+                 still run and hold their slots.",
                 "工具 'one' 等待并发名额或线程 0.1 秒后超时；未启动。它有 1 个已放弃的调用仍在运行并占用名额。",
             ),
             (
@@ -236,7 +236,8 @@ mod tests {
                 "has ",
                 "needs ",
                 "names ",
-                "says ",
+                "duplicates ",
+                "belongs ",
                 "holds ",
                 "asks ",
                 "does ",

@@ -84,7 +84,7 @@ const HUB: &[(&str, &str)] = &[
     ),
     ("There is no source '{}'. {~}", "没有来源 '{0}'。{1}"),
     (
-        "The label '{}' stands for server '{}', and there is none of that id. {~}",
+        "The label '{}' refers to server '{}', which does not exist. {~}",
         "标签 '{0}' 代表服务器 '{1}'，但没有这个 id 的服务器。{2}",
     ),
     (
@@ -115,17 +115,17 @@ const HUB: &[(&str, &str)] = &[
     ("any source", "任何来源"),
     // Permission
     (
-        "Tool '{}' was not called: '{}', which the same message calls before it, {~}. Make the call again if it is still wanted.",
+        "Tool '{}' was not called: '{}', called earlier in the same message, {~}. Make the call again if it is still wanted.",
         "未调用工具 '{0}'：同一条消息中先于它调用的 '{1}' {2}。如果仍然需要，请再次调用。",
     ),
     (
-        "Tool '{}' was not called: the call stands in other text, or without its marker, and may not have been meant. To make it, \
-         say the call alone, in the format for tool calls, and write nothing after it.",
+        "Tool '{}' was not called: the call is inside other text or lacks its marker, so it may not be intended. To make it, say \
+         the call alone, in the format for tool calls, with nothing after it.",
         "未调用工具 '{0}'：该调用夹在其他文字中，或没有标记，可能并非本意。如要调用，请按工具调用格式单独写出该调用，其后不要再写任何内容。",
     ),
     ("waits for a decision", "正在等待决定"),
     ("was refused", "被拒绝"),
-    ("may have run, and nobody knows", "可能已经运行，情况不明"),
+    ("may have run (outcome unknown)", "可能已经运行，情况不明"),
     ("Tool '{}' was not called: {~}.", "未调用工具 '{0}'：{1}。"),
     ("it is not among the tools that are allowed here", "它不在此处允许的工具之列"),
     ("it was not approved within {} s", "在 {0} 秒内未获批准"),
@@ -135,13 +135,13 @@ const HUB: &[(&str, &str)] = &[
     ("asking for approval failed ({})", "请求批准失败（{0}）"),
     // Time and limits
     (
-        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. {} of its calls that were given up \
-         still run and hold their slots.",
+        "Tool '{}' on server '{}' timed out after {} s waiting for {~}; not started. {} of its abandoned calls still \
+         run and hold their slots.",
         "服务器 '{1}' 上的工具 '{0}' 等待{3} {2} 秒后超时；未启动。它有 {4} 个已放弃的调用仍在运行并占用名额。",
     ),
     (
-        "Tool '{}' timed out after {} s waiting for {~}; not started. {} of its calls that were given up still run and \
-         hold their slots.",
+        "Tool '{}' timed out after {} s waiting for {~}; not started. {} of its abandoned calls still run and hold \
+         their slots.",
         "工具 '{0}' 等待{2} {1} 秒后超时；未启动。它有 {3} 个已放弃的调用仍在运行并占用名额。",
     ),
     (
@@ -182,11 +182,11 @@ const HUB: &[(&str, &str)] = &[
     ),
     ("Tool '{}' was not started: {~}; try again later.", "未启动工具 '{0}'：{1}；请稍后再试。"),
     (
-        "{} calls of sync tools that were given up still run, some of them of this tool",
+        "{} abandoned calls of sync tools still run, some of them of this tool",
         "{0} 个已放弃的同步工具调用仍在运行，其中有此工具的调用",
     ),
     (
-        "all {} threads for sync tools are taken by calls that were given up or wait for other tools",
+        "all {} threads for sync tools are taken by abandoned calls and calls that wait for other tools",
         "同步工具的全部 {0} 个线程都被已放弃的调用或等待其他工具的调用占用",
     ),
     ("Tool '{}' did not return: the thread of this call ended.", "工具 '{0}' 没有返回：此调用的线程已结束。"),
@@ -201,6 +201,7 @@ const HUB: &[(&str, &str)] = &[
     ("The caller of this tool cannot be asked.", "无法向此工具的调用方提问。"),
     ("Cancelled while waiting for a free slot.", "在等待空闲名额时被取消。"),
     // The call of a model cannot be read
+    ("Malformed call: text continues after the closing bracket.", "调用格式错误：右括号之后还有文本。"),
     ("The call cannot be read: {~}.", "无法读取此调用：{0}。"),
     ("The arguments cannot be read: {~}.", "无法读取参数：{0}。"),
     ("The arguments must be an object, but are {~}.", "参数必须是对象，但给出的是{0}。"),
@@ -243,7 +244,7 @@ const HUB: &[(&str, &str)] = &[
     ("expected named arguments", "应为具名参数"),
     ("the arguments are nested too deeply, or cyclic", "参数嵌套过深或有循环"),
     (
-        "something does not fit, and it would take too long to say where",
+        "the arguments do not fit, and finding out where would take too long",
         "有内容不符合要求，但找出位置代价过高",
     ),
     (
@@ -256,10 +257,10 @@ const HUB: &[(&str, &str)] = &[
     ("{}: unknown argument (expected only {})", "{0}：未知参数（只接受 {1}）"),
     ("{}: unknown argument (expected no arguments)", "{0}：未知参数（不接受任何参数）"),
     (
-        "{}: unknown argument, passed on as it is (did you mean {}? known are {})",
+        "{}: unknown argument, passed on unchanged (did you mean {}? known: {})",
         "{0}：未知参数，已原样传递（是否想写 {1}？已知参数：{2}）",
     ),
-    ("{}: unknown argument, passed on as it is (known are {})", "{0}：未知参数，已原样传递（已知参数：{1}）"),
+    ("{}: unknown argument, passed on unchanged (known: {})", "{0}：未知参数，已原样传递（已知参数：{1}）"),
     ("{}: unknown argument", "{0}：未知参数"),
     ("{}: expected {|} as a key, got {~}", "{0}：键应为{1}，实际为 {2}"),
     (

@@ -120,7 +120,7 @@ async fn scopes_that_are_never_granted_are_asked_for_once() {
     let world = World::new().await;
     world.want(|wants| (wants.first_scopes, wants.scopes) = (Some("admin"), vec!["admin"]));
     world.issuer.turn(|knobs| knobs.withheld = vec!["admin"]);
-    world.fails(&world.oauth(), &["'admin'", "asked for already"]).await;
+    world.fails(&world.oauth(), &["'admin'", "already requested"]).await;
     assert_eq!(world.issuer.count("/authorize"), 1);
 }
 
@@ -201,7 +201,7 @@ async fn no_wait_lasts_forever() {
     let mut config = world.config();
     config.login_timeout = Duration::from_millis(20);
     config.opener = opener(|_| std::future::pending());
-    world.fails(&OAuth::new(config).unwrap(), &["No one signed in"]).await;
+    world.fails(&OAuth::new(config).unwrap(), &["Login timed out"]).await;
 }
 
 #[tokio::test]

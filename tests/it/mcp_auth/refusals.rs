@@ -142,7 +142,7 @@ async fn tokens_that_are_none_are_refused() {
         ("<html>".to_owned(), "without a token"),
         (
             json!({"access_token": "a\r\nX-Evil: 1", "token_type": "Bearer"}).to_string(),
-            "cannot stand in a header",
+            "are not allowed in a header",
         ),
         (json!({"access_token": "a", "token_type": "mac"}).to_string(), "'mac'"),
         ("x".repeat(2 << 20), "1 MB"),

@@ -55,7 +55,7 @@ async fn structured_content_is_the_result_and_must_keep_its_promise() {
     let error = world.call("sum", json!({"sum": "three"})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Protocol);
     assert!(
-        error.message.contains("breaks the tool's own schema: sum: expected an integer"),
+        error.message.contains("does not match the tool's output schema: sum: expected an integer"),
         "{}",
         error.message
     );

@@ -60,7 +60,7 @@ fn fastmcp() {
     assert_eq!(command(servers, "local").cwd, Some(folder().join("servers/local")));
     assert_eq!(
         texts(&loaded.warnings),
-        ["fastmcp.json: server 'local': `tools` is of another client and has no effect here."]
+        ["fastmcp.json: server 'local': `tools` belongs to another client and has no effect here."]
     );
 }
 
@@ -115,7 +115,7 @@ fn claude_code() {
     assert_eq!(
         texts(&loaded.warnings),
         [
-            "claude_code.json: server 'signed-in': `headersHelper` is of another client and has no effect here."
+            "claude_code.json: server 'signed-in': `headersHelper` belongs to another client and has no effect here."
         ]
     );
 }
@@ -137,7 +137,9 @@ fn gemini() {
     assert_eq!(disabled, [false, false, false, true]);
     assert_eq!(
         texts(&loaded.warnings),
-        ["gemini.json: server 'google': `authProviderType` is of another client and has no effect here."]
+        [
+            "gemini.json: server 'google': `authProviderType` belongs to another client and has no effect here."
+        ]
     );
 }
 

@@ -9,7 +9,7 @@ use toolhub::sources::mcp::config::server_from;
 fn an_empty_file_is_a_warning() {
     let loaded = fixture("empty.json");
     assert!(loaded.servers.is_empty() && loaded.errors.is_empty());
-    assert_eq!(texts(&loaded.warnings), ["empty.json: is empty, so there is no server in it."]);
+    assert_eq!(texts(&loaded.warnings), ["empty.json: is empty; it configures no servers."]);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn of_two_servers_with_one_id_the_last_counts() {
     assert_eq!(loaded.servers.len(), 1);
     assert_eq!(
         texts(&loaded.warnings),
-        ["/p/mcp.json: `servers.a` is there more than once; the last one counts."]
+        ["/p/mcp.json: `servers.a` is given more than once; the last one counts."]
     );
 }
 

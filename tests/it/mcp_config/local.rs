@@ -174,7 +174,7 @@ fn of_two_entries_of_one_local_file_the_last_one_counts() {
     let shared = json!({"mcpServers": {"x": {"command": "x"}}});
     let local = json!({"mcpServers": {"x": {"args": ["first"]}}, "servers": {"x": {"disabled": true}}});
     let loaded = load(shared, local);
-    assert_eq!(texts(&loaded), ["mcp.local.json: `servers.x` is there more than once; the last one counts."]);
+    assert_eq!(texts(&loaded), ["mcp.local.json: `servers.x` is given more than once; the last one counts."]);
     assert!(loaded.servers[0].disabled);
     assert_eq!(command(&loaded.servers, "x").args, [""; 0]);
 }

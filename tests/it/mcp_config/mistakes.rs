@@ -96,11 +96,11 @@ fn wrong_types_and_values_of_a_url() {
         ),
         (
             json!({"url": "http://h", "headers": {"X": "a\nb"}}),
-            "`headers.X` has a value with characters that a header cannot carry.".into(),
+            "`headers.X` has a value with characters that are not allowed in a header.".into(),
         ),
         (
             json!({"url": "http://h", "httpUrl": "http://i"}),
-            "`url` says something else than `httpUrl`; keep one of them.".into(),
+            "`url` contradicts `httpUrl`; keep one of them.".into(),
         ),
     ] {
         assert_eq!(error(entry), expected);
@@ -128,7 +128,7 @@ fn neither_or_both_or_not_what_the_type_says() {
         (json!({"type": 1, "url": "http://h"}), "`type` must be a string, not a number."),
         (
             json!({"type": "http", "transport": "sse", "url": "http://h"}),
-            "`transport` says something else than `type`; keep one of them.",
+            "`transport` contradicts `type`; keep one of them.",
         ),
         (json!({"disabled": "no", "command": "y"}), "`disabled` must be true or false, not a string."),
         (json!(["y"]), "must be an object with `command` or `url`, not a list."),
@@ -143,10 +143,10 @@ fn neither_or_both_or_not_what_the_type_says() {
 fn the_type_decides_between_two() {
     let both = |kind| json!({"type": kind, "command": "y", "url": "http://h", "args": [], "env": {"A": "1"}});
     assert_eq!(warning(both("stdio")), "`url` has no effect on a server that is started.");
-    assert_eq!(warning(both("http")), "`command` has no effect on a server behind a URL.");
+    assert_eq!(warning(both("http")), "`command` has no effect on a server at a URL.");
     assert_eq!(
         warning(json!({"url": "http://h", "args": ["-v"]})),
-        "`args` has no effect on a server behind a URL."
+        "`args` has no effect on a server at a URL."
     );
     assert_eq!(
         warning(json!({"command": "y", "headers": {"A": "1"}})),
@@ -242,7 +242,7 @@ fn wrong_authentication() {
     );
     assert_eq!(
         error(json!({"url": "http://h", "oauth": {}, "auth": "t"})),
-        "`oauth` says the same thing as `auth`; keep one of them."
+        "`oauth` duplicates `auth`; keep one of them."
     );
 }
 

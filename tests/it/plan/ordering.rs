@@ -148,7 +148,7 @@ async fn a_call_that_is_dropped_lets_later_ones_go_on_but_nothing_that_acts() {
     assert_eq!(value(&read), json!("done"));
     assert_eq!(
         error(&write).message,
-        "Tool 'writes' was not called: 'writes', which the same message calls before it, may have run, and nobody knows. \
+        "Tool 'writes' was not called: 'writes', called earlier in the same message, may have run (outcome unknown). \
          Make the call again if it is still wanted."
     );
 }

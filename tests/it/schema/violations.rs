@@ -277,8 +277,8 @@ fn unknown_names_that_are_not_forbidden_are_reported_where_the_known_ones_are_ce
     assert_eq!(
         unknown(schema.clone(), json!({"query": 1, "limt": 2, "zzz": 3})),
         [
-            "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)",
-            "zzz: unknown argument, passed on as it is (known are query, limit)",
+            "limt: unknown argument, passed on unchanged (did you mean 'limit'? known: query, limit)",
+            "zzz: unknown argument, passed on unchanged (known: query, limit)",
         ]
     );
     for (keyword, value) in [

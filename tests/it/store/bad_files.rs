@@ -41,7 +41,7 @@ fn a_file_that_never_was_a_store_keeps_its_name() {
     let folder = Folder::new();
     fs::write(folder.file(), "notes of somebody").unwrap();
     let (_, notices) = Store::open(&folder.file(), ROOM);
-    assert!(notices[0].contains("it is no database, and is left as it is"), "{notices:?}");
+    assert!(notices[0].contains("it is not a database and was left unchanged"), "{notices:?}");
     assert_eq!(fs::read_to_string(folder.file()).unwrap(), "notes of somebody");
     // Beside it stands what a store has left: this was one.
     fs::write(folder.0.join("hub.db.id"), "").unwrap();
@@ -60,7 +60,7 @@ fn a_file_with_damaged_pages_is_quarantined() {
     let store = store.unwrap();
     let found_at_once = !notices.is_empty();
     store.keep("new", "text".into());
-    assert_eq!(store.flush(PATIENCE), found_at_once, "found later, the store goes on in memory");
+    assert_eq!(store.flush(PATIENCE), found_at_once, "found later, the store continues in memory");
     notices.extend(store.notices());
     assert!(notices.len() == 1 && notices[0].contains("hub.db.corrupt-"), "{notices:?}");
     assert_eq!(store.result("new").as_deref(), Some("text"));
@@ -116,7 +116,7 @@ fn a_file_that_is_replaced_by_a_folder_does_not_stop_the_hub() {
     store.keep("r_1", "text".into());
     assert!(!store.flush(PATIENCE));
     let notices = store.notices();
-    assert!(notices.len() == 1 && notices[0].contains("goes on in memory"), "{notices:?}");
+    assert!(notices.len() == 1 && notices[0].contains("continues in memory"), "{notices:?}");
     assert_eq!(store.result("r_1").as_deref(), Some("text"));
     assert!(!store.flush(PATIENCE));
     assert_eq!(store.notices(), Vec::<String>::new(), "it is reported once");
@@ -150,7 +150,7 @@ proptest! {
                 let written = store.flush(PATIENCE);
                 prop_assert_eq!(store.result("new"), Some("text".to_owned()));
                 store.close(PATIENCE);
-                let lost = store.notices().iter().any(|notice| notice.contains("goes on in memory"));
+                let lost = store.notices().iter().any(|notice| notice.contains("continues in memory"));
                 prop_assert_eq!(written, !lost);
                 let (next, _) = Store::open(&folder.file(), ROOM);
                 prop_assert_eq!(next.and_then(|next| next.result("new")).is_some(), written);

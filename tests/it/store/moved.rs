@@ -1,4 +1,4 @@
-//! Files that are removed, renamed, replaced or damaged while they are in use: one warning, and the hub goes on in memory.
+//! Files that are removed, renamed, replaced or damaged while they are in use: one warning, and the hub continues in memory.
 
 use super::keeping::{key, list, record, tracked, view};
 use super::*;
@@ -28,7 +28,7 @@ fn goes_on_in_memory(store: &Store, why: &str) {
     assert!(!store.flush(PATIENCE));
     let notices = store.notices();
     assert!(notices.len() == 1 && notices[0].contains(why), "{notices:?}");
-    assert!(notices[0].contains("goes on in memory"), "{notices:?}");
+    assert!(notices[0].contains("continues in memory"), "{notices:?}");
     assert!(!store.flush(PATIENCE));
     assert_eq!(store.notices(), Vec::<String>::new(), "it is reported once");
 }

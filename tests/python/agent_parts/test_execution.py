@@ -44,7 +44,7 @@ def test_a_calculation_without_an_expression_is_reasoned_at_once() -> None:
     result = ExecutionAgent(hub, model).execute_step_sync(step)
     assert calls == []
     assert (result.method, result.result) == ("reasoned", "About a thousand.")
-    assert result.attempts[0]["error"] == "The step holds no number to calculate with."
+    assert result.attempts[0]["error"] == "The step contains no number to calculate with."
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,9 @@ def test_the_model_writes_an_expression_that_the_words_do_not_tell(said: str, ex
     assert (calls, result.method, model.roles()) == ([("calculate", expression)], "tool", ["arguments"])
     alone = ExecutionAgent(hub).execute_step_sync(Step(1, said, "calculate"))
     assert (len(calls), alone.success) == (1, False)
-    assert "do not tell the arguments of 'calculate', and there is no model to write them" in str(alone.error)
+    assert "does not state the arguments of 'calculate', and no model is set to write them" in str(
+        alone.error
+    )
 
 
 def test_a_calculation_uses_earlier_results() -> None:

@@ -106,7 +106,7 @@ def test_without_a_model_a_deed_without_arguments_fails(
     result = ExecutionAgent(hub).execute_step_sync(Step(1, said, tool))
     assert (result.success, calls) == (False, [])
     assert result.error == (
-        f"The words of the step do not tell the arguments of '{tool}', and there is no model to write them."
+        f"The step does not state the arguments of '{tool}', and no model is set to write them."
     )
     silent = ExecutionAgent(hub, Roles("", "I have done it.", "I have done it."))
     result = silent.execute_step_sync(Step(1, said, tool))
@@ -177,7 +177,7 @@ def test_the_model_writes_what_the_words_of_a_step_do_not_tell(
     assert (calls, result.method, model.roles()) == ([written], "tool", ["arguments"])
     alone = ExecutionAgent(hub).execute_step_sync(step, results)
     assert (alone.success, len(calls)) == (False, 1)
-    assert f"do not tell the arguments of '{tool}', and there is no model" in str(alone.error)
+    assert f"does not state the arguments of '{tool}', and no model" in str(alone.error)
 
 
 @pytest.mark.parametrize(

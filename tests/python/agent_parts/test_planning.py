@@ -93,7 +93,7 @@ def test_half_a_plan_keeps_its_complete_steps() -> None:
 def test_an_unusable_answer_is_one_step(text: str) -> None:
     plan = plan_of(text, "How far is the moon?")
     assert [(one.description, one.tool_type) for one in plan] == [("How far is the moon?", "none")]
-    assert plan.problems == ["The answer of the model holds no plan, so the question is one step."]
+    assert plan.problems == ["The model's answer contains no plan, so the question becomes one step."]
 
 
 def test_a_hundred_steps_are_cut() -> None:
@@ -193,7 +193,7 @@ def test_a_model_that_fails_gives_one_step_that_tells_why() -> None:
     plan = PlanningAgent(office()[0], broken).decompose_task_sync("x")
     assert plan[0].tool_type == "none"
     assert plan.problems == [
-        "There is no plan, so the question is one step. The model failed: OSError: no route to host"
+        "No plan was made, so the question becomes one step. The model failed: OSError: no route to host"
     ]
 
 

@@ -43,14 +43,14 @@ def test_a_plan_that_was_only_thought_of_is_not_carried_out(answer: str) -> None
 def test_a_text_that_is_all_thought_has_no_plan() -> None:
     plan = PlanningAgent(office()[0], Script(f"<think>One could do {DRAFT}")).decompose_task_sync("Go")
     assert [step.tool_type for step in plan] == ["none"]
-    assert plan.problems == ["The answer of the model holds no plan, so the question is one step."]
+    assert plan.problems == ["The model's answer contains no plan, so the question becomes one step."]
 
 
 def test_of_a_draft_and_a_plan_the_plan_counts_and_the_draft_is_told() -> None:
     text = f"First idea:\n```json\n{DRAFT}\n```\nThat mails people, so no. Final plan:\n```json\n{PLAN}\n```"
     plan = PlanningAgent(office()[0], Script(text)).decompose_task_sync("What is 6 times 7?")
     assert [step.tool_type for step in plan] == ["calculate"]
-    assert plan.problems == ["The answer of the model holds 2 plans; the last one is used."]
+    assert plan.problems == ["The model's answer contains 2 plans; the last one is used."]
     twice = PlanningAgent(office()[0], Script(f"{PLAN}\nAgain:\n{PLAN}")).decompose_task_sync("Go")
     assert (len(twice), twice.problems) == (1, [])
 

@@ -141,7 +141,7 @@ async def test_an_unknown_argument_that_is_not_forbidden_is_passed_on_with_a_war
         result = await call({"query": "a", "limt": 5})
         (warning,) = result.meta["warnings"]
         assert warning.startswith(
-            "limt: unknown argument, passed on as it is (did you mean 'limit'? known are "
+            "limt: unknown argument, passed on unchanged (did you mean 'limit'? known: "
         )
         assert "warnings" not in (await call({"query": "a"})).meta
 

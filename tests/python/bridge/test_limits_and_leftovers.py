@@ -47,7 +47,7 @@ def test_a_thread_that_was_given_up_keeps_the_slot_of_its_tool(world: World, eff
         second = await hub.execute("narrow", timeout=0.01)
         assert second.kind is ErrorKind.TIMEOUT
         assert second.meta["error"]["outcome"] == "not_sent"
-        assert "1 of its calls that were given up still run and hold their slots" in second.error
+        assert "1 of its abandoned calls still run and hold their slots" in second.error
         third = asyncio.create_task(hub.execute("narrow"))
         await asyncio.sleep(0)
         tool.released.set()

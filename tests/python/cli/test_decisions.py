@@ -75,7 +75,7 @@ def test_an_unknown_call_is_settled_by_who_looks(decision: str, calls: int, user
         )
         assert row is not None, listed.stdout
         assert listed.stderr == (
-            "toolhub: calls that may have happened: 1; look, then say 'toolhub settle ID done', 'failed' or 'again'\n"
+            "toolhub: calls with an unknown outcome: 1; check them, then run 'toolhub settle ID done', 'failed' or 'again'\n"
         )
         more = ("--result", '"it was sent"') if decision == "done" else ()
         settled = user.run("settle", row[1], decision, *more, "--store", str(store))

@@ -232,8 +232,8 @@ def test_the_message_names_the_culprit(way: str, words: str, findings: dict[str,
         ("a_folder", "a program as 'command'"),
         ("no_interpreter", "first line"),
         ("no_folder", "'cwd'"),
-        ("hidden_orders", "hide orders"),
-        ("same_cursor", "come to an end"),
+        ("hidden_orders", "hide instructions"),
+        ("same_cursor", "The list never ends"),
     ],
 )
 def test_the_advice_fits(way: str, words: str, findings: dict[str, dict[str, Any]]) -> None:
@@ -275,7 +275,7 @@ def test_doctor_of_one_server_and_of_none(user: User) -> None:
     missing = user.run("doctor", "ship")
     assert (missing.returncode, missing.stderr) == (
         5,
-        "toolhub: there is no server 'ship'; there are broken, shop\n",
+        "toolhub: unknown server 'ship'; known servers: broken, shop\n",
     )
 
 

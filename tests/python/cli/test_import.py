@@ -189,7 +189,7 @@ def test_without_a_target_the_user_s_own_file_is_written_and_used(user: User) ->
     user.environment = environment
     assert user.run("import", "--all").returncode == 0
     shown = user.run("connect", "nothing")
-    assert shown.stderr == "toolhub: there is no server 'nothing'; there are notes, web\n"
+    assert shown.stderr == "toolhub: unknown server 'nothing'; known servers: notes, web\n"
 
 
 # An entry, and how it is shown before it is taken.

@@ -225,19 +225,19 @@ SAID: dict[str, tuple[str, dict[str, str], str, set[str]]] = {
     "codex asks for one": (
         "codex",
         {CODEX: toml() + '[mcp_servers.shop.tools.order]\napproval_mode = "prompt"\n'},
-        "tools of 'shop' that are left out, because codex asks before they run, which toolhub does not: order",
+        "tools of 'shop' that are left out, because codex asks before they run and toolhub does not: order",
         ALL - {"order"},
     ),
     "goose asks": (
         "goose",
         {GOOSE: yaml(), ".config/goose/permission.yaml": "user: {ask_before: [shop__order]}"},
-        "tools of 'shop' that are left out, because goose asks before they run, which toolhub does not: order",
+        "tools of 'shop' that are left out, because goose asks before they run and toolhub does not: order",
         ALL - {"order"},
     ),
     "sandbox": (
         "vscode",
         {".config/Code/User/mcp.json": json.dumps({"servers": {"shop": {**ENTRY, "sandboxEnabled": True}}})},
-        "'shop' is imported disabled, because toolhub does not do what its `sandbox` says",
+        "'shop' is imported disabled, because toolhub does not support its `sandbox`",
         set(),
     ),
     "unreadable": (
@@ -249,13 +249,13 @@ SAID: dict[str, tuple[str, dict[str, str], str, set[str]]] = {
     "unknown key": (
         "codex",
         {CODEX: toml(new_key=1)},
-        "keys of 'shop' that are not taken over: new_key",
+        "keys of 'shop' that are not imported: new_key",
         ALL,
     ),
     "keyring": (
         "goose",
         {GOOSE: yaml(env_keys=["A_KEY"])},
-        "variables of 'shop' that must be set in the environment, because goose keeps them in its keyring: A_KEY",
+        "set these variables of 'shop' in the environment, because goose keeps them in its keyring: A_KEY",
         ALL,
     ),
     "file": (

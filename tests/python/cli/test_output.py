@@ -22,7 +22,7 @@ def send(to: str) -> str:
         file.write(to)
     return "sent to é for 5 € \\N{{GRINNING FACE}}"
 """
-NOT_WRITTEN = "toolhub: the command was carried out, but what it prints cannot be written: {}\n"
+NOT_WRITTEN = "toolhub: the command ran, but its output cannot be written: {}\n"
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ async def test_a_caller_has_a_limited_number_of_waiting_calls_and_takes_none_fro
         # The tool has begun, so it hears that nobody answers, and its call ends as it decides.
         refused = await book(ann)
         assert refused["isError"]
-        assert "too many calls of this caller are waiting for answers" in refused["content"][0]["text"]
+        assert "this caller has too many calls waiting for input" in refused["content"][0]["text"]
         assert (await book(bob))["resultType"] == "input_required"
         for one in waiting:
             answer = await book(ann, **answered(one, accept))

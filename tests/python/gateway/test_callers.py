@@ -168,11 +168,11 @@ async def test_keys_that_cannot_be_read_are_reported_at_the_start(hub: ToolHub, 
     (tmp_path / "no.json").write_text("{}")
     for jwks, why in (
         (tmp_path / "none.json", "No such file"),
-        (tmp_path / "no.json", "it has no list 'keys'"),
+        (tmp_path / "no.json", "it has no 'keys' list"),
         ("http://issuer.example/jwks", "it needs https"),
         ({"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}, "no public key that verifies signatures"),
     ):
-        with pytest.raises(ToolError, match="set of keys") as refusal:
+        with pytest.raises(ToolError, match="key set") as refusal:
             async with served(hub, jwt={"jwks": jwks, "issuer": ISSUER, "audience": AUDIENCE}):
                 pass
         assert why in str(refusal.value)
@@ -340,7 +340,7 @@ async def test_replicas_share_sessions_by_their_keys_and_rotate_them(hub: ToolHu
         assert await status(first.url, session) == 200
         first.rotate_session_key(other, grace=0)
         assert [await status(first.url, one) for one in (session, later.session)] == [404, 404]
-        with pytest.raises(ToolError, match="at least 32 characters"):
+        with pytest.raises(ToolError, match="at least 32 random characters"):
             first.rotate_session_key("short")
     async with served(hub) as at:
         with pytest.raises(ValueError, match="session_keys were not given"):
@@ -378,7 +378,7 @@ async def test_sessions_end_after_their_lifetime(hub: ToolHub) -> None:
             {"token": {"ann": {"token": "same", "upstream_token": "same"}}},
             "The upstream token of 'ann' is its own token",
         ),
-        ({"session_keys": "short"}, "A key of sessions needs at least 32 characters"),
+        ({"session_keys": "short"}, "session_keys entries need at least 32 random characters"),
         ({"max_in_flight": 0}, "max_in_flight must be at least 1"),
         ({"header_timeout": 0}, "header_timeout must be more than 0 seconds"),
     ],

@@ -334,8 +334,7 @@ def test_a_login_that_nobody_can_answer_fails_at_once_and_the_command_signs_in(t
     with catalogue.listening(server, str(port), port=port):
         with wire.command(*serve, **own) as program:
             assert wire.call(program.url, "granted").endswith(
-                "The server 'guarded' wants a login, which nobody can answer here; "
-                "run 'toolhub login guarded' on this machine."
+                "The server 'guarded' requires a login; run 'toolhub login guarded' on this machine."
             )
         login = ["-m", "toolhub", "login", "guarded", "--config", str(config)]
         with wire.running(*login, BROWSER=str(browser), **own) as signing_in:

@@ -160,7 +160,7 @@ async def test_metrics_show_a_caller_its_own_requests_and_the_operator_all() -> 
         assert "toolhub_gateway_tools" in (await metrics(at.url, "token-of-the-operator")).text
     async with served(ToolHub(), token="only-token") as at:
         assert "toolhub_gateway_tools" in (await metrics(at.url, "only-token")).text
-    with pytest.raises(ToolError, match="also the token of a caller"):
+    with pytest.raises(ToolError, match="also a caller's token"):
         ToolHub().asgi(token={"ann": "same-token"}, metrics_token="same-token")
 
 

@@ -246,7 +246,7 @@ async def test_headers_of_a_function_that_cannot_be_sent_are_refused() -> None:
 
     answers: dict[str, tuple[Any, str]] = {
         "own": (lambda: {"X-Copy": f"Bearer {seen['token']}"}, "returned the caller's own token"),
-        "break": (lambda: {"X-A": "hunter2\r\nX-Evil: 1"}, "that no header can carry"),
+        "break": (lambda: {"X-A": "hunter2\r\nX-Evil: 1"}, "contains characters not allowed in a header"),
         "session": (lambda: {"Mcp-Session-Id": "hunter2"}, "which it may not set"),
         "number": (lambda: {"X-A": 5}, "must return a mapping of texts"),
         "raises": (lambda: {}[seen["token"]], "The headers function of server 'up' failed: KeyError"),
@@ -281,7 +281,7 @@ async def test_claims_never_carry_the_clients_own_token_upstream() -> None:
         hub.add_server("up", url=up.url, headers={"X-User": "{principal.claims.raw}"})
         async with hub, served(hub, authenticate=authenticate) as at:
             refused = (await call(at.url, "whoami", "incoming-token-of-ann")).result
-            assert "holds the own token of 'user:ann'" in refused["content"][0]["text"]
+            assert "would forward the token of caller 'user:ann'" in refused["content"][0]["text"]
         assert "incoming-token-of-ann" not in up.recorded()
 
 
@@ -321,7 +321,7 @@ async def test_a_function_assigns_tokens_and_claims() -> None:
             assert "for-ann-1" in (await call(at.url, "whoami", "ann")).content
             refused = (await call(at.url, "whoami", "evil")).result
             assert refused["isError"]
-            assert "cannot carry" in refused["content"][0]["text"]
+            assert "would contain invalid characters" in refused["content"][0]["text"]
         assert "x-evil" not in up.recorded().lower()
 
 

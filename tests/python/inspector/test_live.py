@@ -104,7 +104,9 @@ def test_the_calls_are_for_the_operator(visit: Visit) -> None:
         assert send(f"{base}/inspect/calls", "POST", "{}", {"Toolhub-Inspect-Key": key}).status == 405
         page = visit(f"{base}/inspect#token=secret-of-ann")
         page.click("#tab-calls")
-        page.wait_for("document.querySelector('#calls-wrong').innerText.includes('needs the key')")
+        page.wait_for(
+            "document.querySelector('#calls-wrong').innerText.includes(`needs the inspector's key`)"
+        )
         page.expected = [text for text in page.complaints() if "403" in text]
         page.run(f"document.querySelectorAll('#calls-wrong input')[1].value = {json.dumps(key)}")
         page.click("#calls-wrong button", "use")
@@ -163,6 +165,6 @@ def test_the_page_speaks_the_language_of_its_hub(lang: str, visit: Visit) -> Non
         expected = {"en": "'1.5' is not a whole number", "zh": "'1.5' 不是整数"}
         assert expected[lang] in page.text("#tool-work")
         page.click("#tab-approvals")
-        needs = {"en": "needs the key", "zh": "需要检查器的密钥"}
+        needs = {"en": "needs the inspector's key", "zh": "需要检查器的密钥"}
         page.wait_for(f"document.querySelector('#approvals').innerText.includes({json.dumps(needs[lang])})")
         page.expected = [text for text in page.complaints() if "403" in text]

@@ -372,10 +372,13 @@ def test_an_audit_log_is_shown(tmp_path: Path, visit: Visit) -> None:
     [
         (None, "There is no file"),
         (b"\xff\xfe", "is not UTF-8 text"),
-        (b"hello\nworld\n", "line 1 is wrong, it is no event"),
+        (b"hello\nworld\n", "line 1 is wrong, it is not an event"),
         (b'{"v":1,"type":"header","time":"2026-11-16T09:30:00.000Z"}\n[]\n{}\n', "line 2 is wrong"),
         (b'{"v":3,"type":"call","time":"x"}\n', "version 3"),
-        (b'{"v":1,"type":"call","tool":"a","time":"yesterday","ms":1}\n', "`time` is no time: 'yesterday'"),
+        (
+            b'{"v":1,"type":"call","tool":"a","time":"yesterday","ms":1}\n',
+            "`time` is not a valid time: 'yesterday'",
+        ),
         (b'{"v":1,"type":"call","tool":"a","time":"2026-11-16T09:30:00.000Z","ms":-1}\n', "0 or more"),
     ],
 )

@@ -426,7 +426,7 @@ def test_approvals_need_the_key_of_the_operator(visit: Visit, tmp_path: Path) ->
         base = served.url.removesuffix("/mcp")
         page = visit(f"{base}/inspect")
         page.click("#tab-approvals")
-        page.wait_for("document.querySelector('#approvals').innerText.includes('needs the key')")
+        page.wait_for("document.querySelector('#approvals').innerText.includes(`needs the inspector's key`)")
         page.expected = [text for text in page.complaints() if "403" in text]
         key = served.inspect_url.partition("#key=")[2]
         page.run(f"document.querySelectorAll('#approvals input')[1].value = {json.dumps(key)}")
@@ -523,7 +523,7 @@ def test_who_comes_through_a_proxy_needs_the_key() -> None:
             for headers in foreign:
                 refused = send(f"{base}/inspect/{path}", "GET", None, headers)
                 assert refused.status == 403, headers
-                assert "needs the key" in refused.text
+                assert "needs the inspector's key" in refused.text
                 assert send(f"{base}/inspect/{path}", "GET", None, {**headers, **key}).status == 200
 
 

@@ -201,7 +201,7 @@ def test_classes_that_are_not_tools_are_reported_with_the_reason(
     assert "the class NeedsKey needs arguments; make an object of it" in skipped
     assert "the class Nameless has execute() but no name" in skipped
     assert "no object of the class Bad could be made: SystemExit: 1" in errors
-    assert "Shy does not tell its name: LookupError: who?" in errors
+    assert "Shy has a name that cannot be read: LookupError: who?" in errors
     assert "Unnamed is not a tool" in errors
     assert not any(word in skipped + errors for word in ("Base", "Shape", "_Private"))
 

@@ -113,7 +113,7 @@ async def test_structured_content_that_the_schema_demands_must_be_there(hub: Too
     await hub.connect(["s"])
     missing = await hub.execute("sum", server="s")
     assert missing.kind == "protocol"
-    assert "there is no structured content" in str(missing.error)
+    assert "structured content is missing" in str(missing.error)
     assert (await hub.execute("sum", server="s")).kind == "tool_error"
     assert (await hub.execute("sum", server="s")).result == {"sum": 3}
 
@@ -288,7 +288,7 @@ async def test_a_call_that_may_act_is_not_sent_again_for_a_state_alone(
     hub.load_mcp({"mcpServers": {"s": told.serve({"send_mail": [again, text("sent")]})}})
     result = await hub.execute("send_mail", {}, run="r")
     assert (result.kind, result.meta["error"]["outcome"]) == ("protocol", "unknown")
-    assert "wants to be called again and asks for no input" in str(result.error)
+    assert "asked to be called again without asking for input" in str(result.error)
     assert len(told.sent("tools/call")) == 1
     (row,) = hub.ledger("r")
     assert (row.state, row.repeatable) == ("unknown", False)

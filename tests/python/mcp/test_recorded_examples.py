@@ -74,7 +74,7 @@ async def test_research_of_the_small_model_without_a_form(
 ) -> None:
     answer = await research(small_records, installed, is_held=False)
     assert answer.success
-    assert "note: The answer of the model holds no plan" in capsys.readouterr().out
+    assert "note: The model's answer contains no plan" in capsys.readouterr().out
 
 
 async def ask_excel(

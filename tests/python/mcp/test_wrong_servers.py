@@ -36,7 +36,7 @@ async def test_a_program_that_prints_nothing_and_ends(hub: ToolHub) -> None:
 
 
 async def test_a_program_that_sends_back_what_it_gets(hub: ToolHub) -> None:
-    assert await why(hub, command="cat") == f"the program sends back what it is given; {CHECK}"
+    assert await why(hub, command="cat") == f"the program echoes its input; {CHECK}"
 
 
 async def test_a_program_that_prints_and_stays(hub: ToolHub) -> None:

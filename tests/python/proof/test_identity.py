@@ -241,7 +241,7 @@ def test_a_run_names_both_definitions_and_never_calls_again(banks: Banks) -> Non
     with banks.hub("bank", script="other.py") as hub:
         result = hub.call("send_payment", {"x": 5}, run="r")
     assert result.kind == "paused"
-    assert "another definition" in str(result.error)
+    assert "a different definition" in str(result.error)
     assert str(banks.folder / "bank.py") in str(result.error)
     assert str(banks.folder / "other.py") in str(result.error)
     assert "it differs in program" in str(result.error)
@@ -279,7 +279,7 @@ def test_a_cassette_answers_for_another_definition_with_a_notice(tmp_path: Path)
         assert read("Reads more.") == "Reads."
     (notice,) = other.notices
     assert notice == (
-        f"'look' (tools) was answered from '{path}', though it is defined otherwise now: it differs in description."
+        f"'look' (tools) was answered from '{path}', though its definition has changed: it differs in description."
     )
 
 

@@ -161,7 +161,7 @@ def test_a_run_is_refused_that_another_version_would_go_on_with(place: Place) ->
         with hub.resume("r"):
             refused = hub.call("send_it", {"to": "ann"}, run="r")
         assert refused.kind == "paused"
-        assert "another definition of the tool (then mcps:mailer" in str(refused.error)
+        assert "a different definition of the tool (then mcps:mailer" in str(refused.error)
     place.install("3")
     with place.hub() as hub:
         # A call that was not made before is bound to what is called now, and not to the list in the store.

@@ -199,7 +199,7 @@ def test_what_is_known_is_not_settled(opened: Callable[[], ToolHub], sent: list[
         assert hub.call("send_mail", {"to": "ann"}, run="monday").success
         assert not hub.call("fail", run="monday").success
         for row in hub.ledger("monday", state="done"):
-            with pytest.raises(ToolError, match="only one that is unknown can be"):
+            with pytest.raises(ToolError, match="only such a row can be settled"):
                 hub.settle(row.id, decision)  # type: ignore[arg-type]
     with opened() as hub:
         assert hub.call("send_mail", {"to": "ann"}, run="monday").meta["replayed"]

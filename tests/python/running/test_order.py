@@ -103,7 +103,7 @@ def refuse_first(asked: Approval) -> bool:
     [
         ({"first": 1, "approve": "ask"}, "paused", "waits for a decision"),
         ({"first": 1, "approve": refuse_first}, "not_allowed", "was refused"),
-        ({"first": 4, "timeout": 0.05}, "timeout", "may have run, and nobody knows"),
+        ({"first": 4, "timeout": 0.05}, "timeout", "may have run (outcome unknown)"),
     ],
 )
 def test_nothing_that_may_act_is_made_after_a_call_that_is_not_cleared_up(
@@ -115,7 +115,7 @@ def test_nothing_that_may_act_is_made_after_a_call_that_is_not_cleared_up(
     assert read.result == 8, "what is harmless is still made"
     assert (second.kind, second.meta["error"]["outcome"]) == (ErrorKind.NOT_SENT, "not_sent")
     assert second.error == (
-        f"Tool 'write' was not called: 'write', which the same message calls before it, {why}. "
+        f"Tool 'write' was not called: 'write', called earlier in the same message, {why}. "
         "Make the call again if it is still wanted."
     )
     assert second.error in outcome.messages[0]["content"]

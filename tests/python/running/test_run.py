@@ -392,7 +392,7 @@ async def test_the_model_gets_a_warning_about_unknown_arguments(hub: ToolHub) ->
     hub.register(lambda **given: sorted(given), name="look", parameters=schema)
     outcome = await hub.run(model_text(("look", {"query": "tea", "limt": 5})))
     assert outcome.results[0].result == ["limt", "query"]
-    warning = "limt: unknown argument, passed on as it is (did you mean 'limit'? known are query, limit)"
+    warning = "limt: unknown argument, passed on unchanged (did you mean 'limit'? known: query, limit)"
     assert outcome.results[0].meta["warnings"] == [warning]
     assert f'"warnings": ["{warning}"]' in outcome.messages[0]["content"]
     assert "warnings" not in (await hub.run(model_text(("look", {"query": "tea"})))).messages[0]["content"]

@@ -101,8 +101,8 @@ def test_what_is_no_skill_is_reported_and_costs_only_itself(
 @pytest.mark.parametrize(
     ("front", "name", "why"),
     [
-        ("---\nname: other\ndescription: d\n---\n", "other", "should be that of its folder, 'odd'"),
-        ("---\ndescription: d\n---\n", "odd", "it has that of its folder"),
+        ("---\nname: other\ndescription: d\n---\n", "other", "should match its folder, 'odd'"),
+        ("---\ndescription: d\n---\n", "odd", "its folder's name is used"),
         ("---\nname: 5\ndescription: d\n---\n", "5", "its name is a number; put it in quotes"),
         ("---\nname: My Skill\ndescription: d\n---\n", "My Skill", "lower-case letters"),
         ("---\nname: odd\ndescription: Use when: always: yes\n---\n", "odd", "need quotes"),

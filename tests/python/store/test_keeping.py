@@ -163,7 +163,7 @@ def test_a_file_that_never_was_a_store_is_left_as_it_is(
         assert hub.call("length", {"obj": "abc"}).result == 3
     assert notes.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
-    assert "it is no database, and is left as it is; give the hub a file of its own" in caplog.messages[0]
+    assert "it is not a database and was left unchanged; give the hub its own file" in caplog.messages[0]
 
 
 @pytest.mark.parametrize("content", [b"a store once", b"SQLite format 3\0" + b"\xff" * 5_000])
@@ -246,7 +246,7 @@ def test_a_file_that_is_gone_costs_one_warning_and_nothing_in_memory(
         handle = cut(hub, 1)
         assert hub.read_more(handle, 0, 8) == "Straße 1"
     (message,) = caplog.messages
-    assert "removed or replaced while it was in use; this hub goes on in memory" in message
+    assert "removed or replaced while it was in use; this hub continues in memory" in message
     for file, calls in ((path, 0), (backup, 10 if renamed else 0)):
         with ToolHub(store=file) as hub:
             hub.register(len, name="length", read_only=True)

@@ -122,17 +122,23 @@ def test_a_failure_with_control_characters_is_xml() -> None:
         ("cases: [{name: a, cassette: b, called: x}]", "'called' must be a list"),
         (
             "cases: [{name: a, cassette: b, tokens: 1}, {name: a, cassette: b, tokens: 1}]",
-            "name of another case",
+            "same name as another case",
         ),
         ("[", "cannot be read"),
-        ("cases: [{name: a, cassette: b, called: [5]}]", "'called' has 5, which is not the name of a tool"),
-        ("cases: [{name: a, cassette: b, called: []}]", "'called' must be a list of at least one name"),
-        ("cases: [{name: a, cassette: b, order: {x: 1}}]", "'order' must be a list of at least one name"),
+        ("cases: [{name: a, cassette: b, called: [5]}]", "'called' has 5, which is not a tool name"),
+        ("cases: [{name: a, cassette: b, called: []}]", "'called' must be a list of at least one tool name"),
+        (
+            "cases: [{name: a, cassette: b, order: {x: 1}}]",
+            "'order' must be a list of at least one tool name",
+        ),
         (
             "cases: [{name: a, cassette: b, not_called: ['send_*']}]",
             "'not_called' has \"send_.*\", which is not",
         ),
-        ("cases: [{name: a, cassette: b, at_most: 3}]", "'at_most' must be a mapping with at least one name"),
+        (
+            "cases: [{name: a, cassette: b, at_most: 3}]",
+            "'at_most' must be a mapping with at least one tool name",
+        ),
         (
             "cases: [{name: a, cassette: b, at_most: {x: '2'}}]",
             "'at_most.x' must be a whole number .*, got \"2\"",
@@ -175,7 +181,7 @@ def test_a_run_that_cannot_be_compared(
     (folder / "before.json").write_bytes(saved)
     path = cases(folder, "called: [add]")
     assert main(["eval", str(path), "--compare", str(folder / "before.json")]) == 2
-    assert "is not one that `toolhub eval --save` has written" in capsys.readouterr().err
+    assert "was not written by `toolhub eval --save`" in capsys.readouterr().err
 
 
 def test_the_command_prints_no_commands_to_the_terminal(

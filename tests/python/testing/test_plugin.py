@@ -277,7 +277,7 @@ def test_what_a_killed_command_has_recorded_can_be_replayed(tmp_path: Path) -> N
     (tmp_path / "program.py").write_text(KILLED)
     killed = toolhub("record", "-o", "c.ndjson", "--", sys.executable, "program.py", folder=tmp_path)
     assert killed.returncode == 128 + 9
-    assert "c.ndjson has what had ended until then (events: 3), and can be replayed" in killed.stderr
+    assert "c.ndjson contains the completed events (3) and can be replayed" in killed.stderr
     (tmp_path / "program.py").write_text(KILLED.rpartition("os.kill")[0])
     again = toolhub("replay", "c.ndjson", "--", sys.executable, "program.py", folder=tmp_path)
     assert (again.returncode, again.stderr) == (0, "")

@@ -69,7 +69,7 @@ function failedAssertions(text, answer) {
     }
     const parts = /^(\S+)\s+(=|!=|<|>|contains)\s+(.+)$/.exec(line);
     if (!parts) {
-      failures.push(said("'{}' is no assertion; write ok, error, or: place = value (also !=, <, >, contains)", line));
+      failures.push(said("'{}' is not an assertion; write ok, error, or: place = value (also !=, <, >, contains)", line));
       continue;
     }
     const [, path, sign, right] = parts;

@@ -286,8 +286,8 @@ function objectField(schema, root, depth, label) {
   let extra = [];
   const list = element("div");
   function add(key = "", value = NOTHING) {
-    const name = element("input", { type: "text", value: key, placeholder: "name", ...labelOf(said("name of the member")) });
-    const own = labelOf(said("value of the member"));
+    const name = element("input", { type: "text", value: key, placeholder: "name", ...labelOf(said("member name")) });
+    const own = labelOf(said("member value"));
     const field = fieldFor(others ?? {}, root, depth + 1, own);
     if (value !== NOTHING) field.write(value);
     const wrong = element("span", { className: "wrong" });

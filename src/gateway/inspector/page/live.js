@@ -21,7 +21,7 @@ class LivePart extends TimelinePart {
 
   turn() {
     this.isPaused = !this.isPaused;
-    this.pause.textContent = this.isPaused ? said("go on") : said("pause");
+    this.pause.textContent = this.isPaused ? said("resume") : said("pause");
     this.follow();
   }
 

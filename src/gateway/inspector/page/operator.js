@@ -67,8 +67,8 @@ class ApprovalsPart {
 // What is missing, and a place to give it.
 function keyHint(error, access, again) {
   if (error.status !== 401 && error.status !== 403) return element("p", { className: "failed", text: error.message });
-  const key = element("input", { type: "password", "aria-label": said("key of the inspector"), placeholder: "key", autocomplete: "off" });
-  const token = element("input", { type: "password", "aria-label": said("token of a caller"), placeholder: "token", autocomplete: "off", value: access.token });
+  const key = element("input", { type: "password", "aria-label": said("inspector key"), placeholder: "key", autocomplete: "off" });
+  const token = element("input", { type: "password", "aria-label": said("caller token"), placeholder: "token", autocomplete: "off", value: access.token });
   return element("div", { className: "card" }, element("p", { text: error.message }),
     element("div", { className: "bar" }, token, key, element("button", { text: said("use"), onclick: () => { access.token = token.value.trim(); access.key = key.value.trim() || access.key; access.keep(); again(); } })));
 }

@@ -107,13 +107,13 @@ impl AskedHeaders {
         }
         if HeaderValue::try_from(value).is_err() {
             let text = format!(
-                "The headers function of server '{server}' returned a value for '{shown}' that no header can carry."
+                "The headers function of server '{server}' returned a value for '{shown}' that contains characters not allowed in a header."
             );
             return Err(denied(text));
         }
         if caller.is_some_and(|caller| caller.shows_token(value)) {
             let text = format!(
-                "The headers function of server '{server}' returned the caller's own token, which never goes to an upstream server."
+                "The headers function of server '{server}' returned the caller's own token; caller tokens are never sent upstream."
             );
             return Err(denied(text));
         }
@@ -201,7 +201,7 @@ mod tests {
             (Ok(Value::Null), "is closed to 'user:ann'"),
             (Ok(json!(["a"])), "must return a mapping of texts"),
             (Ok(json!({"X-Hunter": 5})), "must return a mapping of texts"),
-            (Ok(json!({"X-Hunter": "a\r\nX-Evil: hunter2"})), "that no header can carry"),
+            (Ok(json!({"X-Hunter": "a\r\nX-Evil: hunter2"})), "contains characters not allowed in a header"),
             (Ok(json!({"Mcp-Session-Id": "hunter2"})), "'Mcp-Session-Id', which it may not set"),
             (Ok(json!({"content-length": "0"})), "'content-length', which it may not set"),
             (Ok(json!({"bad name": "hunter2"})), "which it may not set"),

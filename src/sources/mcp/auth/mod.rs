@@ -88,7 +88,7 @@ fn bearer_header(token: &str) -> Result<String, HubError> {
     };
     if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(denied(
-            "The bearer token is empty or has characters that cannot stand in a header; give the token alone, without spaces or line breaks.",
+            "The bearer token is empty or contains characters that are not allowed in a header; give the token alone, without spaces or line breaks.",
         ));
     }
     Ok(format!("Bearer {token}"))

@@ -83,7 +83,7 @@ enum AuthKind {
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> Auth {
     let (auth, oauth) = (fields.value("auth"), fields.value("oauth"));
     if auth.is_some() && oauth.is_some() {
-        fields.error("oauth", "says the same thing as `auth`; keep one of them.");
+        fields.error("oauth", "duplicates `auth`; keep one of them.");
     }
     match (auth, oauth) {
         (Some(Value::String(text)), _) => from_text(fields, text),

@@ -176,11 +176,11 @@ pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Endpoint> {
             command(fields).map(Endpoint::Stdio)
         }
         (None, false, true) => {
-            useless(fields, STDIO_KEYS, "a server behind a URL");
+            useless(fields, STDIO_KEYS, "a server at a URL");
             remote(fields, None).map(Endpoint::Http)
         }
         (Some((_, TransportName::Http(dialect))), _, true) => {
-            useless(fields, STDIO_KEYS, "a server behind a URL");
+            useless(fields, STDIO_KEYS, "a server at a URL");
             remote(fields, Some(dialect)).map(Endpoint::Http)
         }
         (Some((key, transport)), ..) => {
@@ -237,7 +237,7 @@ fn transport(fields: &mut Fields<'_, '_>) -> Option<(&'static str, TransportName
         };
         match named {
             Some((first, other)) if other != transport => {
-                fields.error(key, format!("says something else than `{first}`; keep one of them."));
+                fields.error(key, format!("contradicts `{first}`; keep one of them."));
             }
             _ => named = Some((key, transport)),
         }
@@ -312,7 +312,7 @@ fn remote(fields: &mut Fields<'_, '_>, dialect: Option<Dialect>) -> Option<Remot
     let url = fields.expanded(key).map(|url| url.trim().to_owned());
     for other in URL_KEYS.iter().filter(|other| **other != key) {
         if fields.has(other) && fields.value(other) != fields.value(key) {
-            fields.error(other, format!("says something else than `{key}`; keep one of them."));
+            fields.error(other, format!("contradicts `{key}`; keep one of them."));
         }
     }
     if let Some(problem) = url.as_deref().and_then(problem_of_url) {
@@ -350,7 +350,7 @@ fn headers(fields: &mut Fields<'_, '_>) -> Vec<(String, Secret)> {
         if HeaderName::try_from(name).is_err() {
             fields.error(&key, "is not a name that a header can have.");
         } else if HeaderValue::try_from(value).is_err() {
-            fields.error(&key, "has a value with characters that a header cannot carry.");
+            fields.error(&key, "has a value with characters that are not allowed in a header.");
         } else if let Some(problem) = principal_headers::problem(value) {
             fields.error(&key, problem);
         } else {

@@ -91,7 +91,7 @@ pub(super) fn read(fields: &mut Fields<'_, '_>, options: &mut ServerOptions) {
     fields.ignore(SILENT);
 }
 
-const NO_EFFECT: &str = "is of another client and has no effect here.";
+const NO_EFFECT: &str = "belongs to another client and has no effect here.";
 
 /// `timeout` is in milliseconds for FastMCP, Gemini and Claude Code, and in seconds for Cline and Roo, which
 /// allow up to an hour. A timeout below a second is implausible, so a small number always means seconds.

@@ -122,7 +122,7 @@ fn read(path: &Path, notes: &mut Notes) -> Option<Value> {
     match parsed {
         Ok(value) => {
             if value.is_none() {
-                notes.warn(None, "is empty, so there is no server in it.");
+                notes.warn(None, "is empty; it configures no servers.");
             }
             value
         }
@@ -203,7 +203,7 @@ fn entries<'a>(
             Value::Object(servers) => {
                 for (id, entry) in servers {
                     if !ids.insert(id) {
-                        notes.warn(&*format!("{name}.{id}"), "is there more than once; the last one counts.");
+                        notes.warn(&*format!("{name}.{id}"), "is given more than once; the last one counts.");
                     }
                     found.push((id, entry));
                 }

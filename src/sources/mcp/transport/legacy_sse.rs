@@ -62,7 +62,7 @@ fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubErr
     })?;
     if !remote.is_same_origin(&url) {
         return Err(refuse(format!(
-            "the server wants its messages at another origin, {}, where nothing is sent; configure the server's own address",
+            "the server asks for its messages at another origin, {}, where nothing is sent; configure the server's own address",
             remote.quote(&shown(&url))
         )));
     }

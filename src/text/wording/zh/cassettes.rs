@@ -24,7 +24,7 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     ("There is no cassette '{}'; record it first.", "没有录制文件 '{0}'；请先录制。"),
     ("The cassette '{}' cannot be read: {}.", "无法读取录制文件 '{0}'：{1}。"),
     (
-        "'{}' ({}) was answered from '{}', though it is defined otherwise now: {~}.",
+        "'{}' ({}) was answered from '{}', though its definition has changed: {~}.",
         "'{0}'（{1}）由 '{2}' 应答，尽管它现在的定义不同：{3}。",
     ),
     ("it differs in {}", "不同之处：{0}"),
@@ -36,7 +36,7 @@ pub(super) const CASSETTES: &[(&str, &str)] = &[
     ),
     ("The cassette '{}' is not UTF-8 text; record it again.", "录制文件 '{0}' 不是 UTF-8 文本；请重新录制。"),
     (
-        "Something else already records to '{}'; give each recording a file of its own.",
+        "Something else already records to '{}'; give each recording its own file.",
         "已有其他程序正在录制到 '{0}'；请让每次录制使用各自的文件。",
     ),
     ("This process already {~}; end that first.", "本进程{0}；请先结束它。"),
@@ -100,18 +100,18 @@ pub(super) const EVALUATION: &[(&str, &str)] = &[
     ("'{}' must have a list 'cases' with at least one case.", "'{0}' 必须有列表 'cases'，且至少有一个用例。"),
     ("Case {} in '{}' must be a mapping.", "'{1}' 中的用例 {0} 应为映射。"),
     ("Case {} in '{}' must have a text '{}'.", "'{1}' 中的用例 {0} 必须有文本 '{2}'。"),
-    ("Case {} in '{}' has the name of another case: {}.", "'{1}' 中的用例 {0} 与另一个用例同名：{2}。"),
+    ("Case {} in '{}' has the same name as another case: {}.", "'{1}' 中的用例 {0} 与另一个用例同名：{2}。"),
     ("Case {} in '{}' has {}; it may have {}.", "'{1}' 中的用例 {0} 有 {2}；它可以有 {3}。"),
     (
-        "Case {} in '{}' is wrong: {} must be a list of at least one name of a tool, got {}.",
+        "Case {} in '{}' is wrong: {} must be a list of at least one tool name, got {}.",
         "'{1}' 中的用例 {0} 有误：{2} 应为至少有一个工具名称的列表，得到 {3}。",
     ),
     (
-        "Case {} in '{}' is wrong: {} must be a mapping with at least one name of a tool, got {}.",
+        "Case {} in '{}' is wrong: {} must be a mapping with at least one tool name, got {}.",
         "'{1}' 中的用例 {0} 有误：{2} 应为至少有一个工具名称的映射，得到 {3}。",
     ),
     (
-        "Case {} in '{}' is wrong: {} has {}, which is not the name of a tool; patterns do not count here.",
+        "Case {} in '{}' is wrong: {} has {}, which is not a tool name; patterns are not allowed here.",
         "'{1}' 中的用例 {0} 有误：{2} 有 {3}，它不是工具的名称；此处不能用模式。",
     ),
     (
@@ -128,7 +128,7 @@ pub(super) const EVALUATION: &[(&str, &str)] = &[
     ),
     ("Case {} in '{}' checks nothing; it may have {}.", "'{1}' 中的用例 {0} 什么也不检查；它可以有 {2}。"),
     (
-        "The run to compare with is not one that `toolhub eval --save` has written.",
+        "The run to compare with was not written by `toolhub eval --save`.",
         "要比较的运行不是 `toolhub eval --save` 写下的。",
     ),
     (

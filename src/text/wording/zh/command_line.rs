@@ -11,32 +11,29 @@ pub(super) const PLACES: &[(&str, &str)] = &[
 pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     // Usage
     ("{~}; '{} --help' shows the usage", "{0}；用 '{1} --help' 查看用法"),
-    ("there is no command '{}', the nearest is '{}'", "没有命令 '{0}'，最接近的是 '{1}'"),
-    ("there is no command '{}'", "没有命令 '{0}'"),
+    ("unknown command '{}' (did you mean '{}'?)", "没有命令 '{0}'，最接近的是 '{1}'"),
+    ("unknown command '{}'", "没有命令 '{0}'"),
     (
         "an argument is key=text, key:=json, @file or a JSON object, got '{}'",
         "参数应为 key=文本、key:=json、@文件 或 JSON 对象，实际为 '{0}'",
     ),
-    ("'{}=' wants JSON, got '{}': {}", "'{0}=' 需要 JSON，实际为 '{1}'：{2}"),
+    ("'{}=' expects JSON, got '{}': {}", "'{0}=' 需要 JSON，实际为 '{1}'：{2}"),
     ("-k must be 0 or more, got {}", "-k 应不小于 0，实际为 {0}"),
     ("the arguments in {~} must be a JSON object, got {}", "{0} 中的参数应为 JSON 对象，实际为 {1}"),
-    ("the arguments in {~} are no JSON: {}", "{0} 中的参数不是 JSON：{1}"),
+    ("the arguments in {~} are not valid JSON: {}", "{0} 中的参数不是 JSON：{1}"),
     ("the command line", "命令行"),
     (
         "{} is for HTTP; add --http, or leave it out to serve on stdio",
         "{0} 用于 HTTP；请加上 --http，或去掉它以在 stdio 上提供服务",
     ),
     ("`serve` in a configuration file cannot have '{}'", "配置文件中的 `serve` 不能有 '{0}'"),
-    (
-        "the command was carried out, but what it prints cannot be written: {}",
-        "命令已执行，但其输出无法写入：{0}",
-    ),
+    ("the command ran, but its output cannot be written: {}", "命令已执行，但其输出无法写入：{0}"),
     // Files
     ("there is no store at '{}'; name one with --store", "'{0}' 处没有存储；请用 --store 指定"),
-    ("the file '{}' is no JSON: {}", "文件 '{0}' 不是 JSON：{1}"),
+    ("the file '{}' is not valid JSON: {}", "文件 '{0}' 不是 JSON：{1}"),
     ("the file '{}' cannot be read: {}", "无法读取文件 '{0}'：{1}"),
     ("the file '{}' cannot be written: {}", "无法写入文件 '{0}'：{1}"),
-    ("the file '{}' is no text in UTF-8", "文件 '{0}' 不是 UTF-8 文本"),
+    ("the file '{}' is not valid UTF-8", "文件 '{0}' 不是 UTF-8 文本"),
     ("is not valid TOML: {}.", "不是有效的 TOML：{0}。"),
     ("is not valid YAML: {}", "不是有效的 YAML：{0}"),
     ("is not valid UTF-8.", "不是有效的 UTF-8。"),
@@ -49,17 +46,17 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "there is no server; name a file with --config, or run 'toolhub import'",
         "没有服务器；请用 --config 指定文件，或运行 'toolhub import'",
     ),
-    ("there is no server '{}'; there is none in the configuration", "没有服务器 '{0}'；配置中没有任何服务器"),
-    ("there is no server '{}'; there are {}", "没有服务器 '{0}'；现有 {1}"),
-    ("there is no tool '{}' in the given sources", "所给来源中没有工具 '{0}'"),
-    ("there is no tool '{}'; near are {}", "没有工具 '{0}'；相近的有 {1}"),
-    ("there is no tool '{}'", "没有工具 '{0}'"),
+    ("unknown server '{}'; the configuration has no servers", "没有服务器 '{0}'；配置中没有任何服务器"),
+    ("unknown server '{}'; known servers: {}", "没有服务器 '{0}'；现有 {1}"),
+    ("unknown tool '{}' in the given sources", "所给来源中没有工具 '{0}'"),
+    ("unknown tool '{}'; did you mean {|}?", "没有工具 '{0}'；相近的有 {1}"),
+    ("unknown tool '{}'", "没有工具 '{0}'"),
     ("there is no tool to export", "没有可导出的工具"),
     ("the tools of '{}' are missing: {~}", "缺少 '{0}' 的工具：{1}"),
     ("run 'toolhub login {}' first", "请先运行 'toolhub login {0}'"),
     ("no tool fits '{}'", "没有适合 '{0}' 的工具"),
     (
-        "no call of the tools in the given sources is known; see --config, --tools and --skills",
+        "no calls of the tools in the given sources are recorded; see --config, --tools and --skills",
         "没有对所给来源中工具的调用记录；见 --config、--tools 和 --skills",
     ),
     ("'{}' is left out: {}", "略去 '{0}'：{1}"),
@@ -73,13 +70,13 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ("'{}' is left out, because it is toolhub itself", "略去 '{0}'，因为它就是 toolhub"),
     ("serving {} tools at {}", "正在 {1} 提供 {0} 个工具"),
     (
-        "inspector at {}; its key is shown on a terminal, and by --json",
+        "inspector at {}; run in a terminal or with --json to see its key",
         "检查器位于 {0}；其密钥在终端上显示，也可用 --json 取得",
     ),
     ("inspector at {}", "检查器位于 {0}"),
     ("sign in at {}", "请在 {0} 登录"),
     ("signed in at {}", "已登录 {0}"),
-    ("connected to {}; it wanted no login", "已连接 {0}；它不需要登录"),
+    ("connected to {} (no login required)", "已连接 {0}；它不需要登录"),
     ("no tool '{}' of '{}' is pinned", "'{1}' 的工具 '{0}' 没有被固定"),
     (
         "no tool is pinned; set `pin` to true under `toolhub` of a server",
@@ -96,7 +93,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "没有需要接受的：{0} 就是之前的存储",
     ),
     (
-        "calls that may have happened: {}; look, then say 'toolhub settle ID done', 'failed' or 'again'",
+        "calls with an unknown outcome: {}; check them, then run 'toolhub settle ID done', 'failed' or 'again'",
         "可能已经发生的调用数：{0}；请查看实际情况，然后运行 'toolhub settle ID done'、'failed' 或 'again'",
     ),
     ("'--result' is for 'done'", "'--result' 只用于 'done'"),
@@ -107,7 +104,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "只会移除已知形式、名称和位置的机密：见 docs/how-to/cassettes.md 的 'Secrets' 一节。",
     ),
     (
-        "The command ended before its recording did (exit code {}). {} has what had ended until then (events: {}), and can be \
+        "The command exited (code {}) before the recording finished; {} contains the completed events ({}) and can be \
          replayed.",
         "命令在录制结束之前结束（退出代码 {0}）。{1} 中有此前已结束的内容（事件数：{2}），可以回放。",
     ),
@@ -143,13 +140,13 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "'{0}' 没有改变，因为其中的服务器不在 `mcpServers` 下",
     ),
     (
-        "'{}' is in {} with another entry and stays; --replace replaces it",
+        "kept existing '{}' in {} (differs); use --replace to overwrite",
         "'{0}' 在 {1} 中有另一项，予以保留；--replace 会替换它",
     ),
-    ("servers that would be written to {}: {}", "将写入 {0} 的服务器数：{1}"),
-    ("servers written to {}: {}", "已写入 {0} 的服务器数：{1}"),
+    ("would write {} server(s) to {}", "将写入 {1} 的服务器数：{0}"),
+    ("wrote {} server(s) to {}", "已写入 {1} 的服务器数：{0}"),
     (
-        "'{}' is imported disabled, because toolhub does not do what its `{}` says",
+        "'{}' is imported disabled, because toolhub does not support its `{}`",
         "'{0}' 导入后处于停用状态，因为 toolhub 不执行其 `{1}` 所说的",
     ),
     (
@@ -165,10 +162,10 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "'{0}' 导入后处于停用状态，因为它使用 `{1}`；请写出值，或写成变量 `{2}`",
     ),
     (
-        "tools of '{}' that are left out, because {} asks before they run, which toolhub does not: {}",
+        "tools of '{}' that are left out, because {} asks before they run and toolhub does not: {}",
         "'{0}' 中略去的工具，因为 {1} 在运行它们之前询问，而 toolhub 不询问：{2}",
     ),
-    ("keys of '{}' that are not taken over: {}", "'{0}' 中没有接收的键：{1}"),
+    ("keys of '{}' that are not imported: {}", "'{0}' 中没有接收的键：{1}"),
     (
         "`{}` of '{}' is {} from now on, whatever project is open",
         "'{1}' 的 `{0}` 从现在起是 {2}，无论打开哪个项目",
@@ -186,7 +183,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "略去 '{0}'，因为只有 goose 能运行类型为 '{1}' 的服务器",
     ),
     (
-        "variables of '{}' that must be set in the environment, because goose keeps them in its keyring: {}",
+        "set these variables of '{}' in the environment, because goose keeps them in its keyring: {}",
         "'{0}' 中必须在环境中设置的变量，因为 goose 将它们保存在密钥环中：{1}",
     ),
     // Doctor: what is wrong
@@ -198,7 +195,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
     ),
     ("'{}': its schema must be of type object, not {}", "'{0}'：其模式的类型应为 object，而不是 {1}"),
     (
-        "'{}' is no name for the APIs of models, which take 1 to 64 letters, digits, _ and -",
+        "'{}' is not a valid name for model APIs, which allow 1 to 64 letters, digits, _ and -",
         "'{0}' 不能用作模型 API 中的名称，后者只接受 1 到 64 个字母、数字、_ 和 -",
     ),
     ("'{}' has no description", "'{0}' 没有描述"),
@@ -225,7 +222,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "请改正所指的键；'command' 启动程序，'url' 是地址。",
     ),
     (
-        "Check that this is an MCP server, and update it: it speaks no version of the protocol that we do.",
+        "Check that this is an MCP server, and update it: it shares no protocol version with toolhub.",
         "请确认这是 MCP 服务器并更新它：它不支持我们支持的任何协议版本。",
     ),
     (
@@ -245,12 +242,9 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "请安装该解释器，或改正文件的首行。",
     ),
     ("Create that folder, or correct 'cwd'.", "请创建该文件夹，或改正 'cwd'。"),
+    ("The list never ends: report it to the server's author.", "列表的各页必须有终点：请告知服务器的作者。"),
     (
-        "The pages of the list must come to an end: report it to the author of the server.",
-        "列表的各页必须有终点：请告知服务器的作者。",
-    ),
-    (
-        "Invisible characters can hide orders for a model: ask the author why they are there, or 'exclude' the tool.",
+        "Invisible characters can hide instructions to a model: ask the author why they are there, or 'exclude' the tool.",
         "不可见字符中可能藏有给模型的指令：请询问作者其用途，或用 'exclude' 排除该工具。",
     ),
     (
@@ -269,7 +263,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "Correct 'url': write the address that the server redirects to.",
         "请改正 'url'：写服务器重定向到的地址。",
     ),
-    ("The server wants fewer requests: try again later.", "服务器要求减少请求：请稍后再试。"),
+    ("The server is limiting requests: try again later.", "服务器要求减少请求：请稍后再试。"),
     (
         "Write http:// in 'url', or turn TLS on at the server.",
         "请在 'url' 中写 http://，或在服务器上启用 TLS。",
@@ -304,7 +298,7 @@ pub(super) const COMMAND_LINE: &[(&str, &str)] = &[
         "请检查服务器自身的设置，以及该项的 'include' 和 'exclude'。",
     ),
     (
-        "Report it to the author of the server; a model gets this schema, and calls may fail.",
+        "Report it to the server's author; a model gets this schema, and calls may fail.",
         "请报告给服务器的作者；模型会得到这个模式，调用可能失败。",
     ),
     (

@@ -1,7 +1,7 @@
 //! Notices about configurations of MCP servers. Each is a sentence about the key or server that is named before it.
 
 pub(super) const CONFIGURATION: &[(&str, &str)] = &[
-    ("says the same thing as `auth`; keep one of them.", "与 `auth` 含义相同；请只保留一个。"),
+    ("duplicates `auth`; keep one of them.", "与 `auth` 含义相同；请只保留一个。"),
     ("must not be empty; leave it out if there is no token.", "不能为空；没有令牌时请省略。"),
     ("must be a token of printable ASCII without spaces.", "必须是不含空格的可打印 ASCII 令牌。"),
     ("must not be empty.", "不能为空。"),
@@ -43,14 +43,14 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
     ),
     ("has no effect here; move it into `{}`.", "在此处没有作用；请移到 `{0}` 中。"),
     ("a server that is started", "由命令启动的服务器"),
-    ("a server behind a URL", "通过 URL 访问的服务器"),
+    ("a server at a URL", "通过 URL 访问的服务器"),
     ("asks for a `{}`, but there is none.", "需要 `{0}`，但没有给出。"),
     (
         "has both `command` and a URL; keep one, or say which with `type`.",
         "同时有 `command` 和 URL；请只保留一个，或用 `type` 指明。",
     ),
     ("needs a `command` to start or a `url` to reach.", "需要用于启动的 `command` 或用于访问的 `url`。"),
-    ("says something else than `{}`; keep one of them.", "与 `{0}` 不一致；请只保留一个。"),
+    ("contradicts `{}`; keep one of them.", "与 `{0}` 不一致；请只保留一个。"),
     ("is not a name that a variable can have.", "不是有效的变量名。"),
     ("is missing.", "缺失。"),
     (
@@ -65,7 +65,7 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
     ("has a fragment (`#…`)", "带有片段（`#…`）"),
     ("has no `//` after the scheme", "协议之后没有 `//`"),
     ("is not a name that a header can have.", "不是有效的请求头名称。"),
-    ("has a value with characters that a header cannot carry.", "的值含有请求头不能携带的字符。"),
+    ("has a value with characters that are not allowed in a header.", "的值含有请求头不能携带的字符。"),
     (
         "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
         "含有未知的占位符 `{0}`；已知的有 principal.token、principal.name、principal.id 和 principal.claims.NAME。",
@@ -87,15 +87,15 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
     ),
     ("is not a known key; did you mean `{}`?", "不是已知的键；是否想写 `{0}`？"),
     ("is not a known key and has no effect.", "不是已知的键，没有作用。"),
-    ("is of another client and has no effect here.", "属于其他客户端，在此处没有作用。"),
+    ("belongs to another client and has no effect here.", "属于其他客户端，在此处没有作用。"),
     (
         "is taken as {} s; other clients count milliseconds, `toolhub.timeout` counts seconds.",
         "按 {0} 秒处理；其他客户端以毫秒计，`toolhub.timeout` 以秒计。",
     ),
     ("is not UTF-8 text; save it as UTF-8.", "不是 UTF-8 文本；请存为 UTF-8。"),
     ("is not valid JSON: {}.", "不是有效的 JSON：{0}。"),
-    ("is there more than once; the last one counts.", "出现了多次；以最后一个为准。"),
-    ("is empty, so there is no server in it.", "为空，因此没有服务器。"),
+    ("is given more than once; the last one counts.", "出现了多次；以最后一个为准。"),
+    ("is empty; it configures no servers.", "为空，因此没有服务器。"),
     ("does not exist.", "不存在。"),
     ("is a folder; give the path of a file.", "是文件夹；请给出文件的路径。"),
     (

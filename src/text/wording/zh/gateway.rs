@@ -3,13 +3,13 @@
 pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("Could not read random bytes from the OS.", "无法从操作系统读取随机字节。"),
     (
-        "A key of sessions needs at least {} characters; make it of random ones.",
+        "session_keys entries need at least {} random characters.",
         "会话密钥至少需要 {0} 个字符；请用随机字符生成。",
     ),
-    ("The set of keys at '{}' cannot be read: {~}.", "无法读取 '{0}' 处的密钥集：{1}。"),
-    ("The set of keys (JWKS) cannot be read: {~}.", "无法读取密钥集（JWKS）：{0}。"),
+    ("The key set at '{}' cannot be read: {~}.", "无法读取 '{0}' 处的密钥集：{1}。"),
+    ("The key set (JWKS) cannot be read: {~}.", "无法读取密钥集（JWKS）：{0}。"),
     ("it is not JSON", "它不是 JSON"),
-    ("it has no list 'keys'", "它没有列表 'keys'"),
+    ("it has no 'keys' list", "它没有列表 'keys'"),
     ("it has no public key that verifies signatures", "它没有可验证签名的公钥"),
     ("it needs https (http is only for this machine)", "需要 https（http 仅用于本机）"),
     ("it answered with HTTP {}", "它返回了 HTTP {0}"),
@@ -41,9 +41,9 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("The tool's server sent a malformed message.", "工具的服务器发送了格式错误的消息。"),
     ("A size or count limit was exceeded.", "超出了大小或数量限制。"),
     ("This tool may not be called here.", "此处不允许调用该工具。"),
-    ("The list of algorithms for tokens is empty.", "令牌算法列表为空。"),
+    ("The list of token algorithms is empty.", "令牌算法列表为空。"),
     (
-        "A server that asks for credentials cannot open while it runs; restart it to serve without them.",
+        "A running server cannot stop asking for credentials; restart it to serve without them.",
         "要求凭据的服务器不能在运行时变为开放；要在没有凭据的情况下提供服务，请重新启动。",
     ),
     (
@@ -51,32 +51,32 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{0}' 的令牌用于视图 '{1}'，但该视图不存在；已知视图：{2}。",
     ),
     (
-        "The token of '{}' is empty or has characters that cannot stand in a header.",
+        "The token of '{}' is empty or contains characters that are not allowed in a header.",
         "'{0}' 的令牌为空或含有请求头中不允许的字符。",
     ),
     (
-        "'{}' and '{}' have the same token; give each one of its own.",
+        "'{}' and '{}' have the same token; give each its own.",
         "'{0}' 和 '{1}' 的令牌相同；请为每一个使用各自的令牌。",
     ),
     (
-        "The upstream token of '{}' is its own token, which never goes to an upstream server.",
+        "The upstream token of '{}' is its own token; caller tokens are never sent upstream.",
         "'{0}' 的上游令牌就是它自己的令牌，而后者绝不会发送到上游服务器。",
     ),
     (
-        "The token for metrics is empty or has characters that cannot stand in a header.",
+        "The metrics token is empty or contains characters that are not allowed in a header.",
         "指标令牌为空或含有请求头中不允许的字符。",
     ),
     (
-        "The token for metrics is also the token of a caller; give it one of its own.",
+        "The metrics token is also a caller's token; use a separate one.",
         "指标令牌同时是某个调用者的令牌；请为其使用单独的令牌。",
     ),
     ("Serving has ended.", "服务已结束。"),
     (
-        "The header '{}' of server '{}' cannot carry what it is for '{}'.",
+        "Header '{}' for server '{}' would contain invalid characters for caller '{}'.",
         "服务器 '{1}' 的请求头 '{0}' 无法承载 '{2}' 的值。",
     ),
     (
-        "The header '{}' of server '{}' holds the own token of '{}', which never goes to an upstream server.",
+        "Header '{}' for server '{}' would forward the token of caller '{}'; caller tokens are never sent upstream.",
         "服务器 '{1}' 的请求头 '{0}' 含有 '{2}' 自己的令牌，而后者绝不会发送到上游服务器。",
     ),
     (
@@ -101,11 +101,11 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "服务器 '{0}' 的请求头函数返回了它不得设置的请求头 '{1}'。",
     ),
     (
-        "The headers function of server '{}' returned a value for '{}' that no header can carry.",
+        "The headers function of server '{}' returned a value for '{}' that contains characters not allowed in a header.",
         "服务器 '{0}' 的请求头函数为 '{1}' 返回了请求头无法承载的值。",
     ),
     (
-        "The headers function of server '{}' returned the caller's own token, which never goes to an upstream server.",
+        "The headers function of server '{}' returned the caller's own token; caller tokens are never sent upstream.",
         "服务器 '{0}' 的请求头函数返回了调用者自己的令牌，而后者绝不会发送到上游服务器。",
     ),
     (
@@ -135,7 +135,7 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "令牌端点 '{0}' 颁发的令牌不是 bearer 令牌。",
     ),
     (
-        "The token endpoint '{}' answered with the caller's own token, which never goes to an upstream server.",
+        "The token endpoint '{}' answered with the caller's own token; caller tokens are never sent upstream.",
         "令牌端点 '{0}' 返回了调用者自己的令牌，而它绝不会发送到上游服务器。",
     ),
     (
@@ -143,8 +143,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
         "'{0}' 没有带令牌，因此没有可为服务器交换的令牌。",
     ),
     ("The function was cancelled.", "函数已被取消。"),
-    ("The system gives no random numbers for the comparison of tokens.", "系统没有为令牌比较提供随机数。"),
-    ("The system gives no random numbers for the keys of sessions.", "系统没有为会话密钥提供随机数。"),
     ("Cannot listen on {}:{}: {}", "无法监听 {0}:{1}：{2}"),
     ("Cannot serve on stdio: {}", "无法通过标准输入输出提供服务：{0}"),
     (
@@ -154,6 +152,6 @@ pub(super) const GATEWAY: &[(&str, &str)] = &[
     ("This hub has no servers.", "此 hub 没有服务器。"),
     ("Several servers have the {} '{}'; name it {}.", "多个服务器都有 {0} '{1}'；请用 {2} 指明。"),
     ("No server lists the {} '{}'.", "没有服务器列出 {0} '{1}'。"),
-    ("Server '{}' has no subscriptions to resources.", "服务器 '{0}' 不支持订阅资源。"),
-    ("Too many resources of server '{}' are subscribed to.", "服务器 '{0}' 被订阅的资源过多。"),
+    ("Server '{}' does not support resource subscriptions.", "服务器 '{0}' 不支持订阅资源。"),
+    ("Too many resource subscriptions to server '{}'.", "服务器 '{0}' 被订阅的资源过多。"),
 ];

@@ -3,7 +3,7 @@
 /// Sentences of the core about pages, files of runs and the operator's key.
 pub(super) const INSPECTOR: &[(&str, &str)] = &[
     (
-        "This needs the key of the inspector: open the address that was shown when the server started",
+        "This needs the inspector's key: open the address that was shown when the server started",
         "这需要检查器的密钥：请打开服务启动时显示的地址",
     ),
     (
@@ -19,8 +19,8 @@ pub(super) const INSPECTOR: &[(&str, &str)] = &[
         "'{0}' 不是 UTF-8 文本；请给出录制文件或审计日志。",
     ),
     ("'{}' cannot be shown: line {} is wrong, {~}.", "无法显示 '{0}'：第 {1} 行有误，{2}。"),
-    ("it is no event: {}", "它不是事件：{0}"),
-    ("`time` is no time: '{}'", "`time` 不是时间：'{0}'"),
+    ("it is not an event: {}", "它不是事件：{0}"),
+    ("`time` is not a valid time: '{}'", "`time` 不是时间：'{0}'"),
     ("`ms` and `at` must be numbers, 0 or more", "`ms` 和 `at` 应为不小于 0 的数"),
     (
         "The page would replace '{}'; give another file with -o.",
@@ -52,7 +52,7 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("whole time", "全部时间"),
     ("last minute", "最近一分钟"),
     ("pause", "暂停"),
-    ("go on", "继续"),
+    ("resume", "继续"),
     (
         "Choose a span in the lanes or in the table to see what was called and what came back.",
         "在泳道或表格中选择一项，查看调用了什么、返回了什么。",
@@ -90,8 +90,8 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("find a tool", "查找工具"),
     ("name of the saved call", "保存的名称"),
     ("kind", "种类"),
-    ("name of the member", "成员的名称"),
-    ("value of the member", "成员的值"),
+    ("member name", "成员的名称"),
+    ("member value", "成员的值"),
     ("No tool fits.", "没有合适的工具。"),
     ("There is no tool '{}'.", "没有工具 '{0}'。"),
     ("only reads", "只读"),
@@ -114,7 +114,7 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("expected success, got {}", "应为成功，实际为 {0}"),
     ("expected an error, and the call succeeded", "应为错误，而调用成功了"),
     (
-        "'{}' is no assertion; write ok, error, or: place = value (also !=, <, >, contains)",
+        "'{}' is not an assertion; write ok, error, or: place = value (also !=, <, >, contains)",
         "'{0}' 不是断言；请写 ok、error，或：位置 = 值（也可用 !=、<、>、contains）",
     ),
     ("{}: it is {}", "{0}：实际为 {1}"),
@@ -131,8 +131,8 @@ pub(super) const PAGE: &[(&str, &str)] = &[
     ("End of its error stream", "其错误流的末尾"),
     ("No call waits for an approval.", "没有调用在等待批准。"),
     ("reason, if you deny", "拒绝的理由"),
-    ("key of the inspector", "检查器的密钥"),
-    ("token of a caller", "调用者的令牌"),
+    ("inspector key", "检查器的密钥"),
+    ("caller token", "调用者的令牌"),
     // Buttons and headings
     ("reload", "重新加载"),
     ("approve", "批准"),

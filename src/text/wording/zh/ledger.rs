@@ -2,7 +2,7 @@
 
 pub(super) const LEDGER: &[(&str, &str)] = &[
     (
-        "There is no row '{}' in the ledger that can be settled; only one that is unknown can be.",
+        "The ledger has no row '{}' with an unknown outcome; only such a row can be settled.",
         "账本中没有可以结清的记录 '{0}'；只有状态未知的记录才能结清。",
     ),
     (
@@ -11,17 +11,17 @@ pub(super) const LEDGER: &[(&str, &str)] = &[
         "未调用工具 '{0}'：它可能产生影响，而存储中的账本无法写入（{1}）。请让存储可写，或用 ToolHub(ledger=\"optional\") 允许不记录的调用。",
     ),
     (
-        "Tool '{}' was not called again: in run '{}' an earlier attempt may have happened (row {}). Look, and then call \
-         hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
+        "Tool '{}' was not called again: in run '{}' an earlier attempt may have happened (row {}). Check what \
+         happened, then call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
         "未再次调用工具 '{0}'：在运行 '{1}' 中，先前的一次尝试可能已经发生（记录 {2}）。请查明后以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
     ),
     (
-        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool ({~}). Use another run, \
+        "Tool '{}' was not called: in run '{}' it was called with a different definition of the tool ({~}). Use another run, \
          or call hub.settle('{}', ...) with 'done', 'failed' or 'again'.",
         "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（{2}）。请使用另一个运行，或以 'done'、'failed' 或 'again' 调用 hub.settle('{3}', ...)。",
     ),
     (
-        "Tool '{}' was not called: in run '{}' it was called with another definition of the tool ({~}). Use another run.",
+        "Tool '{}' was not called: in run '{}' it was called with a different definition of the tool ({~}). Use another run.",
         "未调用工具 '{0}'：在运行 '{1}' 中，它是以另一个定义被调用的（{2}）。请使用另一个运行。",
     ),
     (

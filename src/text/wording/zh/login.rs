@@ -2,11 +2,11 @@
 
 pub(super) const LOGIN: &[(&str, &str)] = &[
     (
-        "The bearer token is empty or has characters that cannot stand in a header; give the token alone, without spaces or line breaks.",
+        "The bearer token is empty or contains characters that are not allowed in a header; give the token alone, without spaces or line breaks.",
         "bearer 令牌为空或含有请求头中不允许的字符；请只给出令牌本身，不要有空格或换行。",
     ),
     (
-        "The server '{}' wants a login, which nobody can answer here; run 'toolhub login {}' on this machine.",
+        "The server '{}' requires a login; run 'toolhub login {}' on this machine.",
         "服务器 '{0}' 需要登录，但这里没有人可以应答；请在本机运行 'toolhub login {1}'。",
     ),
     (
@@ -39,11 +39,11 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "服务器指定 '{0}' 为授权服务器，但它不是 URL。",
     ),
     (
-        "The metadata at '{}' is that of the issuer '{}', not of '{}'; it is not used.",
+        "The metadata at '{}' is for the issuer '{}', not '{}'; it is not used.",
         "'{0}' 处的元数据属于颁发者 '{1}'，而不是 '{2}'；不予使用。",
     ),
     (
-        "The metadata at '{}' is that of the issuer '{}', which is elsewhere; it is not used.",
+        "The metadata at '{}' is for the issuer '{}', which is elsewhere; it is not used.",
         "'{0}' 处的元数据属于另一处的颁发者 '{1}'；不予使用。",
     ),
     (
@@ -59,11 +59,11 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "客户端 '{0}' 曾用于 '{1}'，但服务器现在指定 '{2}' 为授权服务器；如果无误，请在配置中设置 issuer。",
     ),
     (
-        "The server wants the scopes '{}', which were asked for already; ask its administrator for access, or sign out and in again.",
+        "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
         "服务器要求权限范围 '{0}'，这些已经请求过；请向管理员申请访问权限，或重新登录。",
     ),
     (
-        "The server has asked for more and more scopes; no more are asked for.",
+        "The server keeps asking for more scopes; no more are requested.",
         "服务器不断要求更多权限范围；不再请求。",
     ),
     (
@@ -86,17 +86,13 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "The authorization server '{}' does not offer PKCE with S256, which a safe login needs; use a bearer token.",
         "授权服务器 '{0}' 不支持安全登录所需的 S256 PKCE；请使用 bearer 令牌。",
     ),
-    (
-        "No one signed in within {} s; call again to get another page.",
-        "{0} 秒内无人登录；再次调用可获得新的页面。",
-    ),
-    ("The system gives no random numbers for the login.", "系统没有为登录提供随机数。"),
+    ("Login timed out after {} s; retry to get a new link.", "{0} 秒内无人登录；再次调用可获得新的页面。"),
     (
         "The login was answered by '{}' instead of the authorization server '{}'; its answer is not used.",
         "登录的回答来自 '{0}'，而不是授权服务器 '{1}'；不予使用。",
     ),
     (
-        "The answer of the login does not name its authorization server, as '{}' promised; it is not used.",
+        "The login response does not name its authorization server, as '{}' promised; it is not used.",
         "登录的回答没有像 '{0}' 承诺的那样指明授权服务器；不予使用。",
     ),
     ("The login was refused ({}).", "登录被拒绝（{0}）。"),
@@ -107,7 +103,7 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
     ),
     ("The authorization server '{}' answered without a token.", "授权服务器 '{0}' 的回答中没有令牌。"),
     (
-        "The authorization server '{}' issued a token of the kind '{}', but only bearer tokens are supported.",
+        "The authorization server '{}' issued a token of type '{}', but only bearer tokens are supported.",
         "授权服务器 '{0}' 签发了 '{1}' 类型的令牌，但只支持 bearer 令牌。",
     ),
     (

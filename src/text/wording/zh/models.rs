@@ -16,7 +16,7 @@ pub(super) const MODELS: &[(&str, &str)] = &[
         "模型端点 {0} 在回答中途中断：{1}。",
     ),
     (
-        "The stream of the model endpoint {} broke off before the answer was complete: {~}.",
+        "The stream from the model endpoint {} broke off before the answer was complete: {~}.",
         "模型端点 {0} 的流在回答完整之前中断：{1}。",
     ),
     (
@@ -29,7 +29,7 @@ pub(super) const MODELS: &[(&str, &str)] = &[
         "模型端点 {0} 拒绝了 API 密钥 {1}；请设置 OPENAI_API_KEY 或传入 api_key。",
     ),
     (
-        "The model endpoint {} wants an API key {}; set OPENAI_API_KEY or pass api_key.",
+        "The model endpoint {} requires an API key {}; set OPENAI_API_KEY or pass api_key.",
         "模型端点 {0} 需要 API 密钥 {1}；请设置 OPENAI_API_KEY 或传入 api_key。",
     ),
     (
@@ -45,7 +45,7 @@ pub(super) const MODELS: &[(&str, &str)] = &[
         "模型端点 {0} 正在限流，要求等待 {1} 秒 {2}。",
     ),
     ("The model endpoint {} is limiting requests {}.", "模型端点 {0} 正在限流 {1}。"),
-    ("The model endpoint {} did not take the request {}.", "模型端点 {0} 没有接受请求 {1}。"),
+    ("The model endpoint {} rejected the request {}.", "模型端点 {0} 没有接受请求 {1}。"),
     ("The model endpoint {} failed {}.", "模型端点 {0} 失败 {1}。"),
     (
         "The model endpoint {} redirects {} (HTTP {}), which is not followed so that the API key stays with its server; \
@@ -57,17 +57,17 @@ pub(super) const MODELS: &[(&str, &str)] = &[
         "模型端点 {0} 报告了错误而不是回答{1}。",
     ),
     (
-        "The model endpoint {} did not answer with JSON ({}): {}; check that base_url is that of an OpenAI-compatible \
+        "The model endpoint {} did not answer with JSON ({}): {}; check that base_url points to an OpenAI-compatible \
          chat API.",
         "模型端点 {0} 的回答不是 JSON（{1}）：{2}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
     ),
     (
-        "The model endpoint {} answered with JSON that is not a chat completion: {~}; check that base_url is that of an \
+        "The model endpoint {} answered with JSON that is not a chat completion: {~}; check that base_url points to an \
          OpenAI-compatible chat API.",
         "模型端点 {0} 返回的 JSON 不是聊天补全：{1}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
     ),
     (
-        "The model endpoint {} {}; check that base_url is that of an OpenAI-compatible chat API.",
+        "The model endpoint {} {}; check that base_url points to an OpenAI-compatible chat API.",
         "模型端点 {0} {1}；请检查 base_url 是否为兼容 OpenAI 的聊天 API。",
     ),
     ("it has no list of `choices`", "其中没有 `choices` 列表"),
@@ -84,7 +84,7 @@ pub(super) const MODELS: &[(&str, &str)] = &[
         "Tool '{}' of server '{}' {~}, and is refused. Look at it with hub.pins.list(), and accept it with {}.",
         "服务器 '{1}' 的工具 '{0}' {2}，已被拒绝。请用 hub.pins.list() 查看，并用 {3} 接受。",
     ),
-    ("was not accepted since the pins of the store were lost", "自存储的 pin 丢失以来未被接受"),
+    ("has not been accepted since the store's pins were lost", "自存储的 pin 丢失以来未被接受"),
     ("has changed since its definition was accepted", "自其定义被接受以来已发生变化"),
     // Scripts of skills
     (
@@ -107,5 +107,5 @@ pub(super) const MODELS: &[(&str, &str)] = &[
     ("You are signed in. You can close this window.", "登录成功。可以关闭此窗口。"),
     ("The login failed. The program says why.", "登录失败。原因见程序。"),
     ("There is nothing here.", "这里没有内容。"),
-    ("This does not belong to a login that is waiting here.", "这不属于正在此处等待的登录。"),
+    ("This page does not belong to a pending login.", "这不属于正在此处等待的登录。"),
 ];

@@ -2,10 +2,13 @@
 
 pub(super) const OFFERS: &[(&str, &str)] = &[
     (
-        "There is a {} '{}' already; remove it first, or give replace=True.",
+        "A {} '{}' already exists; remove it first, or pass replace=True.",
         "已有 {0} '{1}'；请先删除它，或指定 replace=True。",
     ),
-    ("A hub can have {} resources and prompts of its own.", "一个 hub 自身最多可有 {0} 个资源和提示。"),
+    (
+        "A hub can have at most {} resources and prompts of its own.",
+        "一个 hub 自身最多可有 {0} 个资源和提示。",
+    ),
     ("The hub has no {} '{}' of its own.", "hub 自身没有 {0} '{1}'。"),
     ("The {} '{}' did not answer within {} s.", "{0} '{1}' 在 {2} 秒内没有应答。"),
     (
@@ -21,15 +24,15 @@ pub(super) const OFFERS: &[(&str, &str)] = &[
     ("a brace is not opened", "有花括号没有开头"),
     ("the expression '{}' is not supported", "不支持表达式 '{0}'"),
     ("the query must be at the end", "查询必须位于末尾"),
-    ("two variables need a text between them", "两个变量之间需要文本"),
+    ("two variables need text between them", "两个变量之间需要文本"),
     ("the variable '{}' occurs twice", "变量 '{0}' 出现了两次"),
     ("only one variable may match several parts of a path", "只能有一个变量匹配路径的多个部分"),
     (
-        "The function of '{}' has no parameter for the variable '{}'.",
+        "The function for '{}' has no parameter for the variable '{}'.",
         "'{0}' 的函数没有对应变量 '{1}' 的参数。",
     ),
     (
-        "The parameter '{}' of the function of '{}' needs a default, or a variable in the URI.",
+        "The parameter '{}' of the function for '{}' needs a default, or a variable in the URI.",
         "'{1}' 的函数的参数 '{0}' 需要默认值，或 URI 中的变量。",
     ),
     ("'{}' has no argument '{}' that could be completed.", "'{0}' 没有可以补全的参数 '{1}'。"),

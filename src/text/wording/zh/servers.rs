@@ -14,12 +14,12 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "The form of this server was declined because '{}' looks like a credential; give the server trust \"full\" if it may ask for one.",
         "该服务器的表单已被拒绝，因为 '{0}' 看起来是凭据；如果允许它询问凭据，请将该服务器的 trust 设为 \"full\"。",
     ),
-    ("initialize: there is no protocolVersion", "initialize：没有 protocolVersion"),
+    ("initialize: protocolVersion is missing", "initialize：没有 protocolVersion"),
     (
         "no common protocol version: the server speaks '{}', we speak {}",
         "没有共同的协议版本：服务器使用 '{0}'，我们使用 {1}",
     ),
-    ("the program sends back what it is given; {~}", "程序原样返回收到的内容；{0}"),
+    ("the program echoes its input; {~}", "程序原样返回收到的内容；{0}"),
     ("the server was closed meanwhile", "服务器已在此期间关闭"),
     ("no answer in time", "没有及时回答"),
     ("no answer to tools/list within {} s", "{0} 秒内没有回答 tools/list"),
@@ -28,7 +28,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器 '{1}' 上的工具 '{0}' 需要此 hub 无法提供的输入（{2}：{3}）。",
     ),
     (
-        "The request was begun on server '{}', which cannot go on with it here; send it again without 'requestState'.",
+        "The request was begun on server '{}', which cannot continue it here; send it again without 'requestState'.",
         "该请求在服务器 '{0}' 上开始，而该服务器无法在这里继续；请去掉 'requestState' 后重新发送。",
     ),
     ("the answer of '{}' is not an object", "'{0}' 的回答不是对象"),
@@ -43,9 +43,9 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("the list did not end: its cursor came again", "列表没有结束：它的游标再次出现"),
     ("it is a name of server '{}'", "这是服务器 '{0}' 的名称"),
     ("a second tool named '{}'", "第二个名为 '{0}' 的工具"),
-    ("the inputSchema of '{}', which is missing or no object", "'{0}' 的 inputSchema：缺失或不是对象"),
+    ("the inputSchema of '{}', which is missing or not an object", "'{0}' 的 inputSchema：缺失或不是对象"),
     (
-        "invisible characters in the texts of '{}', which can hide orders for a model",
+        "invisible characters in the texts of '{}', which can hide instructions to a model",
         "'{0}' 文本中的不可见字符：其中可能藏有给模型的指令",
     ),
     ("tools/list: {~}", "tools/list：{0}"),
@@ -53,7 +53,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("the task of '{}' has no id", "'{0}' 的任务没有 id"),
     ("the task of '{}' ended without a result", "'{0}' 的任务结束但没有结果"),
     (
-        "The task of tool '{}' asked more than {} questions and was given up.",
+        "The task of tool '{}' asked more than {} questions and was abandoned.",
         "工具 '{0}' 的任务提问超过 {1} 次，已放弃。",
     ),
     (
@@ -72,12 +72,12 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器重定向到另一个源 {0}，不会向那里发送请求头和正文；请配置最终地址",
     ),
     ("the server redirects without saying where ({})", "服务器重定向但没有说明目标（{0}）"),
-    ("{~}; check the configuration of the server.", "{0}；请检查该服务器的配置。"),
+    ("{~}; check the server's configuration.", "{0}；请检查该服务器的配置。"),
     ("`url` is not a URL ({})", "`url` 不是有效的 URL（{0}）"),
     ("`url` must begin with http:// or https://", "`url` 必须以 http:// 或 https:// 开头"),
     ("The header {} is set by the client itself", "请求头 {0} 由客户端自己设置"),
     (
-        "The value of the header {} has characters that a header cannot carry",
+        "The value of the header {} contains characters that are not allowed in a header",
         "请求头 {0} 的值含有不允许的字符",
     ),
     (
@@ -124,7 +124,7 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器没有给出有效的消息地址（{0}）（{1}）",
     ),
     (
-        "the server wants its messages at another origin, {}, where nothing is sent; configure the server's own address",
+        "the server asks for its messages at another origin, {}, where nothing is sent; configure the server's own address",
         "服务器要求把消息发到另一个源 {0}，不会向那里发送；请配置服务器自己的地址",
     ),
     ("the server's process was started without its pipes", "启动服务器进程时没有管道"),
@@ -222,9 +222,12 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("it has neither a result nor an error", "其中既没有结果也没有错误"),
     ("it has both a result and an error", "其中既有结果又有错误"),
     ("it is not a JSON-RPC message", "它不是 JSON-RPC 消息"),
-    ("Tool '{}' asked for more input {} times and was given up.", "工具 '{0}' 请求更多输入 {1} 次，已放弃。"),
     (
-        "Tool '{}' on server '{}' wants to be called again and asks for no input; it may have run, and is not called twice.",
+        "Tool '{}' asked for more input {} times and was abandoned.",
+        "工具 '{0}' 请求更多输入 {1} 次，已放弃。",
+    ),
+    (
+        "Tool '{}' on server '{}' asked to be called again without asking for input; it may have run, so it is not called twice.",
         "服务器 '{1}' 上的工具 '{0}' 要求再次调用，但没有请求任何输入；它可能已经运行，不会调用第二次。",
     ),
     // Skills

@@ -94,9 +94,7 @@ impl OAuthConfig {
             return Ok(());
         }
         let id = clip(&self.server_id);
-        Err(denied(format!(
-            "The server '{id}' wants a login, which nobody can answer here; run 'toolhub login {id}' on this machine."
-        )))
+        Err(denied(format!("The server '{id}' requires a login; run 'toolhub login {id}' on this machine.")))
     }
 
     /// The server's URL, when all settings go together.

@@ -50,7 +50,7 @@ trait MetadataDocument: Sized {
 impl MetadataDocument for Resource {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         Ok(Resource {
-            id: text(fields, "resource").ok_or("there is no 'resource'")?,
+            id: text(fields, "resource").ok_or("'resource' is missing")?,
             authorization_servers: list(fields, "authorization_servers").unwrap_or_default(),
             scopes: list(fields, "scopes_supported").unwrap_or_default(),
         })
@@ -62,8 +62,8 @@ impl MetadataDocument for Issuer {
         let url = |name: &str| text(fields, name).and_then(|text| Url::parse(&text).ok());
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
         Ok(Issuer {
-            id: text(fields, "issuer").ok_or("there is no 'issuer'")?,
-            token_endpoint: url("token_endpoint").ok_or("there is no 'token_endpoint'")?,
+            id: text(fields, "issuer").ok_or("'issuer' is missing")?,
+            token_endpoint: url("token_endpoint").ok_or("'token_endpoint' is missing")?,
             authorization_endpoint: url("authorization_endpoint"),
             registration_endpoint: url("registration_endpoint"),
             scopes: list(fields, "scopes_supported").unwrap_or_default(),
@@ -198,7 +198,7 @@ impl MetadataSearch<'_> {
                     return Ok(found);
                 }
                 return Err(denied(format!(
-                    "The metadata at '{}' is that of the issuer '{}', not of '{}'; it is not used.",
+                    "The metadata at '{}' is for the issuer '{}', not '{}'; it is not used.",
                     shown(&place),
                     quote(&found.id, &[]),
                     quote(id, &[])
@@ -216,7 +216,7 @@ impl MetadataSearch<'_> {
         match Url::parse(&found.id) {
             Ok(id) if id.origin() == url.origin() => Ok(found),
             _ => Err(denied(format!(
-                "The metadata at '{}' is that of the issuer '{}', which is elsewhere; it is not used.",
+                "The metadata at '{}' is for the issuer '{}', which is elsewhere; it is not used.",
                 shown(&url),
                 quote(&found.id, &[])
             ))),

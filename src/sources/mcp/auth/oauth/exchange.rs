@@ -159,7 +159,7 @@ impl TokenExchange {
         // An authorization server that hands the token back has exchanged nothing.
         if self.subject.as_ref().is_some_and(|subject| subject.expose() == issued) {
             let text = format!(
-                "The token endpoint '{}' answered with the caller's own token, which never goes to an upstream server.",
+                "The token endpoint '{}' answered with the caller's own token; caller tokens are never sent upstream.",
                 self.shown()
             );
             return Err(denied(text));

@@ -136,14 +136,14 @@ impl OAuthShared {
         if let (Need::Scopes(_), Some(old)) = (need, old) {
             if wanted.iter().all(|scope| old.token.asked_scopes.contains(scope)) {
                 return Err(denied(format!(
-                    "The server wants the scopes '{}', which were asked for already; ask its administrator for access, or sign out and in again.",
+                    "The server requires the scopes '{}', which were already requested; ask its administrator for access, or sign out and in again.",
                     quote(&wanted.join(" "), &[])
                 )));
             }
             let mut state = self.state.lock();
             state.step_ups += 1;
             if state.step_ups > MAX_STEP_UPS {
-                return Err(denied("The server has asked for more and more scopes; no more are asked for."));
+                return Err(denied("The server keeps asking for more scopes; no more are requested."));
             }
         }
         if matches!(need, Need::Scopes(_)) {

@@ -153,10 +153,7 @@ impl Login<'_> {
         };
         let limit = self.config.login_timeout;
         tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
-            Err(denied(format!(
-                "No one signed in within {} s; call again to get another page.",
-                limit.as_secs()
-            )))
+            Err(denied(format!("Login timed out after {} s; retry to get a new link.", limit.as_secs())))
         })
     }
 }

@@ -11,9 +11,7 @@ use toolhub_types::error::HubError;
 /// 256 random bits as text that can stand in a URL.
 pub(super) fn random() -> Result<String, HubError> {
     let mut bytes = [0u8; 32];
-    SystemRandom::new()
-        .fill(&mut bytes)
-        .map_err(|_| denied("The system gives no random numbers for the login."))?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| denied("Could not read random bytes from the OS."))?;
     Ok(base64url(&bytes))
 }
 

@@ -41,7 +41,7 @@ impl Redirect {
     pub(super) async fn bind(uri: Option<&str>) -> Result<Self, HubError> {
         let unusable = |why: &str| {
             let uri = uri.map(|uri| format!(" '{uri}'")).unwrap_or_default();
-            denied(format!("The redirect of the login{uri} cannot be waited for: {why}."))
+            denied(format!("The login redirect{uri} cannot be waited for: {why}."))
         };
         let mut wanted = Url::parse(uri.unwrap_or(DEFAULT)).map_err(|error| unusable(&error.to_string()))?;
         let bound = TcpListener::bind(("127.0.0.1", wanted.port().unwrap_or(0))).await;
@@ -89,7 +89,7 @@ async fn receive(mut stream: TcpStream, uri: Arc<Url>, expected: Arc<Expected>, 
     let (status, text, answer) = match parameters(&head, &uri) {
         None => ("404 Not Found", "There is nothing here.", None),
         Some(fields) if fields.get("state") != Some(&expected.state) => {
-            ("400 Bad Request", "This does not belong to a login that is waiting here.", None)
+            ("400 Bad Request", "This page does not belong to a pending login.", None)
         }
         Some(fields) => match expected.check(&fields) {
             Ok(code) => ("200 OK", "You are signed in. You can close this window.", Some(Ok(code))),
@@ -116,7 +116,7 @@ impl Expected {
             }
             None if self.must_name_issuer => {
                 return Err(denied(format!(
-                    "The answer of the login does not name its authorization server, as '{}' promised; it is not used.",
+                    "The login response does not name its authorization server, as '{}' promised; it is not used.",
                     quote(&self.issuer, &[])
                 )));
             }

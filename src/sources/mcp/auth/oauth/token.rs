@@ -90,7 +90,7 @@ impl TokenRequest<'_> {
         bearer_header(token)?;
         if let Some(kind) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
             return Err(denied(format!(
-                "The authorization server '{issuer}' issued a token of the kind '{}', but only bearer tokens are supported.",
+                "The authorization server '{issuer}' issued a token of type '{}', but only bearer tokens are supported.",
                 quote(kind, &[])
             )));
         }

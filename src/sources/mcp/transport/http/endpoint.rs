@@ -227,7 +227,7 @@ fn unfollowed(response: &HttpResponse, text: String) -> HubError {
 }
 
 fn unusable(what: impl fmt::Display) -> HubError {
-    HubError::new(ErrorKind::Connect, format!("{what}; check the configuration of the server."))
+    HubError::new(ErrorKind::Connect, format!("{what}; check the server's configuration."))
 }
 
 fn checked_url(text: &str) -> Result<Url, HubError> {
@@ -258,7 +258,9 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError
 /// A header value that is shown nowhere, not even in the debug output of the HTTP library.
 fn hidden(name: &str, value: &str) -> Result<HeaderValue, HubError> {
     let mut value = HeaderValue::try_from(value.trim()).map_err(|_| {
-        unusable(format!("The value of the header {name:?} has characters that a header cannot carry"))
+        unusable(format!(
+            "The value of the header {name:?} contains characters that are not allowed in a header"
+        ))
     })?;
     value.set_sensitive(true);
     Ok(value)
