@@ -44,6 +44,16 @@ def _stop() -> None:
     _core.shutdown_runtime(patience(_PATIENCE, 0.05))
 
 
+def _before_fork() -> None:
+    threads = sys.modules.get("threading")
+    if threads is not None and threads.active_count() > 1:
+        # The lock of a module that another thread imports now would stay locked in the child, so its import ends first; and
+        # what calls import when they need it is imported by now.
+        for name in {*_PARTS, *(name for name in sys.modules if name.partition(".")[0] == __package__)}:
+            __import__(name)
+    _core.before_fork()
+
+
 def _forget_after_fork() -> None:
     # Nothing may be imported here: another thread may have been importing it, and does not exist any more.
     _core.after_fork_in_child()
@@ -57,7 +67,7 @@ def install() -> None:
     atexit.register(_stop)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
-            before=_core.before_fork,
+            before=_before_fork,
             after_in_parent=_core.after_fork_in_parent,
             after_in_child=_forget_after_fork,
         )
