@@ -45,11 +45,11 @@ def _stop() -> None:
 
 
 def _before_fork() -> None:
-    threads = sys.modules.get("threading")
-    if threads is not None and threads.active_count() > 1:
-        # The lock of a module that another thread imports now would stay locked in the child, so its import ends first; and
-        # what calls import when they need it is imported by now.
-        for name in {*_PARTS, *(name for name in sys.modules if name.partition(".")[0] == __package__)}:
+    if (threads := sys.modules.get("threading")) and threads.active_count() > 1:
+        # In the child, a module that another thread was importing stays locked. Such imports end first, and what a first call
+        # imports is imported now. A copy of the names: those threads add modules meanwhile.
+        ours = [name for name in list(sys.modules) if name.partition(".")[0] == __package__]
+        for name in (*_PARTS, *ours):
             __import__(name)
     _core.before_fork()
 

@@ -25,6 +25,7 @@ unix = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs f
         "in_a_thread",
         "in_a_tool",
         "while_busy",
+        "while_importing",
         "grandchild",
         "closing_in_the_child",
         "while_a_server_lists",

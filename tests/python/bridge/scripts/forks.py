@@ -6,7 +6,9 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +179,36 @@ def while_busy() -> bool:
     for thread in threads:
         thread.join()
     return all(forked) and all(fine) and works(hub)
+
+
+def while_importing() -> bool:
+    """Another thread makes the first call of the process, and is importing what it needs at the moment of the fork."""
+    begun = threading.Event()
+
+    class Slowly:
+        @staticmethod
+        def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+            if name != "toolhub._pool":
+                return None
+            spec: Any = PathFinder.find_spec(name, path)
+            load = spec.loader.exec_module
+
+            def load_slowly(module: Any) -> None:
+                begun.set()
+                time.sleep(0.5)
+                load(module)
+
+            spec.loader.exec_module = load_slowly
+            return spec
+
+    sys.meta_path.insert(0, Slowly)
+    hub = new_hub()
+    caller = threading.Thread(target=hub.call, args=("in_thread",))
+    caller.start()
+    begun.wait()
+    forked = fork(hub)
+    caller.join()
+    return forked and works(hub)
 
 
 def grandchild() -> bool:
