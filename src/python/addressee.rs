@@ -52,10 +52,10 @@ pub trait Addressee: PyClass {
 pub struct Recipient {
     object: Py<PyAny>,
     slot: usize,
-    methods: &'static Methods,
+    methods: &'static RecipientMethods,
 }
 
-struct Methods {
+struct RecipientMethods {
     receive: fn(&Bound<'_, PyAny>, usize, Message),
     expire: fn(&Bound<'_, PyAny>),
 }
@@ -63,7 +63,7 @@ struct Methods {
 impl Recipient {
     pub fn new<T: Addressee>(object: Py<T>, slot: usize) -> Self {
         let methods = &const {
-            Methods {
+            RecipientMethods {
                 receive: |object, slot, message| {
                     if let Ok(object) = object.cast::<T>() {
                         T::receive(object, slot, message);

@@ -50,9 +50,9 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Default)]
-    struct Counted(AtomicUsize);
+    struct CountedWait(AtomicUsize);
 
-    impl EndableWait for Counted {
+    impl EndableWait for CountedWait {
         fn give_up(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn waits_end_once_and_none_begins_after_the_end() {
         let (call, wait, late) =
-            (GivenUp::default(), Arc::new(Counted::default()), Arc::new(Counted::default()));
+            (GivenUp::default(), Arc::new(CountedWait::default()), Arc::new(CountedWait::default()));
         assert!(call.add(&wait));
         call.end();
         call.end();

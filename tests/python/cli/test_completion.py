@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -167,8 +166,7 @@ def environment(user: User) -> dict[str, str]:
 def test_the_script_is_one_of_its_shell(shell: str, warm_user: User) -> None:
     script = warm_user.run("completion", shell).stdout
     assert "toolhub __complete" in script
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    require(shell, package=shell)
     done = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True, timeout=50)
     assert (done.returncode, done.stderr) == (0, "")
 
