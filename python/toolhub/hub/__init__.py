@@ -222,16 +222,15 @@ class ToolHub(
         for config in each(mcp):
             self.load_mcp(config)
 
-    def load_tools(self, folder: Folder, *, watch: bool = False) -> LoadReport:
+    def load_tools(self, folder: Folder) -> LoadReport:
         """Import the modules of a folder and register their tools: functions marked with `@toolhub.tool`, and objects and
         classes with `name`, `description` and `execute(input)`.
 
         Modules are imported under private names and may import each other relatively. A broken module is reported and
-        logged; the others still load. Loading a folder again applies the difference, see `reload`; with `watch` that
-        happens whenever a file changes (needs `agent-toolhub[watch]`). Importing blocks: in async code, write
-        `await asyncio.to_thread(hub.load_tools, folder)`.
+        logged; the others still load. Loading a folder again applies the difference, see `reload`. Importing blocks:
+        in async code, write `await asyncio.to_thread(hub.load_tools, folder)`.
         """
-        return self._folders.load("tools", folder, watch)
+        return self._folders.load("tools", folder)
 
     def load_skills(
         self,
@@ -239,7 +238,6 @@ class ToolHub(
         *,
         python: bool = True,
         allow_scripts: bool = False,
-        watch: bool = False,
     ) -> LoadReport:
         """Register the skills of a folder: every subfolder with a `SKILL.md` of the Agent Skills format, and the skill classes
         in its Python modules (with `python=False` no module is imported).
@@ -250,7 +248,7 @@ class ToolHub(
         """
         for what, given in (("python", python), ("allow_scripts", allow_scripts)):
             check_switch(what, given)
-        report = self._folders.load("skills", folder, watch, python)
+        report = self._folders.load("skills", folder, python)
         self._skills.permit_scripts(folder, allow_scripts)
         return report
 

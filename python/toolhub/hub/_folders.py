@@ -4,7 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
-from .._checks import check_path, check_switch
+from .._checks import check_path
 from ..servers import LoadReport
 from ._registration import Registration
 from ._state import HubState
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FolderLoader:
-    """Loads folders, loads them again and watches them."""
+    """Loads folders, and loads them again."""
 
     def __init__(self, core: _core.Hub, registration: Registration, state: HubState, lang: str) -> None:
         self._core = core
@@ -25,24 +25,18 @@ class FolderLoader:
         self._lang = lang
         self._folders: Folders | None = None
 
-    def load(self, source: str, path: str | os.PathLike[str], watch: bool, python: bool = True) -> LoadReport:
+    def load(self, source: str, path: str | os.PathLike[str], python: bool = True) -> LoadReport:
         """Load one folder; see `ToolHub.load_tools` and `ToolHub.load_skills`."""
         self._state.require_open()
         check_path(f"the folder of {source}", path, "; register functions with hub.register")
-        check_switch("watch", watch)
         from pathlib import Path
 
-        from ..loading.folders import Folders, reloading
-        from ..loading.watching import library
+        from ..loading.folders import Folders
 
         folder = Path(os.path.expanduser(path))
-        if watch:
-            library()
         if self._folders is None:
             self._folders = Folders(self._lang)
         report = self._folders.load(self._registration, self._core, source, folder, python)
-        if watch:
-            self._folders.watch(source, folder, reloading(self))
         return report
 
     def reload(self) -> LoadReport:
@@ -50,13 +44,8 @@ class FolderLoader:
         self._state.require_open()
         return LoadReport([], [], []) if self._folders is None else self._folders.reload(self._registration)
 
-    def reload_if_open(self) -> None:
-        """Reload for a watcher, which may notice a change while the hub is being closed."""
-        if not self._state.closed:
-            self.reload()
-
     def close(self) -> None:
-        """Stop watching and release all modules."""
+        """Release all modules."""
         folders, self._folders = self._folders, None
         if folders is not None:
             folders.close()

@@ -6,7 +6,7 @@ The flow, one file a step::
     how they are imported   modules.py    under private names, without bytecode;  outline.py: what a module imports
     what is a tool in them  members.py    marks, and the shape of name, description and execute(input)
     what is in the hub      folder.py     one folder, loaded and loaded again: new, changed, removed, broken
-    all folders of a hub    folders.py    one report, every problem logged once;  watching.py: loads again by itself
+    all folders of a hub    folders.py    one report, every problem logged once
     what skills may run     scripts.py    nothing, unless the user allows it
 
 `SKILL.md` files are found and read by the core.

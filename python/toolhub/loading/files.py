@@ -132,12 +132,3 @@ def mark_of(path: str | Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return data.st_mtime_ns, data.st_size, data.st_ino
-
-
-def place_of(folder: str | Path | int) -> tuple[int, int] | None:
-    """The identity of a folder (a path or a descriptor), independent of its path; None if it is gone."""
-    try:
-        data = os.stat(folder)
-    except OSError:
-        return None
-    return data.st_dev, data.st_ino

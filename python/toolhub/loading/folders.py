@@ -1,20 +1,18 @@
-"""All folders that a hub was given: loaded, loaded again, watched."""
+"""All folders that a hub was given: loaded, and loaded again."""
 
 from __future__ import annotations
 
 import os
 import threading
-import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from .. import _core
 from ..servers import LoadReport, LogOnce
 from .files import is_skill
 from .folder import ModuleFolder, Outcome, Registry
-from .watching import Watcher
 
 _PATIENCE = 30.0
 
@@ -48,7 +46,6 @@ class Folders:
 
     def __init__(self, lang: str = "en") -> None:
         self._folders: dict[tuple[str, Path], ModuleFolder | SkillFolder] = {}
-        self._watchers: dict[tuple[str, Path], Watcher] = {}
         self._log_once = LogOnce(lang)
         # Modules run while they are imported, and may load a folder themselves: in the same thread that is fine.
         self._turn = threading.RLock()
@@ -79,17 +76,8 @@ class Folders:
                     getattr(report, word).extend(more)
         return report
 
-    def watch(self, source: str, folder: Path, reload: Callable[[], Any]) -> None:
-        """Call `reload` when something changes; `reload` must not hold what is watched for."""
-        key = (source, folder.resolve())
-        if key in self._folders and key not in self._watchers:
-            self._watchers[key] = Watcher(key[1], reload)
-
     def close(self) -> None:
-        """Stop watching and forget all modules."""
-        for watcher in self._watchers.values():
-            watcher.close()
-        self._watchers.clear()
+        """Forget all modules."""
         # Without the lock: a module that hangs during import must not block closing.
         folders, self._folders = self._folders, {}
         for folder in folders.values():
@@ -111,23 +99,3 @@ class Folders:
         return self._log_once.log(
             LoadReport(loaded, outcome.skipped, outcome.errors, outcome.warnings, outcome.removed)
         )
-
-
-class Reloads(Protocol):
-    """The owner of the folders, as a watcher needs it."""
-
-    def reload_if_open(self) -> None:
-        """Load all folders again unless the hub is closed."""
-        ...
-
-
-def reloading(owner: Reloads) -> Callable[[], None]:
-    """A function that loads the folders again. It does not keep their owner alive."""
-    reference = weakref.ref(owner)
-
-    def reload() -> None:
-        owner = reference()
-        if owner is not None:
-            owner.reload_if_open()
-
-    return reload
