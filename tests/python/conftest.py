@@ -30,6 +30,12 @@ for number, handler in (("SIGINT", signal.default_int_handler), ("SIGQUIT", sign
         signal.signal(getattr(signal, number), handler)
 
 
+def pytest_collection_finish() -> None:
+    """Let full garbage collections, of which tests for leaks make many, pass over what all tests share."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """Tests marked `anyio` run on asyncio; the hub knows no other loop."""
