@@ -4,6 +4,7 @@ The loop of a worker is Python on purpose: CPython up to 3.13 ends daemon thread
 through Rust frames that would abort the process.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -15,34 +16,28 @@ _threads: set[threading.Thread] = set()
 
 
 def _work(worker: "_core.Worker") -> None:
-    # An exception that another thread sets in this one may be raised anywhere. It must not end the loop.
-    while True:
-        try:
+    # Another thread may set an exception in this one: the call that runs is lost, and the core starts another thread.
+    try:
+        with contextlib.suppress(BaseException):
             _serve(worker)
-            break
-        except BaseException:
-            continue
-    _threads.discard(threading.current_thread())
+    finally:
+        worker.ended()
+        _threads.discard(threading.current_thread())
 
 
 def _serve(worker: "_core.Worker") -> None:
     """Run calls until the thread should end."""
-    value: Any
-    call: Any
     take = cast("Callable[[], Any]", worker.next)
     while (job := take()) is not None:
         (run, *call), kwargs = job
-        # The core releases large arguments, so it must be the last to hold them.
         try:
             value = run(*call, **kwargs)
         except BaseException as error:
-            job = run = call = kwargs = None
             worker.raised(error)
         else:
-            job = run = call = kwargs = None
             worker.returned(value)
         # An idle worker must not keep the last call's objects alive.
-        value = None
+        job = run = call = kwargs = value = None
 
 
 def start_worker(worker: "_core.Worker", name: str) -> None:

@@ -6,7 +6,7 @@
 
 use super::addressee::Message;
 use super::imported::Imported;
-use super::loop_bridge::{LoopAction, LoopMailbox, Mail};
+use super::loop_bridge::{LoopMailbox, Mail};
 use super::once::intern;
 use super::slots::{self, CallsAround, RunningMark};
 use super::{runtime, value};
@@ -208,15 +208,13 @@ impl CallPool {
             return Ok(());
         }
         static START: Imported = Imported::new("toolhub._pool", "start_worker");
-        let thread = Arc::new(WorkerThread {
-            pool: self.clone(),
-            current: Mutex::default(),
-            is_counted: AtomicBool::new(true),
-        });
-        let worker = Worker(thread.clone());
-        let started = START.get(py).and_then(|start| start.call1((worker, self.kind.thread_name())));
+        let worker = Py::new(
+            py,
+            Worker { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) },
+        )?;
+        let started = START.get(py).and_then(|start| start.call1((&worker, self.kind.thread_name())));
         started.map(drop).inspect_err(|_| {
-            thread.leave();
+            worker.get().leave();
         })
     }
 
@@ -295,119 +293,78 @@ impl Drop for SteppedAside {
 
 /// One thread of a pool. Its loop takes calls and reports how each ended.
 #[pyclass(frozen, module = "toolhub._core")]
-pub struct Worker(Arc<WorkerThread>);
-
-/// What a pool knows of one thread. A call whose end is never reported, because an exception from outside ended the loop,
-/// ends with an error as soon as the thread takes the next call or ends.
-struct WorkerThread {
+pub struct Worker {
     pool: Arc<CallPool>,
     /// Where the result of the running call goes.
     current: Mutex<Option<Reply>>,
     is_counted: AtomicBool,
 }
 
-thread_local! {
-    static END_GUARD: RefCell<Option<ThreadEndGuard>> = const { RefCell::new(None) };
-}
-
-/// Dropped when its thread ends, whatever ended it.
-struct ThreadEndGuard(Arc<WorkerThread>);
-
-impl Drop for ThreadEndGuard {
-    fn drop(&mut self) {
-        if !self.0.leave() {
-            return;
-        }
-        // Threads are started by Python, and this thread has left the interpreter: a loop that waits for a call does it.
-        let pool = self.0.pool.clone();
-        let replace: LoopAction = Box::new(move |bridge| pool.replace_worker(bridge.py()));
-        let mailbox = self.0.pool.workers.first_queued(|call| call.reply.mailbox.clone());
-        mailbox.inspect(|mailbox| mailbox.push(Mail::Run(replace)));
-    }
-}
-
 #[pymethods]
 impl Worker {
     /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
     fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
-        let thread = &self.0;
-        // An exception from outside may hit the loop after `take` has ended it.
-        if !thread.pool.is_ours() || !thread.is_counted.load(Ordering::Relaxed) {
+        if !self.pool.is_ours() {
             return None;
         }
-        END_GUARD
-            .with_borrow_mut(|own| own.get_or_insert_with(|| ThreadEndGuard(thread.clone())).0.lose_call());
         let PoolCall { call, kwargs, reply, .. } = loop {
-            let Some(call) = runtime::detached(py, || thread.pool.workers.take()) else {
-                thread.is_counted.store(false, Ordering::Relaxed);
+            let Some(call) = runtime::detached(py, || self.pool.workers.take()) else {
+                self.is_counted.store(false, Ordering::Relaxed);
                 return None;
             };
             // Waiting for the GIL may have taken long.
-            if thread.pool.workers.begin(&call) {
+            if self.pool.workers.begin(&call) {
                 break call;
             }
         };
         CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
-        *thread.current.lock() = Some(reply);
+        *self.current.lock() = Some(reply);
         Some((call, kwargs))
     }
 
     fn returned(&self, value: Bound<'_, PyAny>) {
-        if self.0.end_call(Message::Returned(Ok(value.clone().unbind()))) {
+        let reply = self.take_call();
+        if reply.is_some_and(|reply| !reply.post(Message::Returned(Ok(value.clone().unbind())))) {
             value::discard(&value);
         }
     }
 
-    fn raised(&self, error: Bound<'_, PyBaseException>) {
-        drop_first_frame(&error);
-        self.0.end_call(Message::Returned(Err(PyErr::from_value(error.into_any()))));
-    }
-}
-
-impl WorkerThread {
-    /// True if a call ran whose caller has given up.
-    fn end_call(&self, message: Message) -> bool {
-        self.take_call().is_some_and(|reply| !reply.post(message))
-    }
-
-    fn take_call(&self) -> Option<Reply> {
-        let call = self.current.lock().take().filter(|_| self.pool.is_ours());
-        if call.is_some() {
-            // When the thread ends, its variables may be gone already.
-            let _ = CURRENT_CALL.try_with(|current| current.take());
+    fn raised(&self, py: Python<'_>, error: Bound<'_, PyBaseException>) {
+        let error = PyErr::from_value(error.into_any());
+        // The first frame is that of the worker.
+        if let Some(traceback) = error.traceback(py) {
+            let next = traceback.getattr(intern!(py, "tb_next")).ok();
+            error.set_traceback(py, next.and_then(|next| next.cast_into().ok()));
         }
-        call
+        if let Some(reply) = self.take_call() {
+            reply.post(Message::Returned(Err(error)));
+        }
     }
 
-    /// The thread may have left the interpreter.
-    fn lose_call(&self) {
+    /// The thread ends, whatever the reason: a call that it still runs is lost, and another thread may take its place.
+    fn ended(&self, py: Python<'_>) {
         if let Some(reply) = self.take_call() {
             reply.post(Message::WorkerLost);
         }
+        if self.leave() {
+            self.pool.replace_worker(py);
+        }
+    }
+}
+
+impl Worker {
+    fn take_call(&self) -> Option<Reply> {
+        CURRENT_CALL.take();
+        self.current.lock().take().filter(|_| self.pool.is_ours())
     }
 
     /// True if the thread was counted until now.
     fn leave(&self) -> bool {
-        self.lose_call();
         let was_counted = self.is_counted.swap(false, Ordering::Relaxed) && self.pool.is_ours();
         if was_counted {
             self.pool.workers.thread_ended();
         }
         was_counted
-    }
-}
-
-/// Takes the worker's own frame out of a traceback. An exception may refuse this as an attribute (a frozen dataclass), so
-/// attributes are not used.
-fn drop_first_frame(error: &Bound<'_, PyBaseException>) {
-    let py = error.py();
-    // SAFETY: the object is an exception and the GIL is held; a new reference or null.
-    let traceback =
-        unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyException_GetTraceback(error.as_ptr())) };
-    let next = traceback.and_then(|traceback| traceback.getattr(intern!(py, "tb_next")).ok());
-    if let Some(next) = next {
-        // SAFETY: the next traceback, or None, which removes it; the GIL is held. It fails for other types only.
-        unsafe { ffi::PyException_SetTraceback(error.as_ptr(), next.as_ptr()) };
     }
 }
 

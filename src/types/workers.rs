@@ -357,11 +357,6 @@ impl<J: QueuedCall> WorkerPool<J> {
         self.wake_for_queue(&state);
     }
 
-    /// Looks at the first call in the queue.
-    pub fn first_queued<T>(&self, look: impl FnOnce(&J) -> T) -> Option<T> {
-        self.lock().queue.first_key_value().map(|(_, call)| look(call))
-    }
-
     fn wake_for_queue(&self, state: &PoolState<J>) {
         if !state.queue.is_empty() {
             self.work.notify_one();
