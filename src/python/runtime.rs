@@ -110,9 +110,6 @@ fn look() -> Duration {
     Duration::from_micros(LOOK.load(Ordering::Relaxed))
 }
 
-/// Runtimes that are just ending.
-static ENDING: AtomicUsize = AtomicUsize::new(0);
-
 /// Runs on the runtime and ends it when it is idle. While a hub is open it sleeps.
 async fn end_when_idle(last_hub_closed: Arc<Notify>) {
     let (mut leases_seen, mut unused) = (0, 0);
@@ -133,34 +130,10 @@ async fn end_when_idle(last_hub_closed: Arc<Notify>) {
             if unused < enough {
                 continue;
             }
-            ENDING.fetch_add(1, Ordering::AcqRel);
             running.take()
         };
-        if let Some(idle) = idle {
-            end_elsewhere(idle.runtime);
-        }
-        return;
-    }
-}
-
-/// A thread of the runtime cannot wait for the end of the runtime.
-fn end_elsewhere(runtime: Runtime) {
-    let shared = Arc::new(Mutex::new(Some(runtime)));
-    let taken = shared.clone();
-    let end = move || {
-        let runtime = taken.lock().take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_timeout(Duration::from_secs(1));
-        }
-        ENDING.fetch_sub(1, Ordering::AcqRel);
-    };
-    if thread::Builder::new().name("toolhub-end".into()).spawn(end).is_err() {
-        // The system has no thread for us. This way does not wait.
-        let runtime = shared.lock().take();
-        if let Some(runtime) = runtime {
-            runtime.shutdown_background();
-        }
-        ENDING.fetch_sub(1, Ordering::AcqRel);
+        // A thread of the runtime cannot wait for the end of the others.
+        return idle.map_or((), |idle| idle.runtime.shutdown_background());
     }
 }
 
@@ -246,8 +219,7 @@ pub fn shutdown_runtime(py: Python<'_>, seconds: f64) {
     let running = RUNTIME.lock().take();
     py.detach(move || {
         let end = Instant::now() + patience;
-        let is_busy = || INSIDE.load(Ordering::Acquire) + ENDING.load(Ordering::Acquire) > 0;
-        while is_busy() && Instant::now() < end {
+        while INSIDE.load(Ordering::Acquire) > 0 && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
         running.map(|running| running.runtime.shutdown_timeout(patience))
@@ -319,7 +291,6 @@ pub fn after_fork_in_child() {
     std::mem::forget(take_after_fork(&RUNTIME));
     GENERATION.fetch_add(1, Ordering::Relaxed);
     OPEN_HUBS.store(0, Ordering::SeqCst);
-    ENDING.store(0, Ordering::Release);
     INSIDE.store(DEPTH.get(), Ordering::Release);
     if let Some(hooks) = HOOKS.get() {
         hooks.after_fork.iter().for_each(|forget| forget());
