@@ -175,51 +175,27 @@ impl ArgumentChecks {
             if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
                 return Ok(named.into_any());
             }
-            return self.fit_schema(named.into_any(), None, pass);
+            return self.fitted(&named, None, pass).map(|fitted| fitted.value);
         };
-        if self.build.is_none() {
-            return if args.is_instance_of::<PyDict>() {
-                self.fit_schema(args, None, pass)
-            } else {
-                Ok(args)
-            };
+        if self.build.is_none() && !args.is_instance_of::<PyDict>() {
+            return Ok(args);
         }
         // The schema describes the value; a mapping may hold it under the name of the parameter.
         let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1).zip(key.as_ref());
         let inner = wrapped.and_then(|(dict, key)| Some((dict, key, dict.get_item(key).ok().flatten()?)));
         match inner {
-            Some((dict, key, value)) => {
-                let fitting = self.fit_schema(value, property.as_deref(), pass)?;
+            Some((dict, key, value)) if self.build.is_some() => {
+                let fitting = self.fitted(&value, property.as_deref(), pass)?.value;
                 dict.set_item(key, fitting)
                     .map_err(|error| self.refusal(&exception_text(args.py(), &error)))?;
                 Ok(args)
             }
-            None if args.is_none() => Ok(args),
-            None => self.fit_schema(args, property.as_deref(), pass),
+            _ if args.is_none() => Ok(args),
+            _ => {
+                let property = property.as_deref().filter(|_| self.build.is_some());
+                self.fitted(&args, property, pass).map(|fitted| fitted.value)
+            }
         }
-    }
-
-    fn fit_schema<'py>(
-        &self,
-        value: Bound<'py, PyAny>,
-        property: Option<&str>,
-        pass: &mut CheckPass,
-    ) -> Result<Bound<'py, PyAny>, HubError> {
-        if self.schema.is_none() {
-            return Ok(value);
-        }
-        let image = match &self.build {
-            None => Image { value: self.json(&value)?.into(), opaque: Vec::new(), property },
-            Some(_) => match json::image(&value) {
-                Ok((json, opaque)) => Image::of(json, opaque, property),
-                Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
-                // Too deep for a copy: the builder alone checks it.
-                Err(_) => return Ok(value),
-            },
-        };
-        let fitted = self.fitted(&value, &image, pass);
-        let fitted = fitted.or_else(|error| self.fitted_json_form(&value, &image, pass).ok_or(error));
-        fitted.map(|fitted| fitted.value)
     }
 
     fn prepare_keywords(
@@ -287,41 +263,23 @@ impl ArgumentChecks {
         pass: &mut CheckPass,
     ) -> Result<Bound<'py, PyAny>, HubError> {
         let py = value.py();
-        let Some(schema) = &self.schema else { return Ok(value) };
-        let Some(build) = &self.build else {
-            let image = Image { value: self.json(&value)?.into(), opaque: Vec::new(), property };
-            return self.fitted(&value, &image, pass).map(|fitted| fitted.value);
-        };
-        let (json, opaque) = match json::image(&value) {
-            Ok(image) => image,
-            Err(reason) if reason.too_many => return Err(reason.refusal(&self.tool)),
-            Err(_) => {
-                // Too deep for a copy: the builder alone checks it.
-                let reason = "the arguments are nested too deeply";
-                pass.unchecked.push(Unchecked { place: "".into(), reason });
-                return user_code::call(build.bind(py), [&value]).map_err(|error| self.unbuilt(py, &error));
-            }
-        };
-        let image = Image::of(json, opaque, property);
-        // A second attempt for objects that the parameters do not take as instances but in their JSON form, such as a date for
-        // a `str`. An MCP tool would get that form too.
-        let built_from_json = |pass: &mut CheckPass| {
-            let fitted = self.fitted_json_form(&value, &image, pass)?;
-            user_code::call(build.bind(py), [&fitted.value]).ok()
-        };
-        let fitted = match self.fitted(&value, &image, pass) {
-            Ok(fitted) => fitted,
-            Err(error) => return built_from_json(pass).ok_or(error),
-        };
+        let fitted = self.fitted(&value, property, pass)?;
+        let (Some(schema), Some(build)) = (&self.schema, &self.build) else { return Ok(fitted.value) };
         if self.needs_no_builder(&fitted.value) {
             return Ok(fitted.value);
         }
-        match user_code::call(build.bind(py), [&fitted.value]) {
-            Ok(built) => Ok(built),
-            Err(error) => built_from_whole_numbers(build.bind(py), &fitted.value)
-                .or_else(|| built_from_json(pass))
-                .ok_or_else(|| self.explained(py, schema, &image, fitted.json.as_deref(), &error)),
-        }
+        let build = build.bind(py);
+        let error = match user_code::call(build, [&fitted.value]) {
+            Ok(built) => return Ok(built),
+            Err(error) => error,
+        };
+        let Some(image) = &fitted.image else { return Err(self.unbuilt(py, &error)) };
+        built_from_whole_numbers(build, &fitted.value)
+            .or_else(|| {
+                let json_form = self.fitted_json_form(&value, image, pass)?;
+                user_code::call(build, [&json_form.value]).ok()
+            })
+            .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
     }
 
     /// Whether coerced arguments are plain values now.
@@ -333,45 +291,66 @@ impl ArgumentChecks {
         value.cast::<PyDict>().is_ok_and(|named| plain_values::fit(plain, named))
     }
 
-    /// The value in the form that the schema wants. What fits stays the Python object that it is.
-    fn fitted<'py>(
+    /// The value in the form that the schema wants. What fits stays the Python object that it is. Objects that the parameters
+    /// do not take as they are, such as a date for a `str`, get the JSON form that an MCP tool would get.
+    fn fitted<'py, 'a>(
         &self,
         value: &Bound<'py, PyAny>,
-        image: &Image<'_>,
+        property: Option<&'a str>,
         pass: &mut CheckPass,
-    ) -> Result<Fitted<'py>, HubError> {
-        let Some(schema) = &self.schema else { return Ok(Fitted { value: value.clone(), json: None }) };
+    ) -> Result<Fitted<'py, 'a>, HubError> {
+        if self.schema.is_none() {
+            return Ok(Fitted { value: value.clone(), json: None, image: None });
+        }
+        let image = match &self.build {
+            None => json::from_arguments(value).map(|json| (json, Vec::new())),
+            Some(_) => json::image(value),
+        };
+        let (json, opaque) = image.map_err(|reason| reason.refusal(&self.tool))?;
+        let image = Image::of(json, opaque, property);
+        match self.fitted_image(value, &image, pass) {
+            Ok(fitted) => Ok(Fitted { image: Some(image), ..fitted }),
+            Err(error) => self.fitted_json_form(value, &image, pass).ok_or(error),
+        }
+    }
+
+    fn fitted_image<'py, 'a>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        image: &Image<'a>,
+        pass: &mut CheckPass,
+    ) -> Result<Fitted<'py, 'a>, HubError> {
+        let Some(schema) = &self.schema else {
+            return Ok(Fitted { value: value.clone(), json: None, image: None });
+        };
         let shown = image.without(&self.hidden);
         let py = value.py();
         let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
         let json = json.map(LargeJson::from);
-        let value = match &json {
-            None => Ok(value.clone()),
-            Some(json) => match image.property {
-                None => patched(value, &shown, json),
-                Some(name) => patched(value, &shown[name], &json[name]),
-            },
+        let value = match (&json, image.property) {
+            (None, _) => Ok(value.clone()),
+            (Some(json), None) => patched(value, &shown, json),
+            (Some(json), Some(name)) => patched(value, &shown[name], &json[name]),
         };
-        value.map(|value| Fitted { value, json }).map_err(|error| self.refusal(&exception_text(py, &error)))
+        let refused = |error| self.refusal(&exception_text(py, &error));
+        value.map(|value| Fitted { value, json, image: None }).map_err(refused)
     }
 
     /// The value with the JSON form of its objects, if it has any and that form fits.
-    fn fitted_json_form<'py>(
+    fn fitted_json_form<'py, 'a>(
         &self,
         value: &Bound<'py, PyAny>,
-        image: &Image<'_>,
+        image: &Image<'a>,
         pass: &mut CheckPass,
-    ) -> Option<Fitted<'py>> {
+    ) -> Option<Fitted<'py, 'a>> {
         if image.opaque.is_empty() {
             return None;
         }
         let json = json::from_arguments(value).ok()?;
         let value = json::to_python(value.py(), &json).ok()?;
-        self.fitted(&value, &Image::of(json, Vec::new(), image.property), pass).ok()
-    }
-
-    fn json(&self, value: &Bound<'_, PyAny>) -> Result<Value, HubError> {
-        json::from_arguments(value).map_err(|reason| reason.refusal(&self.tool))
+        let image = Image::of(json, Vec::new(), image.property);
+        let fitted = self.fitted_image(&value, &image, pass).ok()?;
+        Some(Fitted { image: Some(image), ..fitted })
     }
 
     /// The sentence for what the builder raised.
@@ -426,9 +405,11 @@ impl ArgumentChecks {
 }
 
 /// A value that fits, and its JSON if that is not the one given.
-struct Fitted<'py> {
+struct Fitted<'py, 'a> {
     value: Bound<'py, PyAny>,
     json: Option<LargeJson>,
+    /// The JSON of what was checked.
+    image: Option<Image<'a>>,
 }
 
 impl<'a> Image<'a> {

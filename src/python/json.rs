@@ -155,15 +155,10 @@ pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
                 return Some(place.strip_prefix('.').unwrap_or(&place).to_owned());
             }
         } else if let Ok(dict) = object.cast::<PyDict>() {
-            todo.extend(dict.iter().map(|(key, value)| {
-                (
-                    value,
-                    format!(
-                        "{place}.{}",
-                        key.str().map(|key| key.to_string_lossy().into_owned()).unwrap_or_default()
-                    ),
-                )
-            }));
+            for (key, value) in dict {
+                let key = key.str().map(|key| key.to_string_lossy().into_owned());
+                todo.push((value, format!("{place}.{}", key.unwrap_or_default())));
+            }
         } else if let Ok(list) = object.cast::<PyList>() {
             todo.extend(list.iter().enumerate().map(|(at, item)| (item, format!("{place}[{at}]"))));
         }

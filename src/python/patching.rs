@@ -10,87 +10,34 @@ use serde_json::Value;
 /// From here on every float is a whole number.
 const LARGE_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// What differs between two JSON values.
-enum ValuePatch<'a> {
-    Nothing,
-    /// Nothing of it is the same.
-    Whole,
-    /// Names that are gone, and those with a new value.
-    Members(Vec<&'a str>, Vec<(&'a str, ValuePatch<'a>)>),
-    Items(Vec<ValuePatch<'a>>),
-}
-
-impl<'a> ValuePatch<'a> {
-    fn between(before: &'a Value, after: &'a Value) -> Self {
-        match (before, after) {
-            (Value::Object(before), Value::Object(after)) => {
-                let gone: Vec<&str> =
-                    before.keys().filter(|name| !after.contains_key(*name)).map(String::as_str).collect();
-                let changes = after.iter().filter_map(|(name, new)| {
-                    let change =
-                        before.get(name).map_or(ValuePatch::Whole, |old| ValuePatch::between(old, new));
-                    (!matches!(change, ValuePatch::Nothing)).then_some((name.as_str(), change))
-                });
-                let changes: Vec<_> = changes.collect();
-                if gone.is_empty() && changes.is_empty() {
-                    ValuePatch::Nothing
-                } else {
-                    ValuePatch::Members(gone, changes)
-                }
-            }
-            (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
-                let items: Vec<_> =
-                    before.iter().zip(after).map(|(old, new)| ValuePatch::between(old, new)).collect();
-                if items.iter().all(|item| matches!(item, ValuePatch::Nothing)) {
-                    ValuePatch::Nothing
-                } else {
-                    ValuePatch::Items(items)
-                }
-            }
-            _ if before == after => ValuePatch::Nothing,
-            _ => ValuePatch::Whole,
-        }
-    }
-}
-
 /// The Python value for `after`, given that of `before`. Containers with a change inside are new, because two arguments may
 /// share one.
 pub fn patched<'py>(value: &Bound<'py, PyAny>, before: &Value, after: &Value) -> PyResult<Bound<'py, PyAny>> {
-    apply(value, &ValuePatch::between(before, after), after)
-}
-
-fn apply<'py>(
-    value: &Bound<'py, PyAny>,
-    change: &ValuePatch<'_>,
-    after: &Value,
-) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    match change {
-        ValuePatch::Nothing => Ok(value.clone()),
-        ValuePatch::Members(gone, changes) if value.is_instance_of::<PyDict>() => {
+    match (before, after) {
+        _ if before == after => Ok(value.clone()),
+        (Value::Object(before), Value::Object(after)) if value.is_instance_of::<PyDict>() => {
             let dict = value.cast::<PyDict>()?.copy()?;
-            for name in gone {
+            for name in before.keys().filter(|name| !after.contains_key(*name)) {
                 dict.del_item(name)?;
             }
-            for (name, change) in changes {
-                let new = match dict.get_item(name)? {
-                    Some(item) => apply(&item, change, &after[*name])?,
-                    None => json::to_python(py, &after[*name])?,
+            for (name, new) in after {
+                let item = match (before.get(name), dict.get_item(name)?) {
+                    (Some(old), Some(item)) => patched(&item, old, new)?,
+                    _ => json::to_python(py, new)?,
                 };
-                dict.set_item(name, new)?;
+                dict.set_item(name, item)?;
             }
             Ok(dict.into_any())
         }
-        ValuePatch::Items(changes) if is_sequence(value) => {
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() && is_sequence(value) => {
             let list = PyList::empty(py);
-            for ((item, change), after) in
-                value.try_iter()?.zip(changes).zip(after.as_array().into_iter().flatten())
-            {
-                list.append(apply(&item?, change, after)?)?;
+            for ((item, old), new) in value.try_iter()?.zip(before).zip(after) {
+                list.append(patched(&item?, old, new)?)?;
             }
             Ok(list.into_any())
         }
-        ValuePatch::Whole | ValuePatch::Members(..) | ValuePatch::Items(_) => json::to_python(py, after),
+        _ => json::to_python(py, after),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::argument_checks::ArgumentStyle;
 use super::gil::released;
-use super::imported::Imported;
 use super::json;
 use super::large_json::LargeJson;
 use super::python_tool::python_tool;
@@ -16,22 +15,21 @@ use toolhub::text::repeats_key;
 
 /// An object starts within this number of characters.
 const WINDOW: isize = 64;
-/// `json.loads` holds the GIL until it has read all, so longer texts are read by the core.
-const LONG: usize = 100_000;
 
 /// The object that a text holds. `None` for any other value, and for text that is not an object in JSON; an error for an object
 /// that says something twice: which one was meant, nobody knows.
 pub fn object_in<'py>(given: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyDict>>, String> {
     let Some(text) = object_text(given) else { return Ok(None) };
-    let Some(read) = read_object(&text).filter(|read| json::not_finite(read).is_none()) else {
-        return Ok(None);
-    };
-    let Ok(json) = all_of(&text) else { return Ok(None) };
-    let fault =
-        released(given.py(), json.len(), || repeats_key(&json).then(|| parse::read_json(&json).err()));
-    match fault.flatten() {
-        Some(why) => Err(format!("The arguments cannot be read: {why}.")),
-        None => Ok(Some(read)),
+    let (py, Ok(json)) = (given.py(), all_of(&text)) else { return Ok(None) };
+    let (read, fault) = released(py, json.len(), || {
+        let fault = repeats_key(&json).then(|| parse::read_json(&json).err()).flatten();
+        (serde_json::from_str(&json).ok(), fault)
+    });
+    let Some(read) = read.map(|read| LargeJson::from(Value::Object(read))) else { return Ok(None) };
+    let object = json::to_python(py, &read).ok().filter(|object| json::not_finite(object).is_none());
+    match (object.and_then(|object| object.cast_into().ok()), fault) {
+        (Some(_), Some(why)) => Err(format!("The arguments cannot be read: {why}.")),
+        (object, _) => Ok(object),
     }
 }
 
@@ -42,25 +40,6 @@ fn object_text<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
     let window = text.get_item(PySlice::new(given.py(), 0, WINDOW, 1)).ok()?;
     let begins = window.cast::<PyString>().ok()?.to_string_lossy().trim_start().starts_with('{');
     begins.then(|| text.clone())
-}
-
-fn read_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
-    static LOADS: Imported = Imported::new("json", "loads");
-    if text.len().is_ok_and(|len| len > LONG)
-        && let Some(read) = long_object(text)
-    {
-        return Some(read);
-    }
-    LOADS.get(text.py()).ok()?.call1((text,)).ok()?.cast_into().ok()
-}
-
-/// The same for a long text, read without the GIL. `None` if it is not JSON; `json.loads` accepts some more texts.
-fn long_object<'py>(text: &Bound<'py, PyString>) -> Option<Bound<'py, PyDict>> {
-    let py = text.py();
-    let given = all_of(text).ok()?;
-    let read = released(py, given.len(), || serde_json::from_str(&given).ok());
-    let read = LargeJson::from(Value::Object(read?));
-    json::to_python(py, &read).ok()?.cast_into().ok()
 }
 
 /// Whether the object in a text holds the arguments of this candidate; the rule is that of the core.
