@@ -114,4 +114,11 @@ class CompatMethods:
         [{'name': 'length', 'candidates': [{'source': 'tools', 'priority': 0, 'meta': {'capabilities': ['count']}}]}]
         """
         self._lists.fetch_missing()
-        return self._core.list_tools()
+        keys = ("source", "priority", "meta")
+        return [
+            {
+                "name": tool.name,
+                "candidates": [{key: getattr(one, key) for key in keys} for one in tool.candidates],
+            }
+            for tool in self._core.tools()
+        ]

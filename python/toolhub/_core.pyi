@@ -469,10 +469,6 @@ class Hub:
     def extract_capabilities(self, /, name: str, description: str) -> list[str]: ...
     def find_by_capability(self, /, capability: Any) -> "list[Candidate]": ...
     def get(self, /, name: Any) -> ToolInfo | None: ...
-    def list_tools(self, /) -> "list[dict[str, Any]]":
-        """
-        All tools as dicts; see `ToolHub.list_tools`.
-        """
     def register(self, /, described: Any, source: str, server: str | None, priority: int | None, options: dict, replace: bool = False, instead_of: Any | None = None) -> tuple[Candidate, Candidate | None]:
         """
         Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
@@ -491,10 +487,6 @@ class Hub:
     def stats(self, /, name: Any | None = None, caller: str | None = None) -> "dict[str, list[dict[str, Any]]]":
         """
         `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
-        """
-    def stats_table(self, /, name: Any | None = None, caller: str | None = None) -> "list[dict[str, Any]]":
-        """
-        The statistics as one table.
         """
     def tools(self, /, source: str | None = None, server: str | None = None, capability: str | None = None, category: str | None = None) -> "list[ToolInfo]": ...
     def tools_for(self, /, said: str) -> list[str]:
@@ -741,9 +733,10 @@ class Servers:
         """
         Ends all servers and waits for it without the GIL, for at most `seconds`.
         """
-    def connect(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
+    def connect(self, /, ids: Sequence[str] | None, timeout: float | None, refresh: bool = False) -> BridgeFuture:
         """
-        Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
+        Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not. With `refresh`
+        they list their tools again.
         """
     def connect_each(self, /, ids: Sequence[str] | None, timeout: float | None, at_once: int | None = None) -> BridgeStream:
         """
@@ -761,10 +754,6 @@ class Servers:
     def pins(self, /) -> Any:
         """
         The tools of pinned servers: what was accepted, and what has changed.
-        """
-    def refresh(self, /, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
-        """
-        Lists the tools of servers again; awaits the same as `connect`.
         """
     def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Any]]:
         """
@@ -893,7 +882,7 @@ class TelemetryQueue:
         """
         Turns telemetry off. What waits can still be taken.
         """
-    def take(self, /, most: int) -> tuple[list[tuple[str, str, int, int, int | None, int, str | None, int, int, dict, dict, bool]], list[tuple[str, float, dict]], list[Any], int]:
+    def take(self, /, most: int) -> tuple[list[tuple], list[tuple], list[Any], int]:
         """
         The oldest spans, sessions and spans of calls, `most` in all, and how many were dropped since the last time.
         """
@@ -1086,6 +1075,10 @@ class Worker:
     """
     One thread of a pool. Its loop takes calls and reports how each ended.
     """
+    def ended(self, /) -> None:
+        """
+        The thread ends, whatever the reason: a call that it still runs is lost, and another thread may take its place.
+        """
     def next(self, /) -> tuple[tuple, Any] | None:
         """
         The next call: `context.run` and its arguments, and keywords. None when the thread should end.
@@ -1432,11 +1425,6 @@ def read_yaml(text: str) -> Any:
     Reads a YAML mapping as plain data.
     """
 
-def recommend(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
-    """
-    The same, weighed with what has worked.
-    """
-
 def recorded_page(run: str | PathLike[str], other: str | PathLike[str] | None = None, lang: str = "en") -> str:
     """
     The page of a recorded run, or of two that are compared; `ValueError` if a file is wrong.
@@ -1478,9 +1466,9 @@ def scrub(value: Any) -> "object":
     A JSON value with placeholders for secrets, as it is recorded.
     """
 
-def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None) -> "list[Hit]":
+def search(hub: Hub, query: str, k: int, vector: Sequence[float] | None = None, learnt: bool = False) -> "list[Hit]":
     """
-    The tools that fit the words of a query, and its vector where there is an embedding.
+    The tools that fit the words of a query, and its vector where there is an embedding; `learnt`: weighed with what has worked.
     """
 
 def serve_section(path: str | PathLike[str]) -> Any | None:
@@ -1580,19 +1568,14 @@ def unreached(clause: str, answer: str, given: Sequence[str], known: str, elsewh
     it, `known` their texts and `elsewhere` those of others, in lower case.
     """
 
-def use_dictionary(file: str | PathLike[str]) -> None:
-    """
-    Names the file of the bilingual dictionary of search.
-    """
-
 def use_safe_bridge(safe: bool) -> bool:
     """
     Chooses the way across the bridge: fast, or over documented interfaces only. Returns what was chosen before.
     """
 
-def use_word_vectors(file: str | PathLike[str]) -> None:
+def use_search_data(dictionary: str | PathLike[str], word_vectors: str | PathLike[str]) -> None:
     """
-    Names the file of the word vectors of search.
+    Names the files of the bilingual dictionary and of the word vectors of search.
     """
 
 def usual_token_file() -> str | None:

@@ -4,6 +4,7 @@ use pyo3::PyClass;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use toolhub::error::HubError;
 use toolhub::execute::Answer;
@@ -97,47 +98,17 @@ impl Recipient {
     }
 }
 
-/// Recipients by key. Places are reused; the generation in a key's upper half makes a stale key miss.
+/// Recipients by key. A key is used once, so a stale one finds nothing.
 #[derive(Default)]
 pub struct Recipients {
-    entries: Vec<(u32, Option<Recipient>)>,
-    free: Vec<u32>,
+    pub entries: HashMap<u64, Recipient>,
+    last_key: u64,
 }
 
 impl Recipients {
     pub fn insert(&mut self, recipient: Recipient) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.entries.push((0, None));
-            (self.entries.len() - 1) as u32
-        });
-        let entry = &mut self.entries[place as usize];
-        entry.1 = Some(recipient);
-        (u64::from(entry.0) << 32) | u64::from(place)
-    }
-
-    pub fn get(&self, key: u64) -> Option<&Recipient> {
-        let (generation, place) = ((key >> 32) as u32, key as u32);
-        let entry = self.entries.get(place as usize).filter(|entry| entry.0 == generation)?;
-        entry.1.as_ref()
-    }
-
-    pub fn remove(&mut self, key: u64) -> Option<Recipient> {
-        let (generation, place) = ((key >> 32) as u32, key as u32);
-        let entry = self.entries.get_mut(place as usize).filter(|entry| entry.0 == generation)?;
-        let recipient = entry.1.take()?;
-        entry.0 = entry.0.wrapping_add(1);
-        self.free.push(place);
-        Some(recipient)
-    }
-
-    pub fn len(&self) -> usize {
-        self.entries.len() - self.free.len()
-    }
-
-    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.entries
-            .iter()
-            .filter_map(|(_, recipient)| recipient.as_ref())
-            .try_for_each(|one| one.traverse(visit))
+        self.last_key += 1;
+        self.entries.insert(self.last_key, recipient);
+        self.last_key
     }
 }

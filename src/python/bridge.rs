@@ -15,9 +15,9 @@ use super::awaiting::{Awaitable, Awaited, Step, new_awaitable};
 use super::errors::tool_error;
 use super::job::{self, CoreJob};
 use super::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
-use super::runtime::{self, Lease};
+use super::runtime;
 use futures_util::Stream;
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::{BoxStream, StreamExt, once};
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
@@ -49,8 +49,16 @@ pub fn run<T: BridgeValue>(
 pub fn stream<T: BridgeValue>(
     source: impl Stream<Item = Result<T, HubError>> + Send + 'static,
 ) -> BridgeStream {
-    let source = source.map(|item| item.map(|value| outcome_of(Ok(value)))).boxed();
-    BridgeStream { source: Mutex::new(Some(StreamSource::new(source))), generation: runtime::generation() }
+    // From the first item on the runtime has to stay, while the reader takes its time.
+    let source = once(async move {
+        let lease = runtime::handle().ok();
+        source.map(move |item| {
+            let _lease = &lease;
+            item.map(|value| outcome_of(Ok(value)))
+        })
+    });
+    let source: StreamSource = Arc::new(tokio::sync::Mutex::new(Some(source.flatten().boxed())));
+    BridgeStream { source: Mutex::new(Some(source)), generation: runtime::generation() }
 }
 
 fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
@@ -287,39 +295,21 @@ impl Drop for BridgeFuture {
 }
 
 /// The Rust side of an async iterator. It is gone after the last item.
-#[derive(Clone)]
-struct StreamSource(Arc<tokio::sync::Mutex<Option<Items>>>);
+type StreamSource = Arc<tokio::sync::Mutex<Option<BoxStream<'static, Result<FutureOutcome, HubError>>>>>;
 
-/// The items, and from the first one on the runtime, which has to stay while the reader takes its time.
-struct Items(BoxStream<'static, Result<FutureOutcome, HubError>>, Option<Lease>);
-
-impl StreamSource {
-    fn new(stream: BoxStream<'static, Result<FutureOutcome, HubError>>) -> Self {
-        StreamSource(Arc::new(tokio::sync::Mutex::new(Some(Items(stream, None)))))
+async fn next_of(source: StreamSource) -> FutureOutcome {
+    let mut stream = source.lock().await;
+    let item = match stream.as_mut() {
+        Some(items) => items.next().await,
+        None => None,
+    };
+    if !matches!(item, Some(Ok(_))) {
+        *stream = None;
     }
-
-    async fn next(self) -> FutureOutcome {
-        let mut stream = self.0.lock().await;
-        let item = match stream.as_mut() {
-            Some(Items(items, lease)) => {
-                if lease.is_none() {
-                    *lease = runtime::handle().ok();
-                }
-                items.next().await
-            }
-            None => None,
-        };
-        match item {
-            Some(Ok(item)) => item,
-            Some(Err(error)) => {
-                *stream = None;
-                outcome_of::<()>(Err(error))
-            }
-            None => {
-                *stream = None;
-                end_of_stream()
-            }
-        }
+    match item {
+        Some(Ok(item)) => item,
+        Some(Err(error)) => outcome_of::<()>(Err(error)),
+        None => end_of_stream(),
     }
 }
 
@@ -344,7 +334,7 @@ impl BridgeStream {
         let source = self.source.lock().clone();
         let item = BridgeFuture::new(async move {
             match source {
-                Some(source) => source.next().await,
+                Some(source) => next_of(source).await,
                 None => end_of_stream(),
             }
         });

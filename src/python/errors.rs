@@ -2,6 +2,7 @@
 
 use super::imported::Imported;
 use super::once::intern;
+use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use toolhub::error::{ErrorKind, HubError, clip};
@@ -17,6 +18,19 @@ pub fn tool_error(py: Python<'_>, error: &HubError) -> PyErr {
         CLASS.get(py)?.call((&*error.message, error.kind.name()), Some(&details))
     };
     make().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// An error that reaches Python as an exception which is not raised.
+pub struct ErrorValue(pub HubError);
+
+impl<'py> IntoPyObject<'py> for ErrorValue {
+    type Target = PyBaseException;
+    type Output = Bound<'py, PyBaseException>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        Ok(tool_error(py, &self.0).into_value(py).into_bound(py))
+    }
 }
 
 /// The refusal of a call whose arguments cannot be used.

@@ -19,7 +19,6 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -360,6 +359,8 @@ impl PyArrivingRequest {
 pub struct GatewayReply {
     #[pyo3(get)]
     status: u16,
+    /// As ASGI wants them.
+    #[pyo3(get)]
     headers: Vec<(Vec<u8>, Vec<u8>)>,
     whole: Option<Bytes>,
     events: Mutex<Option<BoxStream<'static, Bytes>>>,
@@ -385,12 +386,6 @@ impl GatewayReply {
 
 #[pymethods]
 impl GatewayReply {
-    /// As ASGI wants them.
-    #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        self.headers.iter().map(|(name, value)| (PyBytes::new(py, name), PyBytes::new(py, value))).collect()
-    }
-
     /// The whole body; None if it is a stream.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
@@ -402,18 +397,6 @@ impl GatewayReply {
         let events = self.events.lock().take();
         let events =
             events.ok_or_else(|| PyRuntimeError::new_err("the body is not a stream, or was read"))?;
-        Ok(bridge::stream(events.map(|bytes| Ok(BodyPart(bytes)))))
-    }
-}
-
-struct BodyPart(Bytes);
-
-impl<'py> IntoPyObject<'py> for BodyPart {
-    type Target = PyBytes;
-    type Output = Bound<'py, PyBytes>;
-    type Error = Infallible;
-
-    fn into_pyobject(self, py: Python<'py>) -> Result<Self::Output, Infallible> {
-        Ok(PyBytes::new(py, &self.0))
+        Ok(bridge::stream(events.map(|bytes| Ok(bytes.to_vec()))))
     }
 }

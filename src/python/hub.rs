@@ -3,7 +3,6 @@
 use super::bridge::{self, BridgeFuture};
 use super::errors::tool_error;
 use super::localized::localized;
-use super::once::intern;
 use super::options::{
     kind_limits, parse_lang, parse_ledger, parse_prefer, parse_shadow, parse_source, seconds,
     strategy_patterns,
@@ -294,30 +293,6 @@ impl PyHub {
         Ok(tools)
     }
 
-    /// All tools as dicts; see `ToolHub.list_tools`.
-    #[pyo3(signature = () -> "list[dict[str, Any]]")]
-    fn list_tools<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
-        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
-        let tools = PyList::empty(py);
-        for (name, entry) in snapshot.entries() {
-            let Some(shown) = kept(entry, |_| true) else { continue };
-            let candidates = PyList::empty(py);
-            for candidate in shown {
-                let row = PyDict::new(py);
-                row.set_item(intern!(py, "source"), candidate.source.name())?;
-                row.set_item(intern!(py, "priority"), candidate.priority)?;
-                let candidate = PyCandidate::new(slf.clone().into_any().unbind(), candidate);
-                row.set_item(intern!(py, "meta"), candidate.meta(py)?)?;
-                candidates.append(row)?;
-            }
-            let tool = PyDict::new(py);
-            tool.set_item(intern!(py, "name"), &**name)?;
-            tool.set_item(intern!(py, "candidates"), candidates)?;
-            tools.append(tool)?;
-        }
-        Ok(tools)
-    }
-
     /// Raises unless a server of this id is configured, or a registered tool has it.
     fn require_server(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         let servers = self.servers();
@@ -410,20 +385,6 @@ impl PyHub {
         let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
         let counted = CountedCalls::of(py, &self.core, caller)?;
         stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
-    }
-
-    /// The statistics as one table.
-    #[pyo3(signature = (name=None, caller=None) -> "list[dict[str, Any]]")]
-    fn stats_table<'py>(
-        &self,
-        py: Python<'py>,
-        name: Option<&Bound<'py, PyAny>>,
-        caller: Option<&str>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        self.check_process()?;
-        let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
-        let counted = CountedCalls::of(py, &self.core, caller)?;
-        stats_rows::flat(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
     }
 
     fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {

@@ -150,7 +150,7 @@ mod _core {
         result::{failed_result, python_empty_meta},
         routing::{add_alias, explain},
         runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
-        search::{PyHit, embed, recommend, search, unembedded, use_dictionary, use_word_vectors},
+        search::{PyHit, embed, search, unembedded, use_search_data},
         servers::{PyServers, usual_token_file},
         skills::{SkillFolder, skill_file},
         store::{PyStore, after_fork_in_parent, before_fork},
@@ -172,7 +172,7 @@ mod _core {
         refuse_subinterpreter()?;
         let py = module.py();
         runtime::install_hooks(runtime::Hooks {
-            at_exit: &[servers::close_all, store::close_stores],
+            at_exit: &[servers::close_all, toolhub::store::close_all],
             after_fork: &[
                 loop_bridge::forget_loops,
                 servers::forget_servers,

@@ -162,14 +162,14 @@ impl LoopBridge {
 
     /// Removes a recipient; messages that arrive later under its key are dropped.
     pub fn forget_mail(&self, key: u64) -> Option<Recipient> {
-        self.recipients.lock().remove(key)
+        self.recipients.lock().entries.remove(&key)
     }
 
     fn deliver(&self, py: Python<'_>, key: u64, message: Message) {
         let recipient = if message.is_last() {
             self.forget_mail(key)
         } else {
-            self.recipients.lock().get(key).map(|recipient| recipient.clone_ref(py))
+            self.recipients.lock().entries.get(&key).map(|recipient| recipient.clone_ref(py))
         };
         match (recipient, message) {
             (Some(recipient), message) => recipient.deliver(py, message),
@@ -272,7 +272,7 @@ impl LoopBridge {
 
     #[getter]
     fn pending_mail(&self) -> usize {
-        self.recipients.lock().len()
+        self.recipients.lock().entries.len()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -282,7 +282,7 @@ impl LoopBridge {
         visit.call(&self.detached_tasks)?;
         // A locked table is in use right now, so it is not garbage.
         if let Some(recipients) = self.recipients.try_lock() {
-            recipients.traverse(&visit)?;
+            recipients.entries.values().try_for_each(|recipient| recipient.traverse(&visit))?;
         }
         if let Some(deadlines) = self.deadlines.try_lock() {
             for sleeper in deadlines.by_time.values() {

@@ -4,10 +4,10 @@ use super::bridge::{self, BridgeFuture};
 use super::callable::CallableKind;
 use super::errors::tool_error;
 use super::hub::PyHub;
-use super::json;
+use super::json::{self, JsonValue};
 use super::localized::localized;
 use super::loop_bridge;
-use super::offers::{OfferAnswer, PyOfferQuery, offer_kind};
+use super::offers::{PyOfferQuery, offer_kind};
 use super::options::seconds;
 use super::python_tool::PythonTool;
 use super::served_loops::{ServedLoop, for_caller};
@@ -138,7 +138,8 @@ pub fn ask_own<'py>(
             let (own, extras) = (&core.own_offers, CallContextExtras::default());
             let ctx = OfferCallContext { limit, extras: &extras };
             let answer = own.answer(&query, &ctx).await;
-            OfferAnswer::new((Arc::from(NATIVE), answer.map_err(|error| localized(error, lang))?))
+            let answer = answer.map_err(|error| localized(error, lang))?;
+            Ok((NATIVE, JsonValue(Value::Object(answer))))
         }),
     )
 }

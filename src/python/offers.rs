@@ -1,17 +1,15 @@
 //! Resources and prompts of servers, on their way to Python.
 
 use super::call_scope;
-use super::errors::tool_error;
-use super::json;
+use super::errors::ErrorValue;
+use super::json::{self, JsonValue};
 use super::localized::localized;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use toolhub::catalog::offers::OfferedBy;
-use toolhub::error::HubError;
 use toolhub::model::Lang;
 use toolhub::offers::{OfferQuery, PartialArgument};
 use toolhub::sources::mcp::offers::OfferKind;
@@ -71,52 +69,15 @@ fn arguments(given: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
 }
 
 /// `(entries, failed)`: each entry is `(server, what it listed)`, and the failures are exceptions.
-pub struct OfferLists {
-    pub lang: Lang,
-    pub lists: Vec<OfferedBy>,
-}
-
-impl<'py> IntoPyObject<'py> for OfferLists {
-    type Target = PyTuple;
-    type Output = Bound<'py, PyTuple>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (entries, failed) = (PyList::empty(py), PyDict::new(py));
-        for (id, listed) in self.lists {
-            match listed {
-                Ok(offers) => {
-                    for offer in &offers {
-                        entries.append((&*id, json::to_python(py, offer)?))?;
-                    }
-                }
-                Err(error) => {
-                    failed.set_item(&*id, tool_error(py, &localized(error, self.lang)).into_value(py))?;
-                }
+pub fn listed(lists: Vec<OfferedBy>, lang: Lang) -> (Vec<(String, JsonValue)>, BTreeMap<String, ErrorValue>) {
+    let (mut entries, mut failed) = (Vec::new(), BTreeMap::new());
+    for (id, listed) in lists {
+        match listed {
+            Ok(offers) => entries.extend(offers.into_iter().map(|offer| (id.to_string(), JsonValue(offer)))),
+            Err(error) => {
+                failed.insert(id.to_string(), ErrorValue(localized(error, lang)));
             }
         }
-        (entries, failed).into_pyobject(py)
     }
-}
-
-/// `(server, answer)`.
-pub struct OfferAnswer {
-    pub server: Arc<str>,
-    pub answer: Value,
-}
-
-impl OfferAnswer {
-    pub fn new((server, answer): (Arc<str>, Map<String, Value>)) -> Result<Self, HubError> {
-        Ok(OfferAnswer { server, answer: Value::Object(answer) })
-    }
-}
-
-impl<'py> IntoPyObject<'py> for OfferAnswer {
-    type Target = PyTuple;
-    type Output = Bound<'py, PyTuple>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        (&*self.server, json::to_python(py, &self.answer)?).into_pyobject(py)
-    }
+    (entries, failed)
 }

@@ -7,7 +7,8 @@ use super::views::ToolInfo;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
-use toolhub::hub::{Hub, SearchQuery};
+use std::path::PathBuf;
+use toolhub::hub::SearchQuery;
 use toolhub::search::Hit as Found;
 
 /// Search reads no more of a query than this, so no more is copied.
@@ -61,11 +62,15 @@ fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, 
     Ok(hits)
 }
 
-fn found<'py>(
+/// The tools that fit the words of a query, and its vector where there is an embedding; `learnt`: weighed with what has worked.
+#[pyfunction]
+#[pyo3(signature = (hub, query, k, vector=None, learnt=false) -> "list[Hit]")]
+pub fn search<'py>(
     hub: &Bound<'py, PyHub>,
     query: &Bound<'_, PyString>,
+    k: usize,
     vector: Option<Vec<f32>>,
-    find: impl FnOnce(&Hub, SearchQuery<'_>) -> Vec<Found> + Send,
+    learnt: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     hub.get().check_process()?;
     let query = start_of(query, QUERY_CHARS)?;
@@ -73,44 +78,15 @@ fn found<'py>(
     let principal = call_scope::principal(hub.py())?;
     let caller = principal.as_ref().map(|principal| &*principal.id);
     let asked = SearchQuery { words: &query, vector: vector.as_deref(), caller };
-    let found = hub.py().detach(|| find(core, asked));
+    let found = hub.py().detach(|| if learnt { core.recommend(asked, k) } else { core.search(asked, k) });
     hits(hub, found)
 }
 
-/// The tools that fit the words of a query, and its vector where there is an embedding.
+/// Names the files of the bilingual dictionary and of the word vectors of search.
 #[pyfunction]
-#[pyo3(signature = (hub, query, k, vector=None) -> "list[Hit]")]
-pub fn search<'py>(
-    hub: &Bound<'py, PyHub>,
-    query: &Bound<'_, PyString>,
-    k: usize,
-    vector: Option<Vec<f32>>,
-) -> PyResult<Bound<'py, PyList>> {
-    found(hub, query, vector, |core, asked| core.search(asked, k))
-}
-
-/// The same, weighed with what has worked.
-#[pyfunction]
-#[pyo3(signature = (hub, query, k, vector=None) -> "list[Hit]")]
-pub fn recommend<'py>(
-    hub: &Bound<'py, PyHub>,
-    query: &Bound<'_, PyString>,
-    k: usize,
-    vector: Option<Vec<f32>>,
-) -> PyResult<Bound<'py, PyList>> {
-    found(hub, query, vector, |core, asked| core.recommend(asked, k))
-}
-
-/// Names the file of the bilingual dictionary of search.
-#[pyfunction]
-pub fn use_dictionary(file: std::path::PathBuf) {
-    toolhub::search::use_dictionary(file);
-}
-
-/// Names the file of the word vectors of search.
-#[pyfunction]
-pub fn use_word_vectors(file: std::path::PathBuf) {
-    toolhub::search::use_word_vectors(file);
+pub fn use_search_data(dictionary: PathBuf, word_vectors: PathBuf) {
+    toolhub::search::use_dictionary(dictionary);
+    toolhub::search::use_word_vectors(word_vectors);
 }
 
 /// Up to `most` tools that have no vector yet: name, state, and the text to embed.

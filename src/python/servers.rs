@@ -3,18 +3,20 @@
 use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::callbacks::CallbackQueue;
 use super::credentials::{CredentialFactory, usual_file};
-use super::errors::tool_error;
+use super::errors::{ErrorValue, tool_error};
 use super::hub::PyHub;
+use super::json::JsonValue;
 use super::localized::localized;
-use super::offers::{self, OFFER_TIMEOUT, OfferAnswer, OfferLists, PyOfferQuery, offer_kind};
+use super::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
 use super::server_files::{ConfigFiles, ReadConfig};
 use super::{json, runtime};
 use futures_util::stream::{StreamExt, TryStreamExt, once};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::PyList;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -223,18 +225,24 @@ impl PyServers {
         Ok(self.core.all().len())
     }
 
-    /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not.
-    #[pyo3(signature = (ids, timeout))]
+    /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not. With `refresh`
+    /// they list their tools again.
+    #[pyo3(signature = (ids, timeout, refresh=false))]
     fn connect<'py>(
         &self,
         py: Python<'py>,
         ids: Option<Vec<String>>,
         timeout: Option<f64>,
+        refresh: bool,
     ) -> PyResult<Bound<'py, BridgeFuture>> {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         bridge::run(py, async move {
             let servers = core.pick(ids.as_deref())?;
-            Ok(ConnectOutcome { lang: core.lang(), report: core.connect(servers, timeout).await })
+            let report = match refresh {
+                true => core.refresh(servers, timeout).await,
+                false => core.connect(servers, timeout).await,
+            };
+            Ok(reported(report, core.lang()))
         })
     }
 
@@ -250,10 +258,8 @@ impl PyServers {
         let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
         let outcomes = async move {
             let (servers, lang) = (core.pick(ids.as_deref())?, core.lang());
-            Ok::<_, HubError>(
-                core.connect_each(servers, timeout, at_once)
-                    .map(move |outcome| Ok(ConnectedServer { lang, outcome })),
-            )
+            let outcomes = core.connect_each(servers, timeout, at_once);
+            Ok::<_, HubError>(outcomes.map(move |outcome| Ok(shown(outcome, lang))))
         };
         Ok(bridge::stream(once(outcomes).try_flatten()))
     }
@@ -277,21 +283,6 @@ impl PyServers {
         })
     }
 
-    /// Lists the tools of servers again; awaits the same as `connect`.
-    #[pyo3(signature = (ids, timeout))]
-    fn refresh<'py>(
-        &self,
-        py: Python<'py>,
-        ids: Option<Vec<String>>,
-        timeout: Option<f64>,
-    ) -> PyResult<Bound<'py, BridgeFuture>> {
-        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
-        bridge::run(py, async move {
-            let servers = core.pick(ids.as_deref())?;
-            Ok(ConnectOutcome { lang: core.lang(), report: core.refresh(servers, timeout).await })
-        })
-    }
-
     /// Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
     #[pyo3(signature = (kind, ids, timeout))]
     fn offers<'py>(
@@ -305,7 +296,7 @@ impl PyServers {
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
             let lists = core.offers(kind, ids.as_deref(), extras.principal.as_ref(), limit).await?;
-            Ok(OfferLists { lang: core.lang(), lists })
+            Ok(offers::listed(lists, core.lang()))
         })
     }
 
@@ -321,7 +312,8 @@ impl PyServers {
         let (core, extras, query) = (self.core.clone(), offers::extras(py)?, query.get().0.clone());
         let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
         bridge::run(py, async move {
-            OfferAnswer::new(core.ask_about(&query, server.as_deref(), &extras, limit).await?)
+            let (server, answer) = core.ask_about(&query, server.as_deref(), &extras, limit).await?;
+            Ok((server.to_string(), JsonValue(Value::Object(answer))))
         })
     }
 
@@ -418,46 +410,18 @@ fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> 
 }
 
 /// `(connected, failed)`, with the failures as exceptions.
-struct ConnectOutcome {
-    lang: Lang,
-    report: ServerReport,
-}
-
-impl<'py> IntoPyObject<'py> for ConnectOutcome {
-    type Target = PyTuple;
-    type Output = Bound<'py, PyTuple>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (connected, failed) = (PyList::empty(py), PyDict::new(py));
-        for (id, outcome) in self.report {
-            match outcome {
-                Ok(()) => connected.append(&*id)?,
-                Err(error) => {
-                    failed.set_item(&*id, tool_error(py, &localized(error, self.lang)).into_value(py))?;
-                }
-            }
-        }
-        (connected, failed).into_pyobject(py)
-    }
+fn reported(report: ServerReport, lang: Lang) -> (Vec<String>, BTreeMap<String, ErrorValue>) {
+    let (connected, failed): (Vec<_>, Vec<_>) = report.into_iter().partition(|(_, outcome)| outcome.is_ok());
+    let failed = failed.into_iter().filter_map(|outcome| {
+        let (id, error) = shown(outcome, lang);
+        Some((id, error?))
+    });
+    (connected.into_iter().map(|(id, _)| id.to_string()).collect(), failed.collect())
 }
 
 /// `(id, error or None)`.
-struct ConnectedServer {
-    lang: Lang,
-    outcome: ServerOutcome,
-}
-
-impl<'py> IntoPyObject<'py> for ConnectedServer {
-    type Target = PyTuple;
-    type Output = Bound<'py, PyTuple>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (id, outcome) = self.outcome;
-        let error = outcome.err().map(|error| tool_error(py, &localized(error, self.lang)).into_value(py));
-        (&*id, error).into_pyobject(py)
-    }
+fn shown((id, outcome): ServerOutcome, lang: Lang) -> (String, Option<ErrorValue>) {
+    (id.to_string(), outcome.err().map(|error| ErrorValue(localized(error, lang))))
 }
 
 /// An error as data.

@@ -3,10 +3,8 @@
 use super::call_scope;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Instant, UNIX_EPOCH};
-use toolhub::error::ErrorKind;
 use toolhub::hub::{CallerRecord, Hub};
 use toolhub::registry::{Candidate, NameEntry, Snapshot};
 use toolhub::stats::{CandidateStats, StatsView};
@@ -56,7 +54,25 @@ pub fn row_of<'py>(
     for (kind, count) in &view.failures {
         failures.set_item(kind.name(), count)?;
     }
-    row(candidate, &view, failures.as_any())
+    let row = PyDict::new(py);
+    row.set_item("tool", &*candidate.spec().name)?;
+    row.set_item("source", candidate.source.name())?;
+    row.set_item("server", candidate.server.as_deref())?;
+    row.set_item("variant", candidate.variant)?;
+    row.set_item("calls", view.calls)?;
+    row.set_item("successes", view.successes)?;
+    row.set_item("failures", failures)?;
+    // Calls of no tool reach 2^53.
+    row.set_item("success_rate", (view.calls > 0).then(|| view.successes as f64 / view.calls as f64))?;
+    row.set_item("success_ewma", view.success_rate)?;
+    row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
+    row.set_item("latency_p50_ms", view.latency_p50_ms)?;
+    row.set_item("latency_p95_ms", view.latency_p95_ms)?;
+    let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
+    row.set_item("breaker", view.breaker.name())?;
+    row.set_item("abandoned", view.abandoned)?;
+    Ok(row)
 }
 
 /// The names whose statistics are asked for, in the order of the list. A candidate counts once, by the name that it gave.
@@ -85,63 +101,4 @@ pub fn by_tool<'py>(
         grouped.set_item(&*entry.name, rows)?;
     }
     Ok(grouped)
-}
-
-/// Rows that all have the same columns, with plain values only.
-pub fn flat<'py>(
-    py: Python<'py>,
-    snapshot: &Snapshot,
-    name: Option<&str>,
-    counted: &CountedCalls,
-) -> PyResult<Bound<'py, PyList>> {
-    let now = Instant::now();
-    let (views, columns) = py.detach(|| {
-        let entries = asked(snapshot, name);
-        let candidates = entries.iter().flat_map(|entry| &entry.candidates);
-        let views: Vec<(Arc<Candidate>, StatsView)> =
-            candidates.map(|candidate| (candidate.clone(), counted.view(candidate, now))).collect();
-        let kinds = views.iter().flat_map(|(_, view)| &view.failures).map(|(kind, _)| *kind);
-        let columns: BTreeMap<&str, ErrorKind> = kinds.map(|kind| (kind.name(), kind)).collect();
-        let columns = columns.into_iter().map(|(name, kind)| (format!("failures.{name}"), kind));
-        (views, columns.collect::<Vec<_>>())
-    });
-    let rows = PyList::empty(py);
-    for (candidate, view) in &views {
-        let all: u64 = view.failures.iter().map(|(_, count)| count).sum();
-        let row = row(candidate, view, all.into_pyobject(py)?.as_any())?;
-        for (column, kind) in &columns {
-            let count =
-                view.failures.iter().find(|(failed, _)| failed == kind).map_or(0, |(_, count)| *count);
-            row.set_item(column, count)?;
-        }
-        rows.append(row)?;
-    }
-    py.detach(|| drop(views));
-    Ok(rows)
-}
-
-fn row<'py>(
-    candidate: &Candidate,
-    view: &StatsView,
-    failures: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let row = PyDict::new(failures.py());
-    row.set_item("tool", &*candidate.spec().name)?;
-    row.set_item("source", candidate.source.name())?;
-    row.set_item("server", candidate.server.as_deref())?;
-    row.set_item("variant", candidate.variant)?;
-    row.set_item("calls", view.calls)?;
-    row.set_item("successes", view.successes)?;
-    row.set_item("failures", failures)?;
-    // Calls of no tool reach 2^53.
-    row.set_item("success_rate", (view.calls > 0).then(|| view.successes as f64 / view.calls as f64))?;
-    row.set_item("success_ewma", view.success_rate)?;
-    row.set_item("latency_ewma_ms", view.latency_ewma_ms)?;
-    row.set_item("latency_p50_ms", view.latency_p50_ms)?;
-    row.set_item("latency_p95_ms", view.latency_p95_ms)?;
-    let last = view.last_success.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    row.set_item("last_success", last.map(|since| since.as_secs_f64()))?;
-    row.set_item("breaker", view.breaker.name())?;
-    row.set_item("abandoned", view.abandoned)?;
-    Ok(row)
 }

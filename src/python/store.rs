@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use toolhub::model::Lang;
-use toolhub::store::{Store as Core, close_all, fork, ledger};
+use toolhub::store::{Store as Core, fork, ledger};
 
 #[pyclass(frozen, module = "toolhub._core", name = "Store")]
 pub struct PyStore {
@@ -68,11 +68,6 @@ impl PyStore {
     fn of_this_process(&self) -> Option<&Arc<Core>> {
         self.core.as_ref().filter(|_| self.generation == runtime::generation())
     }
-}
-
-/// At interpreter exit: writes what is pending, including that of collected hubs.
-pub fn close_stores(patience: Duration) {
-    close_all(patience);
 }
 
 /// In a forked child: the stores stay with the parent.

@@ -9,7 +9,7 @@ use super::runtime;
 use super::span_context;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
@@ -74,27 +74,8 @@ impl RecordQueue {
     }
 }
 
-/// Side, name, trace, span, parent span, flags, state, begin and end in nanoseconds since 1970, attributes,
-/// those of metrics, whether it failed.
-type SpanTuple<'py> = (
-    &'static str,
-    String,
-    u128,
-    u64,
-    Option<u64>,
-    u8,
-    Option<String>,
-    u64,
-    u64,
-    Bound<'py, PyDict>,
-    Bound<'py, PyDict>,
-    bool,
-);
-/// Side, seconds, attributes of metrics.
-type SessionTuple<'py> = (&'static str, f64, Bound<'py, PyDict>);
-
 /// Spans, sessions, spans of calls, how many were dropped.
-type TakenRecords<'py> = (Vec<SpanTuple<'py>>, Vec<SessionTuple<'py>>, Vec<Py<PyAny>>, usize);
+type TakenRecords<'py> = (Vec<Bound<'py, PyTuple>>, Vec<Bound<'py, PyTuple>>, Vec<Py<PyAny>>, usize);
 
 /// The spans and sessions of a hub that are over. Making one turns telemetry on, closing it turns it off.
 #[pyclass(frozen, module = "toolhub._core")]
@@ -147,7 +128,8 @@ impl TelemetryQueue {
                 WaitingRecord::OfCall(span) => calls.push(span),
                 WaitingRecord::OfCore(TelemetryRecord::Session(session)) => {
                     let measured = as_dict(py, &session.attributes, SpanAttribute::is_in_metrics)?;
-                    sessions.push((session.side.name(), session.duration.as_secs_f64(), measured));
+                    let session = (session.side.name(), session.duration.as_secs_f64(), measured);
+                    sessions.push(session.into_pyobject(py)?);
                 }
                 WaitingRecord::OfCore(TelemetryRecord::Span(span)) => spans.push(span_tuple(py, *span)?),
             }
@@ -170,11 +152,12 @@ impl TelemetryQueue {
     }
 }
 
-fn span_tuple(py: Python<'_>, span: SpanRecord) -> PyResult<SpanTuple<'_>> {
+/// The arguments of `_export` in `toolhub/otel.py`, in their order.
+fn span_tuple(py: Python<'_>, span: SpanRecord) -> PyResult<Bound<'_, PyTuple>> {
     let begun = span.begun.duration_since(UNIX_EPOCH).unwrap_or_default();
     // Enough until the year 2554.
     let nanoseconds = |time: Duration| time.as_nanos() as u64;
-    Ok((
+    (
         span.side.name(),
         span.name,
         span.context.trace,
@@ -187,7 +170,8 @@ fn span_tuple(py: Python<'_>, span: SpanRecord) -> PyResult<SpanTuple<'_>> {
         as_dict(py, &span.attributes, |_| true)?,
         as_dict(py, &span.attributes, SpanAttribute::is_in_metrics)?,
         span.is_error,
-    ))
+    )
+        .into_pyobject(py)
 }
 
 /// The attributes that are wanted.

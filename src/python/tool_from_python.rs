@@ -9,6 +9,7 @@ use super::once::ForkSafeOnce;
 use super::options::{parse_strategy, seconds};
 use super::plain_values;
 use super::served_loops::ServedLoops;
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -103,24 +104,16 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     let name: String = described.getattr("name")?.extract()?;
     let description: String = described.getattr("description")?.extract()?;
     let parameters = as_json("parameters", &described.getattr("parameters")?)?;
-    let option = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        Ok(options.get_item(key)?.filter(|value| !value.is_none()))
-    };
-    let flag = |key: &str| -> PyResult<Option<bool>> {
-        option(key)?.map(|value| value.extract().map_err(|_| wrong(key, "True or False", &value))).transpose()
-    };
-    let text = |key: &str| -> PyResult<Option<Arc<str>>> {
-        let given = option(key)?;
-        let text = given.map(|value| value.extract::<String>().map_err(|_| wrong(key, "text", &value)));
-        text.transpose().map(|text| text.map(Arc::from))
-    };
-    let annotations = match option("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
+    let object = |key: &str| option::<Bound<'_, PyAny>>(options, key, "an object");
+    let flag = |key: &str| option::<bool>(options, key, "True or False");
+    let text = |key: &str| Ok::<_, PyErr>(option::<String>(options, key, "text")?.map(Arc::<str>::from));
+    let annotations = match object("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
         None => serde_json::Map::new(),
         Some(Value::Object(map)) => map,
         Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
     };
-    let declared = option("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
-    let examples = match option("examples")? {
+    let declared = object("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
+    let examples = match object("examples")? {
         Some(given) => {
             given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
         }
@@ -150,8 +143,8 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
         examples,
         category: text("category")?,
         version: text("version")?,
-        timeout: seconds("timeout", option("timeout")?.map(|value| number(&value)).transpose()?)?,
-        max_concurrency: option("max_concurrency")?.map(|value| max_concurrency(&value)).transpose()?,
+        timeout: seconds("timeout", option(options, "timeout", "a number of seconds")?)?,
+        max_concurrency: option(options, "max_concurrency", "a whole number")?,
         strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
         is_candidate: false,
         bare_argument: None,
@@ -160,20 +153,18 @@ fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -
     })
 }
 
+/// An option that was given and is not None.
+fn option<'py, T: FromPyObjectOwned<'py>>(
+    options: &Bound<'py, PyDict>,
+    key: &str,
+    expected: &str,
+) -> PyResult<Option<T>> {
+    let given = options.get_item(key)?.filter(|value| !value.is_none());
+    given.map(|value| value.extract().map_err(|_| wrong(key, expected, &value))).transpose()
+}
+
 fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{what} must be {expected}, got {}", class_of(given)))
-}
-
-fn number(given: &Bound<'_, PyAny>) -> PyResult<f64> {
-    given.extract().map_err(|_| wrong("timeout", "a number of seconds", given))
-}
-
-fn max_concurrency(given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let max_concurrency: i64 =
-        given.extract().map_err(|_| wrong("max_concurrency", "a whole number", given))?;
-    usize::try_from(max_concurrency).ok().filter(|max_concurrency| *max_concurrency > 0).ok_or_else(|| {
-        PyValueError::new_err(format!("max_concurrency must be at least 1, got {max_concurrency}"))
-    })
 }
 
 fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use std::ptr::null_mut;
 
 /// Stops the thread for good when an unwinding drops it.
 struct ParkOnForcedUnwind;
@@ -32,11 +33,6 @@ type IterSend = unsafe extern "C-unwind" fn(
     *mut ffi::PyObject,
     *mut *mut ffi::PyObject,
 ) -> ffi::PySendResult;
-type Call = unsafe extern "C-unwind" fn(
-    *mut ffi::PyObject,
-    *mut ffi::PyObject,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
 type Vectorcall = unsafe extern "C-unwind" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
@@ -52,21 +48,34 @@ pub fn send(iterator: &Bound<'_, PyAny>, out: &mut *mut ffi::PyObject) -> ffi::P
     guarded(|| unsafe { send(iterator.as_ptr(), ffi::Py_None(), out) })
 }
 
+/// Calls one of the functions of the C API that have the form of `PyObject_Vectorcall`.
+///
+/// # Safety
+/// The function has that form and takes these objects, which are alive.
+unsafe fn vectorcall<'py>(
+    py: Python<'py>,
+    function: *const (),
+    called: *mut ffi::PyObject,
+    args: &[*mut ffi::PyObject],
+    keywords: *mut ffi::PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: "C-unwind" is "C" for a function that may unwind. The GIL is held; the call gives a new reference or an error.
+    unsafe {
+        let call: Vectorcall = std::mem::transmute(function);
+        Bound::from_owned_ptr_or_err(py, guarded(|| call(called, args.as_ptr(), args.len(), keywords)))
+    }
+}
+
 /// Calls a method.
 pub fn call_method<'py, const N: usize>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
     args: [&Bound<'py, PyAny>; N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_VectorcallMethod as *const ()) };
-    let mut all = vec![object.as_ptr()];
-    all.extend(args.iter().map(|arg| arg.as_ptr()));
-    // SAFETY: all objects are alive and the GIL is held; the call gives a new reference or an error.
-    unsafe {
-        let result = guarded(|| call(name.as_ptr(), all.as_ptr(), all.len(), std::ptr::null_mut()));
-        Bound::from_owned_ptr_or_err(object.py(), result)
-    }
+    let all: Vec<_> = std::iter::once(object.as_ptr()).chain(args.iter().map(|arg| arg.as_ptr())).collect();
+    let called = ffi::PyObject_VectorcallMethod as *const ();
+    // SAFETY: the name of a method, its object and its arguments.
+    unsafe { vectorcall(object.py(), called, name.as_ptr(), &all, null_mut()) }
 }
 
 /// Calls with positional arguments.
@@ -74,14 +83,7 @@ pub fn call<'py, const N: usize>(
     callable: &Bound<'py, PyAny>,
     args: [&Bound<'py, PyAny>; N],
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_Vectorcall as *const ()) };
-    let args = args.map(|arg| arg.as_ptr());
-    // SAFETY: all objects are alive and the GIL is held; the call gives a new reference or an error.
-    unsafe {
-        let result = guarded(|| call(callable.as_ptr(), args.as_ptr(), N, std::ptr::null_mut()));
-        Bound::from_owned_ptr_or_err(callable.py(), result)
-    }
+    positional(callable, &args.map(|arg| arg.as_ptr()))
 }
 
 /// Calls with a tuple of positional arguments.
@@ -90,13 +92,23 @@ pub fn apply<'py>(
     args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let args = args.into_pyobject(callable.py())?;
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_Call as *const ()) };
-    // SAFETY: both objects are alive and the GIL is held; the call gives a new reference or an error.
-    unsafe {
-        let result = guarded(|| call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut()));
-        Bound::from_owned_ptr_or_err(callable.py(), result)
-    }
+    positional(callable, &args.iter_borrowed().map(|arg| arg.as_ptr()).collect::<Vec<_>>())
+}
+
+fn positional<'py>(callable: &Bound<'py, PyAny>, args: &[*mut ffi::PyObject]) -> PyResult<Bound<'py, PyAny>> {
+    let called = ffi::PyObject_Vectorcall as *const ();
+    // SAFETY: a callable and its arguments.
+    unsafe { vectorcall(callable.py(), called, callable.as_ptr(), args, null_mut()) }
+}
+
+/// Calls with keyword arguments only.
+pub fn call_with_keywords<'py>(
+    callable: &Bound<'py, PyAny>,
+    keywords: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let called = ffi::PyObject_VectorcallDict as *const ();
+    // SAFETY: a callable and its keywords.
+    unsafe { vectorcall(callable.py(), called, callable.as_ptr(), &[], keywords.as_ptr()) }
 }
 
 /// A listener must not break a call, so its exceptions are only shown. `KeyboardInterrupt` and `SystemExit` are for the
@@ -115,19 +127,5 @@ pub fn only_interrupts<T>(heard: PyResult<T>, listener: &Bound<'_, PyAny>) -> Py
             Ok(())
         }
         Ok(_) => Ok(()),
-    }
-}
-
-/// Calls with keyword arguments only.
-pub fn call_with_keywords<'py>(
-    callable: &Bound<'py, PyAny>,
-    keywords: &Bound<'py, PyDict>,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: "C-unwind" is "C" for a function that may unwind.
-    let call: Vectorcall = unsafe { std::mem::transmute(ffi::PyObject_VectorcallDict as *const ()) };
-    // SAFETY: both objects are alive and the GIL is held; the call gives a new reference or an error.
-    unsafe {
-        let result = guarded(|| call(callable.as_ptr(), std::ptr::null(), 0, keywords.as_ptr()));
-        Bound::from_owned_ptr_or_err(callable.py(), result)
     }
 }

@@ -60,8 +60,7 @@ class StoredCatalog:
 
     def search(self, query: str, k: int) -> "list[_core.Hit]":
         """The best tools for a query."""
-        _core.use_dictionary(os.path.join(_DATA, "zh_en.txt.gz"))
-        _core.use_word_vectors(os.path.join(_DATA, "words_en.bin.gz"))
+        _core.use_search_data(os.path.join(_DATA, "zh_en.txt.gz"), os.path.join(_DATA, "words_en.bin.gz"))
         return _core.search(self.core, query, k)
 
     def servers(self) -> "list[dict[str, Any]]":

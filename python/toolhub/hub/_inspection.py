@@ -8,6 +8,21 @@ from .. import _core
 StatsRow = dict[str, Any]
 
 
+def flat(by_tool: Mapping[str, list[StatsRow]]) -> list[StatsRow]:
+    """The rows of all tools with the same columns: the number of failures, and a column for each kind that occurred.
+
+    >>> flat({"add": [{"failures": {"timeout": 2}}], "sub": [{"failures": {}}]})
+    [{'failures': 2, 'failures.timeout': 2}, {'failures': 0, 'failures.timeout': 0}]
+    """
+    rows = [dict(row) for rows in by_tool.values() for row in rows]
+    kinds = sorted({kind for row in rows for kind in row["failures"]})
+    for row in rows:
+        counts = row["failures"]
+        row["failures"] = sum(counts.values())
+        row.update({f"failures.{kind}": counts.get(kind, 0) for kind in kinds})
+    return rows
+
+
 class CapabilityRules(Mapping[str, list[str]]):
     """The table from which capabilities are extracted: tag → words. A change applies to tools registered after it.
 

@@ -8,8 +8,7 @@ from ._embedding import Embed, Embedding
 
 # They have licences of their own, so they are files of their own. The core reads each when a search first needs it.
 _DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data")
-_core.use_dictionary(os.path.join(_DATA, "zh_en.txt.gz"))
-_core.use_word_vectors(os.path.join(_DATA, "words_en.bin.gz"))
+_core.use_search_data(os.path.join(_DATA, "zh_en.txt.gz"), os.path.join(_DATA, "words_en.bin.gz"))
 
 
 class ToolSearch:
@@ -19,13 +18,9 @@ class ToolSearch:
         self._core = core
         self._embedding = None if embed is None else Embedding(embed)
 
-    def search(self, query: str, k: int) -> list[_core.Hit]:
-        """See `ToolHub.search`."""
-        return _core.search(self._core, *_checked(query, k), self._vector(query))
-
-    def recommend(self, query: str, k: int) -> list[_core.Hit]:
-        """See `ToolHub.recommend`."""
-        return _core.recommend(self._core, *_checked(query, k), self._vector(query))
+    def search(self, query: str, k: int, learnt: bool = False) -> list[_core.Hit]:
+        """See `ToolHub.search`, and `ToolHub.recommend` for what was `learnt`."""
+        return _core.search(self._core, *_checked(query, k), self._vector(query), learnt)
 
     def _vector(self, query: str) -> list[float] | None:
         return None if self._embedding is None else self._embedding.of(query, self._core)

@@ -141,7 +141,7 @@ class ServerManager:
         servers = self.named(ids)
         if servers is None:
             return ConnectReport()
-        listed: Any = await servers.refresh(as_ids(ids), timeout)
+        listed: Any = await servers.connect(as_ids(ids), timeout, refresh=True)
         return ConnectReport(*listed)
 
     def take_never_listed(self) -> list[str]:

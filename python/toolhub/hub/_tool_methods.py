@@ -9,7 +9,7 @@ from .._core import Candidate, Hit, Hub, ToolInfo
 from .._marks import DecoratorOptions, with_checked_numbers, with_name
 from .._unknown_options import known_options, unknown_options
 from ..options import Lang, RegisterOptions, Source
-from ._inspection import CapabilityRules, StatsRow
+from ._inspection import CapabilityRules, StatsRow, flat
 from ._listing import ListFetcher
 from ._registration import Registration
 from ._search import ToolSearch
@@ -187,9 +187,8 @@ class ToolMethods:
         """
         if caller is not None:
             check_text("caller", caller)
-        if rows:
-            return self._shown(StatsList(self._core.stats_table(name, caller)))
-        return self._shown(StatsByTool(self._core.stats(name, caller)))
+        by_tool = self._core.stats(name, caller)
+        return self._shown(StatsList(flat(by_tool)) if rows else StatsByTool(by_tool))
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
         """The `k` tools that match a query best, best first.
@@ -223,7 +222,7 @@ class ToolMethods:
         ['length']
         """
         self._lists.fetch_missing()
-        return self._shown(HitList(self._search.recommend(query, k)))
+        return self._shown(HitList(self._search.search(query, k, learnt=True)))
 
     def _shown(self, table: Shown) -> Shown:
         """A list or a table that a notebook shows in the language of the hub."""
