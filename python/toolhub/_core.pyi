@@ -742,20 +742,20 @@ class Servers:
         """
         Iterates over `(id, error or None)`, each as soon as it is known.
         """
-    def load_file(self, /, path: str | PathLike[str]) -> Any:
+    def load_file(self, /, path: str | PathLike[str]) -> Incomplete:
         """
         Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
         """
-    def load_value(self, /, value: Any) -> Any: ...
+    def load_value(self, /, value: Any) -> Incomplete: ...
     def offers(self, /, kind: str, ids: Sequence[str] | None, timeout: float | None) -> BridgeFuture:
         """
         Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
         """
-    def pins(self, /) -> Any:
+    def pins(self, /) -> Incomplete:
         """
         The tools of pinned servers: what was accepted, and what has changed.
         """
-    def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Any]]:
+    def reload_files(self, /, only_changed: bool, first: Any | None = None) -> list[tuple[Path, Incomplete]]:
         """
         Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
         called when they have none, before any server changes, and nothing does if it raises.
@@ -764,7 +764,7 @@ class Servers:
         """
         False when there is no such server. It ends in the background.
         """
-    def rows(self, /) -> list: ...
+    def rows(self, /) -> list[Incomplete]: ...
     def take_never_listed(self, /) -> list[str]:
         """
         The servers that have never listed their tools; each is returned once.
@@ -776,7 +776,7 @@ class SkillFolder:
     A folder of skills, and which of them are in the hub.
     """
     def __new__(cls, /, root: str | PathLike[str]) -> SkillFolder: ...
-    def load(self, /, hub: Hub) -> Any:
+    def load(self, /, hub: Hub) -> Incomplete:
         """
         Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
         more stays listed as it was.
@@ -1395,12 +1395,12 @@ def question_on_tape(model: str, request: Any) -> "TapedQuestion | None":
     A question to a model that is recorded or replayed; `None` if there is no tape.
     """
 
-def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Any, list[str], str | None]]:
+def read_documents(text: str, reasoning: str = "auto") -> list[tuple[Incomplete, list[str], str | None]]:
     """
     Reads all JSON objects and lists in a model's text, without what it only thought.
     """
 
-def read_json(text: str) -> tuple[Any, list[str], str | None]:
+def read_json(text: str) -> tuple[Incomplete, list[str], str | None]:
     """
     Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
     """
@@ -1420,7 +1420,7 @@ def read_request(hub: Hub, request: Any) -> tuple[str, Any, str | None, str | No
     A request as `(name, arguments, source, error)`, with the name and the arguments of the tool.
     """
 
-def read_yaml(text: str) -> Any:
+def read_yaml(text: str) -> Incomplete:
     """
     Reads a YAML mapping as plain data.
     """

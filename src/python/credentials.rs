@@ -9,7 +9,6 @@ use toolhub::callbacks::Callbacks;
 use toolhub::catalog::MakeCredentials;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::model::Lang;
-use toolhub::secret::Secret;
 use toolhub::sources::mcp::auth::{
     AskedHeaders, Bearer, Credentials, FileStore, Grant, HeaderFunction, MemoryStore, OAuth, OAuthConfig,
     Opener, TokenExchange, TokenExchangeOptions, TokenFunction, TokenStore, open_browser,
@@ -17,7 +16,7 @@ use toolhub::sources::mcp::auth::{
 use toolhub::sources::mcp::config::{Auth, Endpoint, ServerConfig};
 
 /// Makes the credentials of one hub's servers.
-pub struct CredentialFactory {
+struct CredentialFactory {
     callbacks: Arc<Callbacks>,
     store: Arc<dyn TokenStore>,
     /// A function of the user opens login pages.
@@ -27,27 +26,23 @@ pub struct CredentialFactory {
     lang: Lang,
 }
 
+/// What makes the credentials of a hub's servers. Login tokens are kept in `file`, or in memory when there is none.
+pub fn maker(
+    callbacks: Arc<Callbacks>,
+    file: Option<PathBuf>,
+    opens_pages: bool,
+    is_served: Arc<AtomicBool>,
+    lang: Lang,
+) -> MakeCredentials {
+    let store: Arc<dyn TokenStore> = match file {
+        Some(path) => Arc::new(FileStore::new(path)),
+        None => Arc::new(MemoryStore::default()),
+    };
+    let factory = CredentialFactory { callbacks, store, opens_pages, is_served, lang };
+    Arc::new(move |config| factory.make(config))
+}
+
 impl CredentialFactory {
-    /// Login tokens are kept in `file`, or in memory when there is none.
-    pub fn new(
-        callbacks: Arc<Callbacks>,
-        file: Option<PathBuf>,
-        opens_pages: bool,
-        is_served: Arc<AtomicBool>,
-        lang: Lang,
-    ) -> Arc<Self> {
-        let store: Arc<dyn TokenStore> = match file {
-            Some(path) => Arc::new(FileStore::new(path)),
-            None => Arc::new(MemoryStore::default()),
-        };
-        Arc::new(CredentialFactory { callbacks, store, opens_pages, is_served, lang })
-    }
-
-    pub fn maker(self: &Arc<Self>) -> MakeCredentials {
-        let factory = self.clone();
-        Arc::new(move |config| factory.make(config))
-    }
-
     fn make(&self, config: &ServerConfig) -> Result<Option<Arc<dyn Credentials>>, HubError> {
         let Endpoint::Http(remote) = &config.endpoint else { return Ok(None) };
         let oauth = OAuthConfig {
@@ -58,7 +53,6 @@ impl CredentialFactory {
             is_unattended: if self.opens_pages { Arc::default() } else { self.is_served.clone() },
             ..OAuthConfig::new(remote.url.clone())
         };
-        let secret = Secret::clone;
         match &config.auth {
             Auth::None => Ok(None),
             Auth::Bearer(token) => Ok(Some(Arc::new(Bearer::fixed(token.expose())?))),
@@ -71,7 +65,7 @@ impl CredentialFactory {
                 let oauth = OAuth::new(OAuthConfig {
                     grant: Grant::ClientCredentials,
                     client_id: Some(client_id.clone()),
-                    client_secret: Some(secret(client_secret)),
+                    client_secret: Some(client_secret.clone()),
                     scopes: scopes.clone(),
                     token_url: token_url.clone(),
                     metadata_url: metadata_url.clone(),
@@ -109,7 +103,7 @@ impl CredentialFactory {
             } => {
                 let oauth = OAuth::new(OAuthConfig {
                     client_id: client_id.clone(),
-                    client_secret: client_secret.as_ref().map(secret),
+                    client_secret: client_secret.clone(),
                     scopes: scopes.clone(),
                     redirect_port: *redirect_port,
                     redirect_uri: redirect_uri.clone(),
@@ -167,9 +161,4 @@ impl CredentialFactory {
             })
         })
     }
-}
-
-/// Where tokens are kept by default.
-pub fn usual_file() -> Option<PathBuf> {
-    FileStore::default_path()
 }

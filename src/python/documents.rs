@@ -1,8 +1,7 @@
 //! What Python needs of the core to read: JSON of a model that is not a call, YAML of a user, configuration files, kinds, words
 //! and likeness.
 
-use super::json;
-use super::large_json::LargeJson;
+use super::json::{self, JsonValue};
 use super::servers::environment;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,26 +17,21 @@ use toolhub::text;
 
 /// Reads the JSON value at the start of a model's text: the value, the repairs, and why the rest of a list was left out.
 #[pyfunction]
-pub fn read_json<'py>(py: Python<'py>, text: &str) -> PyResult<ReadDocument<'py>> {
+pub fn read_json(py: Python<'_>, text: &str) -> PyResult<ReadDocument> {
     let read = py.detach(|| parse::read_json(text)).map_err(PyValueError::new_err)?;
-    let value = json::to_python(py, &LargeJson::from(read.value))?;
-    Ok((value, read.repairs, read.cut))
+    Ok((JsonValue(read.value), read.repairs, read.cut))
 }
 
 /// A JSON value, the repairs, and why the rest of a list was left out.
-type ReadDocument<'py> = (Bound<'py, PyAny>, Vec<&'static str>, Option<String>);
+type ReadDocument = (JsonValue, Vec<&'static str>, Option<String>);
 
 /// Reads all JSON objects and lists in a model's text, without what it only thought.
 #[pyfunction]
 #[pyo3(signature = (text, reasoning="auto"))]
-pub fn read_documents<'py>(py: Python<'py>, text: &str, reasoning: &str) -> PyResult<Vec<ReadDocument<'py>>> {
+pub fn read_documents(py: Python<'_>, text: &str, reasoning: &str) -> PyResult<Vec<ReadDocument>> {
     let mode = ReasoningMode::named(reasoning).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let read = py.detach(|| parse::read_documents(text, mode));
-    let documents = read.into_iter().map(|document| {
-        let value = json::to_python(py, &LargeJson::from(document.value))?;
-        Ok((value, document.repairs, document.cut))
-    });
-    documents.collect()
+    Ok(read.into_iter().map(|one| (JsonValue(one.value), one.repairs, one.cut)).collect())
 }
 
 /// The text of a message of a chat API, or of its blocks, without the thoughts of the model; `None` for other data.
@@ -49,17 +43,17 @@ pub fn message_text(message: &Bound<'_, PyAny>) -> Option<String> {
 
 /// Reads a YAML mapping as plain data.
 #[pyfunction]
-pub fn read_yaml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+pub fn read_yaml(py: Python<'_>, text: &str) -> PyResult<JsonValue> {
     let fields = py.detach(|| front_matter::read_mapping(text)).map_err(PyValueError::new_err)?;
-    json::to_python(py, &LargeJson::from(serde_json::Value::Object(fields)))
+    Ok(JsonValue(serde_json::Value::Object(fields)))
 }
 
 /// The servers of a client's configuration file by id, as they are written there; `ValueError` if it cannot be read.
 #[pyfunction]
 #[pyo3(signature = (path: "str") -> "dict[str, Any]")]
-pub fn config_entries(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+pub fn config_entries(py: Python<'_>, path: PathBuf) -> PyResult<JsonValue> {
     let entries = py.detach(|| raw_entries(&path)).map_err(PyValueError::new_err)?;
-    json::to_python(py, &LargeJson::from(serde_json::Value::Object(entries)))
+    Ok(JsonValue(serde_json::Value::Object(entries)))
 }
 
 /// Why the entry of a server in a file cannot be used; `None` if it can.

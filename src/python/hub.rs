@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, ThreadId};
@@ -271,7 +271,7 @@ impl PyHub {
         server: Option<&str>,
         capability: Option<&str>,
         category: Option<&str>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Vec<ToolInfo>> {
         let filter = Filter { source: source.map(parse_source).transpose()?, server };
         let capability = capability.map(str::to_lowercase);
         let tags = capability.as_deref().map(|asked| answering(asked).concat());
@@ -286,11 +286,7 @@ impl PyHub {
         let shown: Vec<_> = py.detach(|| {
             snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
         });
-        let tools = PyList::empty(py);
-        for (name, candidates) in shown {
-            tools.append(ToolInfo::of(slf.as_any(), name, candidates))?;
-        }
-        Ok(tools)
+        Ok(shown.into_iter().map(|(name, one)| ToolInfo::of(slf.as_any(), name, one)).collect())
     }
 
     /// Raises unless a server of this id is configured, or a registered tool has it.
@@ -322,15 +318,12 @@ impl PyHub {
     fn find_by_capability<'py>(
         slf: &Bound<'py, Self>,
         capability: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Vec<PyCandidate>> {
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
         let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
         let found = py.detach(|| snapshot.answering(&tag));
-        let candidates = PyList::empty(py);
-        for candidate in found.into_iter().flatten() {
-            candidates.append(PyCandidate::new(slf.clone().into_any().unbind(), candidate))?;
-        }
-        Ok(candidates)
+        let seen = |candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate);
+        Ok(found.into_iter().flatten().map(seen).collect())
     }
 
     /// The harmless tools that do the same as one that failed, best first.

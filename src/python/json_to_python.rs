@@ -1,6 +1,7 @@
 //! JSON as Python values. Servers choose its size, so this is done in slices: other threads get the GIL in between.
 
 use super::gil::pause;
+use super::large_json::LargeJson;
 use super::unicode;
 use num_bigint::BigInt;
 use pyo3::exceptions::PyRecursionError;
@@ -83,7 +84,7 @@ impl<'py> IntoPyObject<'py> for JsonValue {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.0)
+        to_python(py, &LargeJson::from(self.0))
     }
 }
 

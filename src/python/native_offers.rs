@@ -14,7 +14,7 @@ use super::served_loops::{ServedLoop, for_caller};
 use super::tool_from_python::callable;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,12 +97,9 @@ pub fn resource_updated(hub: &Bound<'_, PyHub>, uri: &str) -> PyResult<()> {
 /// What the hub itself offers of a kind, as `(server, entry)`.
 #[pyfunction]
 #[pyo3(signature = (hub, kind) -> "list[tuple[str, dict[str, Any]]]")]
-pub fn own_offers<'py>(hub: &Bound<'py, PyHub>, kind: &str) -> PyResult<Bound<'py, PyList>> {
-    let (py, listed) = (hub.py(), PyList::empty(hub.py()));
-    for entry in hub.get().core().own_offers.entries(offer_kind(kind)?) {
-        listed.append((NATIVE, json::to_python(py, &entry)?))?;
-    }
-    Ok(listed)
+pub fn own_offers(hub: &Bound<'_, PyHub>, kind: &str) -> PyResult<Vec<(&'static str, JsonValue)>> {
+    let entries = hub.get().core().own_offers.entries(offer_kind(kind)?);
+    Ok(entries.into_iter().map(|entry| (NATIVE, JsonValue(entry))).collect())
 }
 
 /// Whether the hub itself answers for a URI or a name.

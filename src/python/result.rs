@@ -171,16 +171,6 @@ pub fn failed_result<'py>(
     refused(tool.py(), Some(&tool.to_string_lossy()), &error).map(Bound::into_any)
 }
 
-/// The `_meta` of a result about which nothing is known but, perhaps, its tool.
-#[pyfunction(name = "empty_meta")]
-#[pyo3(signature = (tool=None) -> "dict[str, object]")]
-pub fn python_empty_meta<'py>(
-    py: Python<'py>,
-    tool: Option<&Bound<'py, PyString>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    empty_meta(py, tool)
-}
-
 /// A copy that its owner may change: keys, value, `_meta` and every attribute.
 ///
 /// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content

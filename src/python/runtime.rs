@@ -307,9 +307,3 @@ pub fn take_after_fork<T: Default>(lock: &Mutex<T>) -> T {
     }
     std::mem::take(&mut *lock.lock())
 }
-
-/// A thread of ours that is not a worker of the runtime; only Windows needs one, for the bell of a mailbox.
-#[cfg(not(unix))]
-pub fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.into()).spawn(body).map(drop)
-}

@@ -2,7 +2,7 @@
 
 use super::bridge::{self, BridgeFuture, BridgeStream};
 use super::callbacks::CallbackQueue;
-use super::credentials::{CredentialFactory, usual_file};
+use super::credentials;
 use super::errors::{ErrorValue, tool_error};
 use super::hub::PyHub;
 use super::json::JsonValue;
@@ -14,7 +14,6 @@ use futures_util::stream::{StreamExt, TryStreamExt, once};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,6 +23,7 @@ use std::time::{Duration, Instant};
 use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::model::Lang;
+use toolhub::sources::mcp::auth::FileStore;
 use toolhub::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };
@@ -92,8 +92,8 @@ impl PyServers {
         };
         let opens_pages = asks.iter().any(|known| known == "open_url");
         let lang = hub.get().core().options.lang;
-        let keys = CredentialFactory::new(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
-        let core = Servers::new(hub.get().shared_core(), host, keys.maker());
+        let keys = credentials::maker(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
+        let core = Servers::new(hub.get().shared_core(), host, keys);
         hub.get().set_servers(&core);
         if let Some(store) = hub.get().core().store() {
             let notices = queue.notices.clone();
@@ -107,7 +107,7 @@ impl PyServers {
     }
 
     /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
-    fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<JsonValue> {
         runtime::check_generation(self.generation)?;
         let (stamp, loaded) = py.detach(|| (config_stamp(&path), load_file(&path, &environment)));
         let place = std::path::absolute(&path).unwrap_or(path);
@@ -122,7 +122,7 @@ impl PyServers {
         py: Python<'_>,
         only_changed: bool,
         first: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Vec<(PathBuf, Py<PyAny>)>> {
+    ) -> PyResult<Vec<(PathBuf, JsonValue)>> {
         runtime::check_generation(self.generation)?;
         let read = py.detach(|| self.files.read_again(only_changed, &self.core));
         let is_wrong = read.iter().any(|file| !file.loaded.errors.is_empty());
@@ -137,7 +137,7 @@ impl PyServers {
         let reported = read.into_iter().filter(|file| !is_wrong || !file.loaded.errors.is_empty());
         let reports = reported.map(|ReadConfig { path, stamp, loaded }| {
             let report = match is_wrong {
-                true => self.report(py, &[], &[], &loaded.errors, &loaded.warnings)?,
+                true => self.report(&[], &[], &loaded.errors, &loaded.warnings),
                 false => self.take(py, loaded, Some((path.clone(), stamp)))?,
             };
             Ok((path, report))
@@ -145,7 +145,7 @@ impl PyServers {
         reports.collect()
     }
 
-    fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
         runtime::check_generation(self.generation)?;
         let value = json::as_json("the configuration", value)?;
         self.take(py, load_value(&value, None, &environment), None)
@@ -183,17 +183,13 @@ impl PyServers {
         Ok(removed.map(retire).is_some())
     }
 
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn rows(&self) -> PyResult<Vec<JsonValue>> {
         runtime::check_generation(self.generation)?;
-        let rows = PyList::empty(py);
-        for server in self.core.all() {
-            rows.append(json::to_python(py, &described(&self.core, &server))?)?;
-        }
-        Ok(rows)
+        Ok(self.core.all().iter().map(|server| JsonValue(described(&self.core, server))).collect())
     }
 
     /// The tools of pinned servers: what was accepted, and what has changed.
-    fn pins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn pins(&self, py: Python<'_>) -> PyResult<JsonValue> {
         runtime::check_generation(self.generation)?;
         let read =
             |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
@@ -210,7 +206,7 @@ impl PyServers {
                 "changed": pin.changed.as_ref().map(read),
             })
         };
-        json::to_python(py, &py.detach(|| self.core.pins().into_iter().map(row).collect()))
+        Ok(JsonValue(py.detach(|| self.core.pins().into_iter().map(row).collect())))
     }
 
     /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
@@ -350,7 +346,7 @@ impl PyServers {
         py: Python<'_>,
         loaded: Loaded,
         file: Option<(PathBuf, ConfigStamp)>,
-    ) -> PyResult<Py<PyAny>> {
+    ) -> PyResult<JsonValue> {
         let (mut names, mut errors) = (Vec::new(), loaded.errors);
         for config in loaded.servers {
             let id = config.id.clone();
@@ -371,27 +367,25 @@ impl PyServers {
         for id in &removed {
             self.remove(py, id)?;
         }
-        self.report(py, &names, &removed, &errors, &loaded.warnings)
+        Ok(self.report(&names, &removed, &errors, &loaded.warnings))
     }
 
     fn report(
         &self,
-        py: Python<'_>,
         loaded: &[Arc<str>],
         removed: &[Arc<str>],
         errors: &[Notice],
         warnings: &[Notice],
-    ) -> PyResult<Py<PyAny>> {
+    ) -> JsonValue {
         let lang = self.core.lang();
         let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-        let report = json!({
+        JsonValue(json!({
             "loaded": names(loaded),
             "removed": names(removed),
             "skipped": [],
             "warnings": texts(warnings, lang),
             "errors": texts(errors, lang),
-        });
-        Ok(json::to_python(py, &report)?.unbind())
+        }))
     }
 }
 
@@ -479,7 +473,7 @@ pub fn close_all(patience: Duration) {
 /// The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.
 #[pyfunction]
 pub fn usual_token_file() -> Option<OsString> {
-    usual_file().map(PathBuf::into_os_string)
+    FileStore::default_path().map(PathBuf::into_os_string)
 }
 
 /// In the child of a fork: the parent's servers are the parent's.

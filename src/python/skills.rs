@@ -1,7 +1,7 @@
 //! Folders of skills for Python. Loading a folder again applies what has changed in it.
 
 use super::hub::PyHub;
-use super::json;
+use super::json::JsonValue;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyPermissionError;
 use pyo3::prelude::*;
@@ -56,11 +56,10 @@ impl SkillFolder {
 
     /// Reads the folder: adds new skills, replaces changed ones and removes missing ones. A skill that cannot be read any
     /// more stays listed as it was.
-    fn load(&self, hub: &Bound<'_, PyHub>) -> PyResult<Py<PyAny>> {
+    fn load(&self, hub: &Bound<'_, PyHub>) -> JsonValue {
         let core = hub.get().shared_core();
         let report = hub.py().detach(|| self.load_into(&core));
-        let report = serde_json::to_value(&report).unwrap_or_default();
-        Ok(json::to_python(hub.py(), &report)?.unbind())
+        JsonValue(serde_json::to_value(&report).unwrap_or_default())
     }
 }
 

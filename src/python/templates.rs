@@ -92,7 +92,9 @@ pub fn blank_meta(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     ResultTemplates::get(py)?.meta.bind(py).copy()
 }
 
-/// `_meta` of a call that no candidate was tried for.
+/// The `_meta` of a result about which nothing is known but, perhaps, its tool.
+#[pyfunction]
+#[pyo3(signature = (tool=None) -> "dict[str, object]")]
 pub fn empty_meta<'py>(py: Python<'py>, tool: Option<&Bound<'py, PyString>>) -> PyResult<Bound<'py, PyDict>> {
     let meta = blank_meta(py)?;
     meta.set_item(intern!(py, "tool"), tool)?;

@@ -25,12 +25,12 @@ pub fn as_text<'a, 'py>(what: &str, value: &'a Bound<'py, PyAny>) -> PyResult<&'
 /// The first `chars` characters, or all. Lone surrogates, which no valid text has, become replacement characters.
 pub fn start_of(text: &Bound<'_, PyString>, chars: usize) -> PyResult<String> {
     // SAFETY: the string lives as long as its data is read; strings do not change, and CPython is what we build for.
-    let data = unsafe { text.data()? };
-    Ok(released(text.py(), text.len()?.min(chars), || match data {
-        PyStringData::Ucs1(bytes) => narrow(&bytes[..chars.min(bytes.len())]),
-        PyStringData::Ucs2(units) => wide(&units[..chars.min(units.len())]),
-        PyStringData::Ucs4(units) => units.iter().take(chars).map(|unit| valid(*unit)).collect(),
-    }))
+    let start = match unsafe { text.data()? } {
+        PyStringData::Ucs1(bytes) => PyStringData::Ucs1(&bytes[..chars.min(bytes.len())]),
+        PyStringData::Ucs2(units) => PyStringData::Ucs2(&units[..chars.min(units.len())]),
+        PyStringData::Ucs4(units) => PyStringData::Ucs4(&units[..chars.min(units.len())]),
+    };
+    Ok(released(text.py(), text.len()?.min(chars), || decoded(start)))
 }
 
 /// All of it: borrowed where Python keeps it in that form, made otherwise.
@@ -43,11 +43,25 @@ pub fn all_of<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
         // SAFETY: ASCII is UTF-8.
         return Ok(Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) }));
     }
-    Ok(released(text.py(), text.len()?, || match data {
-        PyStringData::Ucs1(bytes) => Cow::Owned(narrow(bytes)),
-        PyStringData::Ucs2(units) => Cow::Owned(wide(units)),
-        PyStringData::Ucs4(units) => Cow::Owned(units.iter().map(|unit| valid(*unit)).collect()),
-    }))
+    Ok(Cow::Owned(released(text.py(), text.len()?, || decoded(data))))
+}
+
+fn decoded(data: PyStringData<'_>) -> String {
+    match data {
+        PyStringData::Ucs1(bytes) => narrow(bytes),
+        PyStringData::Ucs2(units) => wide(units),
+        PyStringData::Ucs4(units) => units.iter().map(|unit| valid(*unit)).collect(),
+    }
+}
+
+/// `None` if it has lone surrogates.
+fn decoded_exactly(data: PyStringData<'_>) -> Option<String> {
+    let is_valid = match data {
+        PyStringData::Ucs1(_) => true,
+        PyStringData::Ucs2(units) => !units.iter().any(|unit| (0xd800..=0xdfff).contains(unit)),
+        PyStringData::Ucs4(units) => units.iter().all(|unit| char::from_u32(*unit).is_some()),
+    };
+    is_valid.then(|| decoded(data))
 }
 
 /// True for a string of ASCII, which Python knows of each string.
@@ -74,17 +88,7 @@ pub fn write_quoted(text: &Bound<'_, PyString>, out: &mut String) -> Option<()> 
                 // SAFETY: ASCII is UTF-8.
                 write_escaped(unsafe { std::str::from_utf8_unchecked(bytes) }, out);
             }
-            PyStringData::Ucs1(bytes) => write_escaped(&narrow(bytes), out),
-            PyStringData::Ucs2(units) if units.iter().any(|unit| (0xd800..=0xdfff).contains(unit)) => {
-                return None;
-            }
-            PyStringData::Ucs2(units) => write_escaped(&wide(units), out),
-            PyStringData::Ucs4(units) => {
-                write_escaped(
-                    &units.iter().map(|unit| char::from_u32(*unit)).collect::<Option<String>>()?,
-                    out,
-                );
-            }
+            data => write_escaped(&decoded_exactly(data)?, out),
         }
         out.push('"');
         Some(())
@@ -131,14 +135,7 @@ pub fn owned(text: &Bound<'_, PyString>) -> Option<String> {
     }
     // SAFETY: as above. Strings do not change, and the reference keeps this one alive.
     let data = unsafe { text.data().ok()? };
-    text.py().detach(|| match data {
-        PyStringData::Ucs1(bytes) => Some(narrow(bytes)),
-        PyStringData::Ucs2(units) => {
-            let is_valid = !units.iter().any(|unit| (0xd800..=0xdfff).contains(unit));
-            is_valid.then(|| wide(units))
-        }
-        PyStringData::Ucs4(units) => units.iter().map(|unit| char::from_u32(*unit)).collect(),
-    })
+    text.py().detach(|| decoded_exactly(data))
 }
 
 /// A text as a Python string. The characters of a long one are written without the GIL.

@@ -2,12 +2,14 @@
 
 pub use system::{Wakeup, wait_for};
 
-/// Linux has eventfd, other Unixes a pipe: one descriptor to watch, one to write.
+/// Linux has eventfd, other Unixes a pair of sockets: one descriptor to watch, one to write.
 #[cfg(unix)]
 mod system {
     use pyo3::prelude::*;
     use std::io;
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+    #[cfg(target_os = "linux")]
+    use std::os::fd::FromRawFd;
+    use std::os::fd::{AsRawFd, OwnedFd, RawFd};
     use std::time::Duration;
     use toolhub::mailbox::Notifier;
 
@@ -31,22 +33,10 @@ mod system {
 
         #[cfg(not(target_os = "linux"))]
         pub fn new() -> io::Result<Self> {
-            let mut fds = [0; 2];
-            // SAFETY: `fds` has room for the two descriptors that the call writes.
-            if unsafe { libc::pipe(fds.as_mut_ptr()) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            for fd in fds {
-                // SAFETY: both descriptors are open; the flags are valid for pipes.
-                unsafe {
-                    libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK);
-                    libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
-                }
-            }
-            // SAFETY: the descriptors are new and have no other owner.
-            Ok(unsafe {
-                Wakeup { watched: OwnedFd::from_raw_fd(fds[0]), written: OwnedFd::from_raw_fd(fds[1]) }
-            })
+            let (watched, written) = std::os::unix::net::UnixStream::pair()?;
+            watched.set_nonblocking(true)?;
+            written.set_nonblocking(true)?;
+            Ok(Wakeup { watched: watched.into(), written: written.into() })
         }
 
         fn write_end(&self) -> RawFd {
@@ -64,7 +54,7 @@ mod system {
     impl Notifier for Wakeup {
         fn notify(&self) {
             let one = 1u64.to_ne_bytes();
-            // SAFETY: 8 valid bytes; a full pipe or counter means that the wakeup is pending already.
+            // SAFETY: 8 valid bytes; a full socket or counter means that the wakeup is pending already.
             unsafe { libc::write(self.write_end(), one.as_ptr().cast(), one.len()) };
         }
 
@@ -114,7 +104,7 @@ mod system {
         pub fn attach(&self, event_loop: &Bound<'_, PyAny>, drain: &Bound<'_, PyAny>) -> PyResult<()> {
             let (shared, call) = (self.0.clone(), event_loop.getattr("call_soon_threadsafe")?.unbind());
             let drain = drain.clone().unbind();
-            crate::runtime::start_thread("toolhub-wakeup", move || {
+            std::thread::Builder::new().name("toolhub-wakeup".into()).spawn(move || {
                 loop {
                     {
                         let mut state = shared.pending.lock();
