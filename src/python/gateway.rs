@@ -70,7 +70,7 @@ impl PyGateway {
         let core = hub.get().shared_core();
         let servers = hub.get().servers_cell();
         let find = Box::new(move || servers.get().and_then(Weak::<Servers>::upgrade));
-        let upstreams = Arc::new(HubUpstreams::new(core.clone(), find, None));
+        let upstreams = Arc::new(HubUpstreams::new(core.clone(), find));
         let gateway = Gateway::new(core, upstreams, options).map_err(|error| tool_error(hub.py(), &error))?;
         Ok(PyGateway {
             core: Arc::new(gateway),

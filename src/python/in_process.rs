@@ -69,7 +69,9 @@ impl InProcessHost {
             Era::parse(era).ok_or_else(|| PyValueError::new_err("the era must be 'modern' or 'legacy'"))?;
         let listing = Listing::from_json(tools, era, None)
             .map_err(|reason| PyValueError::new_err(format!("the tools must be a JSON list: {reason}")))?;
-        Ok(py.detach(|| self.server.upgrade().map(|server| server.take_list_of_host(listing, era))).is_some())
+        Ok(py
+            .detach(|| self.server.upgrade().map(|server| server.take_list_of_host(listing, era).ok()))
+            .is_some())
     }
 }
 

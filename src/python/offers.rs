@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use toolhub::catalog::offers::OfferedBy;
+use toolhub::catalog::resources::OfferedBy;
 use toolhub::model::Lang;
 use toolhub::offers::{OfferQuery, PartialArgument};
-use toolhub::sources::mcp::offers::OfferKind;
+use toolhub::sources::mcp::resources::OfferKind;
 use toolhub::tool::CallContextExtras;
 
 /// For one request, when the caller names no limit.

@@ -45,8 +45,13 @@ pub fn digest_of(parts: &[&str]) -> String {
 
 /// `sha256:` and 64 hexadecimal digits.
 pub fn text_digest(text: &str) -> String {
+    bytes_digest(text.as_bytes())
+}
+
+/// The same of any bytes.
+pub fn bytes_digest(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let hash = ring::digest::digest(&SHA256, text.as_bytes());
+    let hash = ring::digest::digest(&SHA256, bytes);
     let mut hex = String::with_capacity("sha256:".len() + 64);
     hex.push_str("sha256:");
     for byte in hash.as_ref() {

@@ -3,12 +3,17 @@
 use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 use toolhub_engine::plan::{LookUpRequest, Unreachable};
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Source};
+
+/// After a look-up has waited for a server without an answer, others skip it for this long. The attempt to connect continues; once the
+/// server has listed its tools, no look-up is needed.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
 
 impl Servers {
     /// The servers to ask when no candidate has what a call wants: those that may have more than they have listed, that are
@@ -31,7 +36,14 @@ impl Servers {
     }
 
     pub(super) fn is_left_alone(&self, server: &Server) -> bool {
-        self.silent.reason(server.id()).is_some() || server.is_backing_off()
+        self.silence(server).is_some() || server.is_backing_off()
+    }
+
+    /// Why look-ups skip this server; `None` when they do not.
+    fn silence(&self, server: &Server) -> Option<Cow<'static, str>> {
+        let silent = self.silent.lock();
+        let (_, reason) = silent.get(server.id()).filter(|(since, _)| since.elapsed() < LEFT_ALONE)?;
+        Some(reason.clone())
     }
 
     /// The servers that have never listed their tools, each once: what is shown of a hub has them listed first, and a server that
@@ -150,14 +162,16 @@ impl Servers {
     /// Failures to connect have their own rests.
     pub(super) fn remember(&self, server: &Server, failure: Option<&HubError>) {
         match failure.filter(|error| error.kind != ErrorKind::Connect) {
-            Some(error) => self.silent.add(server.id(), error.message.clone()),
-            None => self.silent.remove(server.id()),
+            Some(error) => {
+                let silence = (Instant::now(), error.message.clone());
+                self.silent.lock().insert(server.id().clone(), silence);
+            }
+            None => drop(self.silent.lock().remove(server.id())),
         }
     }
 
     pub(super) fn left_alone(&self, server: &Server) -> HubError {
-        let silent = self.silent.reason(server.id());
-        let reason = silent.or_else(|| server.info().error.map(|error| error.message));
+        let reason = self.silence(server).or_else(|| server.info().error.map(|error| error.message));
         let id = server.id();
         let text = match reason {
             Some(reason) => format!(

@@ -8,12 +8,9 @@ pub mod cache;
 mod first_lists;
 mod look_up;
 mod name_space;
-pub mod offers;
 mod pins;
 mod publisher;
-mod served_offers;
-mod set;
-mod silent;
+pub mod resources;
 pub mod upstreams;
 
 use crate::mcp::auth::Credentials;
@@ -26,11 +23,11 @@ use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
-use silent::SilentServers;
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::unknown_server;
 use toolhub_registry::Candidate;
@@ -57,11 +54,13 @@ pub struct Servers {
     all: Mutex<Vec<Arc<Server>>>,
     /// Held while a server is added or removed, which may wait for the store; `all` never waits.
     changing: Mutex<()>,
-    /// The servers that did not list their tools for a look-up.
-    silent: SilentServers,
+    /// The servers that did not list their tools for a look-up: since when, and why.
+    silent: Mutex<HashMap<Arc<str>, Silence>>,
     /// The servers whose lists were requested because a program looked at the tools of the hub.
     list_requested: Mutex<HashSet<Arc<str>>>,
 }
+
+type Silence = (Instant, Cow<'static, str>);
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);
@@ -70,6 +69,15 @@ pub type ServerReport = Vec<ServerOutcome>;
 impl Servers {
     pub fn new(hub: Arc<Hub>, host: Host, credentials: MakeCredentials) -> Arc<Self> {
         let pins = Pins::new(hub.store().cloned(), hub.pins_are_lost());
+        Servers::build(hub, host, credentials, pins)
+    }
+
+    /// Those of a hub that has none.
+    fn none(hub: Arc<Hub>) -> Arc<Self> {
+        Servers::build(hub, Host::default(), Arc::new(|_| Ok(None)), Pins::new(None, false))
+    }
+
+    fn build(hub: Arc<Hub>, host: Host, credentials: MakeCredentials, pins: Pins) -> Arc<Self> {
         let publisher = Arc::new(ToolPublisher::new(Arc::downgrade(&hub), pins));
         let host = Host { offers: hub.own_offers.signals().clone(), ..host };
         Arc::new(Servers {
@@ -79,7 +87,7 @@ impl Servers {
             credentials,
             all: Mutex::default(),
             changing: Mutex::default(),
-            silent: SilentServers::default(),
+            silent: Mutex::default(),
             list_requested: Mutex::default(),
         })
     }
@@ -144,14 +152,6 @@ impl Servers {
             ..self.host.clone()
         };
         let server = Server::new(config, host, credentials, self.publisher.clone());
-        let replaced = self.put(server.clone());
-        if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
-            cache::recall(store, &server);
-        }
-        Ok(replaced)
-    }
-
-    fn put(&self, server: Arc<Server>) -> Option<Arc<Server>> {
         let replaced = {
             let mut all = self.all.lock();
             match all.iter_mut().find(|known| known.id() == server.id()) {
@@ -162,14 +162,17 @@ impl Servers {
                 }
             }
         };
-        self.silent.remove(server.id());
+        self.silent.lock().remove(server.id());
         self.list_requested.lock().remove(server.id());
         self.publisher.admit(&server);
         // After its tools are withdrawn: what is planned again finds those of the new server.
         if let Some(replaced) = &replaced {
             replaced.dismiss();
         }
-        replaced
+        if let Some(store) = self.hub.store().filter(|_| !server.config().disabled) {
+            cache::recall(store, &server);
+        }
+        Ok(replaced)
     }
 
     /// The tools of pinned servers, by server and tool.
@@ -201,7 +204,7 @@ impl Servers {
             let index = all.iter().position(|server| &**server.id() == id)?;
             all.remove(index)
         };
-        self.silent.remove(removed.id());
+        self.silent.lock().remove(removed.id());
         self.publisher.dismiss(&removed);
         removed.dismiss();
         for kind in [OfferKind::Resources, OfferKind::Prompts] {

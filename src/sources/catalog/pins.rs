@@ -4,14 +4,12 @@
 
 use crate::mcp::listing::Listed;
 use parking_lot::Mutex;
-use ring::digest::{SHA256, digest};
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use toolhub_store::tape;
 use toolhub_store::{Definition, PinChange, Store, StoredPin};
+use toolhub_text::canonical::{canonical, text_digest};
 use toolhub_types::error::clip;
 
 /// Server and tool.
@@ -134,47 +132,14 @@ fn refusal(pin: &StoredPin) -> Option<String> {
 
 /// What a model and a caller see of a tool. The order of keys says nothing, so it does not count.
 fn definition(listed: &Listed) -> Definition {
-    let mut text = String::new();
-    write_sorted(&listed.to_json(), &mut text);
-    let mut hash = String::from("sha256:");
-    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
-        // Writing to a String cannot fail.
-        let _ = write!(hash, "{byte:02x}");
-    }
-    Definition { hash, text }
-}
-
-fn write_sorted(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(map) => {
-            let mut keys: Vec<&String> = map.keys().collect();
-            keys.sort_unstable();
-            text.push('{');
-            for (number, key) in keys.into_iter().enumerate() {
-                let comma = if number > 0 { "," } else { "" };
-                let _ = write!(text, "{comma}{}:", Value::String(key.clone()));
-                write_sorted(&map[key], text);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (number, item) in items.iter().enumerate() {
-                text.push_str(if number > 0 { "," } else { "" });
-                write_sorted(item, text);
-            }
-            text.push(']');
-        }
-        plain => {
-            let _ = write!(text, "{plain}");
-        }
-    }
+    let text = canonical(&listed.to_json());
+    Definition { hash: text_digest(&text), text }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn tool(schema: Value) -> Listed {
         Listed { input_schema: Arc::new(schema), ..Listed::unlisted("send") }

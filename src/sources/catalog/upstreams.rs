@@ -1,65 +1,145 @@
-//! The servers of a hub, and its own resources and prompts, as a gateway needs them.
+//! The servers of a hub, and its own resources and prompts, as a gateway and its clients see them.
+//!
+//! The URI or name of a resource or prompt that only one server has stays as it is. One that several servers have is told apart by
+//! its server ([`own_key`]), and so is every interface of an app: the tools name it in that way. These forms are understood at any
+//! time, so that a client that knows one from an earlier list can still use it. What the hub has itself keeps its key, because it
+//! is always there.
 
 use super::Servers;
 use super::first_lists::FirstLists;
+use super::name_space::{NameSpaces, own_key};
+use super::resources::{
+    LIST_PATIENCE, OfferOwner, OfferedBy, SilentAre, ask_server, for_caller, key_of, noun, too_late,
+};
+use crate::mcp::resources;
 use crate::mcp::server::Server;
+use crate::mcp::skills;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::{OfferCallContext, OfferQuery};
 use toolhub_engine::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
+use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
+use toolhub_registry::Candidate;
 use toolhub_text::pattern::NATIVE;
-use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::{OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
-/// Asks a model; the answer is its text.
-pub type ModelFunction = Arc<dyn Fn(&str) -> BoxFuture<'static, Result<String, HubError>> + Send + Sync>;
+/// How long a server may take to list or read what it has.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Gives the servers of the hub, once there are any.
 pub type FindServers = Box<dyn Fn() -> Option<Arc<Servers>> + Send + Sync>;
 
-/// What is behind a gateway: the hub's servers, and the functions of its owner.
+/// What is behind a gateway.
 pub struct HubUpstreams {
     hub: Arc<Hub>,
     find: FindServers,
     found: OnceLock<Arc<Servers>>,
-    model: Option<ModelFunction>,
+    /// What there is as long as the hub has no servers.
+    none: Arc<Servers>,
     first_lists: FirstLists,
 }
 
 impl HubUpstreams {
-    pub fn new(hub: Arc<Hub>, find: FindServers, model: Option<ModelFunction>) -> Self {
-        let first_lists = FirstLists::default();
-        let upstreams = HubUpstreams { hub, find, found: OnceLock::new(), model, first_lists };
+    pub fn new(hub: Arc<Hub>, find: FindServers) -> Self {
+        let (none, first_lists) = (Servers::none(hub.clone()), FirstLists::default());
+        let upstreams = HubUpstreams { hub, find, found: OnceLock::new(), none, first_lists };
         upstreams.set();
         upstreams
     }
 
     /// The servers. A hub may get its first one while it is served.
-    fn set(&self) -> Option<&Arc<Servers>> {
+    fn set(&self) -> &Arc<Servers> {
         if let Some(servers) = self.found.get() {
-            return Some(servers);
+            return servers;
         }
-        let servers = (self.find)()?;
+        let Some(servers) = (self.find)() else { return &self.none };
         servers.let_callers_answer();
-        Some(self.found.get_or_init(|| servers))
+        self.found.get_or_init(|| servers)
+    }
+
+    /// Whether the hub itself has what the key names, for callers of this view.
+    fn answers_itself(&self, view: &View, kinds: &[OfferKind], key: &str) -> bool {
+        kinds.iter().all(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.find(kinds, key).is_some()
+    }
+
+    fn shown(&self, view: &View, kind: OfferKind) -> Vec<Arc<Server>> {
+        let shows = |server: &Arc<Server>| !server.config().disabled && view.shows(kind, server.id());
+        self.set().all().into_iter().filter(shows).collect()
+    }
+
+    /// The server that has what a client of the view names, and its key there.
+    async fn find(
+        &self,
+        view: &View,
+        kinds: &[OfferKind],
+        asked: &str,
+        caller: Option<&Arc<Principal>>,
+        until: Instant,
+    ) -> Result<(Arc<Server>, String), HubError> {
+        let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
+        let (shown, closed) = for_caller(self.shown(view, kind), caller);
+        let what = noun(kinds);
+        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
+        let missing = || format!("No server lists the {what} '{}'.", clip(asked));
+        let among = (shown.clone(), closed);
+        match self.set().find_owner(among, kinds, asked, SilentAre::LeftAlone, until).await? {
+            OfferOwner::One(server, key) => Ok((server, key)),
+            OfferOwner::Hidden => refuse(ErrorKind::NotFound, missing()),
+            OfferOwner::Several(several) => {
+                let names: Vec<String> = several
+                    .iter()
+                    .map(|one| format!("'{}'", clip(&own_key(kind, one.id(), asked))))
+                    .collect();
+                let text = format!(
+                    "Several servers have the {what} '{}'; name it {}.",
+                    clip(asked),
+                    names.join(" or ")
+                );
+                refuse(ErrorKind::InvalidArguments, text)
+            }
+            OfferOwner::Unknown => {
+                // A server may have resources that it does not list, such as those that its tools link to.
+                let mut having = shown.iter().filter(|one| one.declares(kind.capability()) == Some(true));
+                match (having.next(), having.next()) {
+                    (Some(only), None) => Ok((only.clone(), asked.to_owned())),
+                    _ => refuse(ErrorKind::NotFound, missing()),
+                }
+            }
+        }
+    }
+}
+
+impl ServerSet for Servers {
+    fn has(&self, id: &str) -> bool {
+        self.get(id).is_some()
+    }
+
+    fn ids(&self) -> Vec<Arc<str>> {
+        self.all().iter().map(|server| server.id().clone()).collect()
+    }
+
+    fn unlisted(&self, server: &str, tool: &str) -> Option<Arc<Candidate>> {
+        Servers::unlisted(self, server, tool)
     }
 }
 
 impl CallServices for HubUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
-        self.set().map(|servers| &**servers as &dyn ServerSet)
+        Some(&**self.set())
     }
 
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {
         Box::pin(async move {
-            let Some(servers) = self.set() else { return Unreachable::new() };
+            let servers = self.set();
             let end = Instant::now() + request.patience;
             if request.options.server.is_none() && request.servers.is_empty() {
                 self.first_lists.wait(servers, Some(request.patience), || true).await;
@@ -73,10 +153,6 @@ impl CallServices for HubUpstreams {
             servers.carry_out(request, end).await
         })
     }
-
-    fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
-        self.model.as_ref().map(|model| model(prompt) as BoxFuture<'a, _>)
-    }
 }
 
 impl Upstreams for HubUpstreams {
@@ -85,17 +161,15 @@ impl Upstreams for HubUpstreams {
     }
 
     fn listed<'a>(&'a self, view: &'a View, patience: Option<Duration>) -> BoxFuture<'a, Vec<Arc<str>>> {
-        Box::pin(async move {
-            let Some(servers) = self.set() else { return Vec::new() };
-            let shows_any = || view.tools(&self.hub.registry.snapshot()).next().is_some();
-            self.first_lists.wait(servers, patience, shows_any).await
-        })
+        let shows_any = || view.tools(&self.hub.registry.snapshot()).next().is_some();
+        Box::pin(self.first_lists.wait(self.set(), patience, shows_any))
     }
 
     fn offer_changes(&self) -> broadcast::Receiver<OfferChange> {
         self.hub.own_offers.signals().watch()
     }
 
+    /// On the connection of the caller.
     fn subscribe<'a>(
         &'a self,
         view: &'a View,
@@ -106,69 +180,68 @@ impl Upstreams for HubUpstreams {
             if self.answers_itself(view, OfferKind::READ, uri) {
                 return Ok(SubscribedResource::new(Arc::from(NATIVE), uri.to_owned(), ()));
             }
-            self.set().ok_or_else(no_servers)?.subscribe_served(view, caller, uri).await
+            let until = Instant::now() + OFFER_TIMEOUT;
+            let (server, key) = self.find(view, OfferKind::READ, uri, Some(caller), until).await?;
+            resources::check_uri(&server, &key)?;
+            let subscribed = timeout_at(until, resources::subscribe(&server, &key)).await;
+            let guard = subscribed.unwrap_or_else(|_| Err(too_late(&server, uri, OFFER_TIMEOUT)))?;
+            Ok(SubscribedResource::new(server.id().clone(), key, guard))
         })
     }
 
     fn want_log_level(&self, level: Option<&'static str>) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if let Some(servers) = self.set() {
-                servers.want_log_level(level).await;
-            }
-        })
+        Box::pin(self.set().want_log_level(level))
     }
 
     fn set_only_client(&self, client: Option<AskCaller>) {
-        if let Some(servers) = self.set() {
-            servers.set_only_client(client);
-        }
+        self.set().set_only_client(client);
     }
 
     fn roots_changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            if let Some(servers) = self.set() {
-                servers.roots_changed().await;
-            }
-        })
+        Box::pin(self.set().roots_changed())
     }
 
     fn log(&self, server: &str, level: &str, text: &str) {
-        if let Some(servers) = self.set() {
-            servers.log(server, level, text);
-        }
+        self.set().log(server, level, text);
     }
 
     fn server_states(&self) -> Vec<Value> {
-        let Some(servers) = self.set() else { return Vec::new() };
+        let servers = self.set();
         servers.all().iter().map(|server| state_of(servers, server)).collect()
     }
 
     fn instructions(&self, server: &str) -> Option<String> {
-        self.set()?.get(server)?.shown_instructions()
+        self.set().get(server)?.shown_instructions()
     }
 
     fn server_ids(&self) -> Vec<Arc<str>> {
-        self.set()
-            .map(|servers| servers.all().iter().map(|one| one.id().clone()).collect())
-            .unwrap_or_default()
+        self.set().ids()
     }
 
+    /// Tasks and skills end at the hub.
     fn extensions(&self, view: &View) -> Map<String, Value> {
-        self.set().map(|servers| servers.extensions(view)).unwrap_or_default()
+        let shown = self.shown(view, OfferKind::Resources).into_iter();
+        let mut all = Map::new();
+        for (name, settings) in shown.flat_map(|server| server.extensions()) {
+            if ![TASKS_EXTENSION, skills::EXTENSION].contains(&&*name) {
+                all.entry(name).or_insert(settings);
+            }
+        }
+        all
     }
 
     fn may_have(&self, view: &View, capability: &str) -> bool {
-        let own = match capability {
-            "prompts" => view.shows(OfferKind::Prompts, NATIVE),
-            "completions" => {
-                [OfferKind::Prompts, OfferKind::Resources].iter().any(|kind| view.shows(*kind, NATIVE))
-            }
-            _ => view.shows(OfferKind::Resources, NATIVE),
+        let kinds: &[OfferKind] = match capability {
+            "prompts" => &[OfferKind::Prompts],
+            "completions" => &[OfferKind::Prompts, OfferKind::Resources],
+            _ => &[OfferKind::Resources],
         };
-        (own && self.hub.own_offers.has(capability))
-            || self.set().is_some_and(|servers| servers.may_have(view, capability))
+        let may_have = |server: &Arc<Server>| server.declares(capability) != Some(false);
+        kinds.iter().any(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.has(capability)
+            || kinds.iter().any(|kind| self.shown(view, *kind).iter().any(may_have))
     }
 
+    /// A server that cannot list what it has, or is closed to the caller, hides that of no other.
     fn offers<'a>(
         &'a self,
         view: &'a View,
@@ -177,15 +250,28 @@ impl Upstreams for HubUpstreams {
         again: bool,
     ) -> BoxFuture<'a, Vec<Value>> {
         Box::pin(async move {
+            let servers = self.set();
+            let (shown, _) = for_caller(self.shown(view, kind), Some(caller));
+            let (mut lists, mut unknown): (Vec<OfferedBy>, _) = (Vec::new(), Vec::new());
+            for server in shown {
+                match resources::known(&server, kind).filter(|_| again) {
+                    Some(known) => {
+                        lists.push((server.id().clone(), Ok(servers.own_names(&server, kind, &known))));
+                    }
+                    None => unknown.push(server),
+                }
+            }
+            lists.extend(servers.list_offers(unknown, kind, SilentAre::LeftAlone, LIST_PATIENCE).await);
+            // The order of the configuration, whatever was known before.
+            let ids = servers.ids();
+            lists.sort_by_key(|(id, _)| ids.iter().position(|one| one == id));
             let mut all = match view.shows(kind, NATIVE) {
                 true => self.hub.own_offers.entries(kind),
                 false => Vec::new(),
             };
-            if let Some(servers) = self.set() {
-                let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
-                let is_own = |key: &str| self.answers_itself(view, kinds, key);
-                all.extend(servers.served_offers(view, caller, kind, again, &is_own).await);
-            }
+            let kinds = if kind == OfferKind::Resources { OfferKind::READ } else { &[kind] };
+            let is_own = |key: &str| self.answers_itself(view, kinds, key);
+            all.extend(told_apart(kind, lists, &servers.name_spaces(), &is_own));
             all
         })
     }
@@ -197,24 +283,16 @@ impl Upstreams for HubUpstreams {
         extras: &'a CallContextExtras,
     ) -> BoxFuture<'a, Result<Map<String, Value>, HubError>> {
         Box::pin(async move {
-            if self.answers_itself(view, query.kinds(), query.key()) {
+            let (kinds, key) = (query.kinds(), query.key());
+            if self.answers_itself(view, kinds, key) {
                 let ctx = OfferCallContext { limit: self.hub.options.timeout, extras };
                 return self.hub.own_offers.answer(query, &ctx).await;
             }
-            self.set().ok_or_else(no_servers)?.ask_served(view, query, extras).await
+            let until = Instant::now() + OFFER_TIMEOUT;
+            let (server, key) = self.find(view, kinds, key, extras.principal.as_ref(), until).await?;
+            ask_server(&server, &key, query, extras, (until, OFFER_TIMEOUT)).await
         })
     }
-}
-
-impl HubUpstreams {
-    /// Whether the hub itself has what the key names, for callers of this view.
-    fn answers_itself(&self, view: &View, kinds: &[OfferKind], key: &str) -> bool {
-        kinds.iter().all(|kind| view.shows(*kind, NATIVE)) && self.hub.own_offers.find(kinds, key).is_some()
-    }
-}
-
-fn no_servers() -> HubError {
-    HubError::new(ErrorKind::NotFound, "This hub has no servers.")
 }
 
 fn state_of(servers: &Servers, server: &Server) -> Value {
@@ -226,4 +304,67 @@ fn state_of(servers: &Servers, server: &Server) -> Value {
         "error": info.error.map(|error| error.message), "pid": info.pid, "notices": notices,
         "stderr": server.error_lines(),
     })
+}
+
+/// One list of all; what several servers have, or the hub too, gets the name of its server.
+fn told_apart(
+    kind: OfferKind,
+    lists: Vec<OfferedBy>,
+    spaces: &NameSpaces,
+    is_own: &dyn Fn(&str) -> bool,
+) -> Vec<Value> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for offer in lists.iter().filter_map(|(_, listed)| listed.as_ref().ok()).flatten() {
+        *counts.entry(key_of(kind, offer).to_owned()).or_default() += 1;
+    }
+    let mut all = Vec::new();
+    for (id, listed) in lists {
+        for mut offer in listed.unwrap_or_default() {
+            let key = key_of(kind, &offer);
+            let is_shared = counts.get(key).is_some_and(|count| *count > 1) || is_own(key);
+            if is_shared || kind != OfferKind::Prompts && key.starts_with(APPS_SCHEME) {
+                let told = own_key(kind, &id, key);
+                // With servers 'a' and 'a__b', the prompt 'b__c' of 'a' has no name of its own.
+                if spaces.trespassed(kind, &id, &told).is_some() {
+                    continue;
+                }
+                offer[kind.key()] = Value::from(told);
+            }
+            all.push(offer);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn by(id: &str, offers: Value) -> OfferedBy {
+        (Arc::from(id), Ok(offers.as_array().cloned().unwrap()))
+    }
+
+    #[test]
+    fn only_what_several_servers_have_is_renamed() {
+        let lists = vec![
+            by("alpha", json!([{"name": "review", "x": 1.5}, {"name": "own"}])),
+            by("beta", json!([{"name": "review"}])),
+            (Arc::from("broken"), Err(HubError::new(ErrorKind::Closed, "gone"))),
+        ];
+        let all = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|_| false);
+        assert_eq!(
+            json!(all).to_string(),
+            r#"[{"name":"alpha__review","x":1.5},{"name":"own"},{"name":"beta__review"}]"#
+        );
+        let lists = vec![by("a b", json!([{"uri": "note://x"}])), by("c", json!([{"uri": "note://x"}]))];
+        let uris: Vec<Value> = told_apart(OfferKind::Resources, lists, &NameSpaces(Vec::new()), &|_| false)
+            .iter()
+            .map(|one| one["uri"].clone())
+            .collect();
+        assert_eq!(uris, ["toolhub://a%20b/note://x", "toolhub://c/note://x"]);
+        let lists = vec![by("a", json!([{"name": "p"}]))];
+        let own = told_apart(OfferKind::Prompts, lists, &NameSpaces(Vec::new()), &|key| key == "p");
+        assert_eq!(own, [json!({"name": "a__p"})]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 use toolhub_protocol::net::Backoff;
+use toolhub_types::error::{ErrorKind, HubError};
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -9,6 +10,20 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The pause before try number `count` (from 1).
 pub fn pause(count: u32) -> Duration {
     Backoff::new(FIRST, LONGEST).spread(count.saturating_sub(1), fastrand::f64(), None)
+}
+
+/// The pause that the server has asked for.
+pub fn asked_pause(error: &HubError) -> Option<Duration> {
+    error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// Whether the same request may succeed a moment later.
+pub fn is_transient(error: &HubError) -> bool {
+    match error.kind {
+        ErrorKind::Closed | ErrorKind::Connect => true,
+        ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
+        _ => false,
+    }
 }
 
 /// How long to wait before the next attempt to connect, from the failures so far.

@@ -1,7 +1,8 @@
 //! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
 
+use super::convert::protocol;
 use super::host::ServerCallbacks;
-use super::inbox::{CallOwner, CallWatched, Inbox};
+use super::inbox::{CallOwner, Inbox, Watched};
 use super::message::{Identity, Params, client_info, notification};
 use super::proof;
 use super::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol};
@@ -12,14 +13,13 @@ use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use toolhub_protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use toolhub_types::error::{ErrorKind, HubError, clip};
-use toolhub_types::principal::Principal;
 use toolhub_types::telemetry::TraceContext;
-use toolhub_types::tool::{AskCaller, CallLog, CancelReason, OnProgress, SentFlag};
+use toolhub_types::tool::{CallContextExtras, CancelReason, OnProgress, SentFlag};
 
 /// A cancellation or a greeting that a server does not take within this time is not waited for.
 const COURTESY: Duration = Duration::from_secs(3);
@@ -60,6 +60,8 @@ impl ServerIdentity {
 }
 
 pub struct Connection {
+    /// The number of the attempt that led to it.
+    pub generation: u64,
     transport: Arc<dyn Transport>,
     inbox: Arc<Inbox>,
     identity: Arc<Identity>,
@@ -73,23 +75,8 @@ pub struct Connection {
     has_roots: bool,
     secrets: Arc<ServerSecrets>,
     server: ServerIdentity,
-    in_flight: AtomicUsize,
-}
-
-/// A request that is not answered yet.
-struct InFlight<'a>(&'a AtomicUsize);
-
-impl<'a> InFlight<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        InFlight(count)
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+    /// Held by each request that is not answered yet.
+    in_flight: Arc<()>,
 }
 
 /// What a request carries in addition to its parameters.
@@ -99,16 +86,26 @@ pub struct RequestExtras {
     pub headers: Vec<(String, String)>,
     pub meta: Map<String, Value>,
     pub on_progress: Option<OnProgress>,
-    /// Who is asked when the server has a question about this request.
-    pub ask: Option<AskCaller>,
-    /// Where the log messages of this request go.
-    pub log: Option<CallLog>,
-    /// Whose request it is, where a gateway knows that.
-    pub principal: Option<Arc<Principal>>,
+    /// Whose request it is: who is asked about it, and where its log goes.
+    pub owner: CallOwner,
     /// Why it was cancelled, once it is.
     pub cancel_reason: CancelReason,
     /// The flag of the attempt that the request is made for.
     pub sent: Option<Arc<SentFlag>>,
+}
+
+impl RequestExtras {
+    /// Those of a call, in a request about this tool, resource or prompt.
+    pub fn of(call: &CallContextExtras, name: Arc<str>) -> Self {
+        RequestExtras {
+            name: Some(name),
+            meta: call.meta.clone(),
+            on_progress: call.progress.clone(),
+            owner: CallOwner::of(call),
+            cancel_reason: call.cancel_reason.clone(),
+            ..RequestExtras::default()
+        }
+    }
 }
 
 /// How the first, modern, question was taken.
@@ -130,6 +127,7 @@ impl Connection {
         let shared = json!({"extensions": shared_extensions(callbacks)});
         let identity = Arc::new(Identity::new(callbacks.capabilities(&shared)));
         Connection {
+            generation: 0,
             transport,
             inbox,
             identity,
@@ -140,7 +138,7 @@ impl Connection {
             ids: AtomicU64::new(1),
             secrets: callbacks.secrets.clone(),
             server,
-            in_flight: AtomicUsize::new(0),
+            in_flight: Arc::default(),
         }
     }
 
@@ -158,9 +156,9 @@ impl Connection {
     }
 
     /// Questions that come on no call's stream may be for this caller until the guard is dropped.
-    pub fn watch_caller(&self, owner: CallOwner) -> CallWatched {
+    pub fn watch_caller(&self, owner: CallOwner) -> Watched {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        self.inbox.watch_call(id, owner)
+        self.inbox.watch(id, None, Some(owner))
     }
 
     /// Whether the server works for no other client than this one.
@@ -198,7 +196,7 @@ impl Connection {
     /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
     /// not count: it would keep every server that announces changes alive.
     pub fn is_in_use(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) > 0
+        Arc::strong_count(&self.in_flight) > 1
     }
 
     /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
@@ -264,14 +262,11 @@ impl Connection {
         let answer = self.request("initialize", params, RequestExtras::default()).await;
         // What is asked after a refusal is asked in the modern way again.
         let raw = answer.inspect_err(|_| self.server.era = Era::Modern)?;
-        let broken = |what: String| {
-            HubError::new(ErrorKind::Protocol, format!("Failed to parse MCP response: {what}"))
-        };
         let mut greeting: Value =
-            serde_json::from_str(raw.get()).map_err(|error| broken(format!("initialize: {error}")))?;
+            serde_json::from_str(raw.get()).map_err(|error| protocol(format!("initialize: {error}")))?;
         let protocol_version = take(&mut greeting, "protocolVersion");
         let Some(offered) = protocol_version.as_str() else {
-            return Err(broken("initialize: protocolVersion is missing".into()));
+            return Err(protocol("initialize: protocolVersion is missing".into()));
         };
         let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
             let text = format!(
@@ -306,16 +301,14 @@ impl Connection {
         params: Params,
         mut extras: RequestExtras,
     ) -> Result<Box<RawValue>, HubError> {
-        let _in_flight = (method != LISTEN).then(|| InFlight::new(&self.in_flight));
+        let _in_flight = (method != LISTEN).then(|| self.in_flight.clone());
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let _watched = extras.on_progress.take().map(|on_progress| {
+        let on_progress = extras.on_progress.take().map(|on_progress| -> OnProgress {
             extras.meta.insert("progressToken".into(), json!(id));
             let secrets = self.secrets.clone();
-            let hidden: OnProgress =
-                Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())));
-            self.inbox.watch_progress(id, hidden)
+            Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())))
         });
-        if let Some(log) = extras.log.as_ref().filter(|_| self.server.era == Era::Modern) {
+        if let Some(log) = extras.owner.log.as_ref().filter(|_| self.server.era == Era::Modern) {
             extras.meta.insert(LOG_LEVEL.into(), json!(log.level));
         }
         let span = match method {
@@ -333,13 +326,11 @@ impl Connection {
             ),
         };
         let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
-        let asking = extras.ask.as_ref().filter(|_| self.server.era == Era::Modern);
+        let asking = extras.owner.ask.as_ref().filter(|_| self.server.era == Era::Modern);
         let asking = asking.map(|ask| self.identity_for(&ask.capabilities));
-        let asked = (method == "tools/call" || extras.ask.is_some()).then(|| {
-            let principal = extras.principal.take().map(|principal| principal.id.clone());
-            let owner = CallOwner { ask: extras.ask.take(), log: extras.log.take(), principal };
-            self.inbox.watch_call(id, owner)
-        });
+        let is_call = method == "tools/call" || extras.owner.ask.is_some();
+        let watched = (is_call || on_progress.is_some())
+            .then(|| self.inbox.watch(id, on_progress, is_call.then_some(extras.owner)));
         let body = asking.as_ref().unwrap_or(&self.identity).request(
             self.server.era,
             id,
@@ -359,7 +350,7 @@ impl Connection {
         };
         let reply = self.transport.request(&request).await;
         guard.armed.store(false, Ordering::Relaxed);
-        let is_heard = asked.is_some_and(CallWatched::end);
+        let is_heard = watched.is_some_and(Watched::end);
         if let Some(span) = span {
             request_span::end(span, method, &reply);
         }

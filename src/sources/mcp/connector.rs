@@ -2,8 +2,8 @@
 
 use super::auth::Credentials;
 use super::config::{Dialect, Endpoint, Remote, ServerConfig};
-use super::connection::{Connection, Probe, ServerIdentity};
-use super::host::ServerCallbacks;
+use super::connection::{Connection, Probe};
+use super::host::{Host, ServerCallbacks};
 use super::in_process::ServerLink;
 use super::inbox::Inbox;
 use super::protocol::{Era, ProtocolHint};
@@ -65,10 +65,11 @@ fn has_no_post(error: &HubError) -> bool {
 impl Connector {
     pub fn new(
         config: ServerConfig,
-        callbacks: Arc<ServerCallbacks>,
+        host: Host,
         credentials: Option<Arc<dyn Credentials>>,
         headers: Vec<(String, String)>,
     ) -> Self {
+        let callbacks = ServerCallbacks::new(&config, host);
         Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
     }
 
@@ -148,39 +149,52 @@ impl Connector {
                     cwd: command.cwd.clone(),
                     inherit: self.config.options.inherit_env.clone(),
                 };
-                self.over_streams(|| self.start(&program), options).await
+                self.negotiate(|| self.start(&program), false, options).await
             }
             Endpoint::Http(remote) => self.http(remote, options).await,
-            Endpoint::InProcess(link) => self.over_streams(|| self.enter(link), options).await,
+            Endpoint::InProcess(link) => self.negotiate(|| self.enter(link), false, options).await,
         }
     }
 
-    /// A silent server is started afresh for the older handshake: queued behind an unanswered question, it might be
-    /// taken for a mistake by a modern server that is only slow.
-    async fn over_streams(
+    /// Finds out the era. A silent program is started afresh for the older handshake: queued behind an unanswered question, it might
+    /// be taken for a mistake by a modern server that is only slow.
+    async fn negotiate(
         &self,
-        start: impl Fn() -> Result<Connection, HubError>,
+        open: impl Fn() -> Result<Connection, HubError>,
+        is_remote: bool,
         options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
-        let mut is_silent = false;
+        let mut connection = open()?;
+        let (mut is_silent, mut has_ended) = (false, false);
         if options.hint != Some(ProtocolHint::Legacy) {
-            let mut connection = start()?;
-            match self.probe(&connection, options).await {
+            let answer = match self.credentials.is_some() {
+                // A login may take time, and belongs to the first request.
+                true => timeout(self.config.options.startup_timeout / 2, connection.probe()).await.ok(),
+                false => self.probe(&connection, options).await,
+            };
+            match answer {
                 Some(Ok(Probe::Modern(server))) => {
-                    return Ok((self.settled(connection, server), ProtocolHint::Modern));
+                    connection.settle_on(server);
+                    return Ok(self.greeted(connection, ProtocolHint::Modern));
                 }
-                Some(Ok(Probe::Legacy)) => {
-                    self.initialize(&mut connection, false).await?;
-                    return Ok(self.greeted(connection, ProtocolHint::Legacy));
-                }
+                Some(Ok(Probe::Legacy)) => {}
+                Some(Err(error)) if is_remote && may_be_older(&error) => {}
                 // It ended on the question.
-                Some(Err(error)) if error.kind == ErrorKind::Closed => {}
+                Some(Err(error)) if !is_remote && error.kind == ErrorKind::Closed => has_ended = true,
                 Some(Err(error)) => return Err(error),
                 None => is_silent = true,
             }
         }
-        let mut connection = start()?;
-        self.initialize(&mut connection, is_silent).await?;
+        if !is_remote && (is_silent || has_ended) {
+            drop(connection);
+            connection = open()?;
+        }
+        if let Err(error) = self.initialize(&mut connection, is_silent).await {
+            if is_remote {
+                connection.close().await;
+            }
+            return Err(error);
+        }
         Ok(self.greeted(connection, ProtocolHint::Legacy))
     }
 
@@ -248,41 +262,20 @@ impl Connector {
         remote: &Remote,
         options: ConnectOptions,
     ) -> Result<(Connection, ProtocolHint), HubError> {
-        let ConnectOptions { hint, .. } = options;
-        if remote.dialect == Dialect::Sse || hint == Some(ProtocolHint::HttpSse) {
+        if remote.dialect == Dialect::Sse || options.hint == Some(ProtocolHint::HttpSse) {
             return self.http_sse(remote).await;
         }
-        let inbox = Inbox::new(self.callbacks.clone());
-        let transport = StreamableHttp::open(self.http_options(remote), inbox.clone())?;
-        let mut connection = Connection::new(transport, inbox, &self.callbacks);
-        let mut is_silent = false;
-        if hint != Some(ProtocolHint::Legacy) {
-            // A login may take time, and belongs to the first request.
-            let answer = match self.credentials.is_some() {
-                true => timeout(self.config.options.startup_timeout / 2, connection.probe()).await.ok(),
-                false => self.probe(&connection, options).await,
-            };
-            match answer {
-                Some(Ok(Probe::Modern(server))) => {
-                    return Ok((self.settled(connection, server), ProtocolHint::Modern));
-                }
-                Some(Ok(Probe::Legacy)) => {}
-                Some(Err(error)) if may_be_older(&error) => {}
-                Some(Err(error)) => return Err(error),
-                None => is_silent = true,
-            }
-        }
-        match self.initialize(&mut connection, is_silent).await {
-            Ok(()) => Ok(self.greeted(connection, ProtocolHint::Legacy)),
+        let open = || {
+            let inbox = Inbox::new(self.callbacks.clone());
+            let transport = StreamableHttp::open(self.http_options(remote), inbox.clone())?;
+            Ok(Connection::new(transport, inbox, &self.callbacks))
+        };
+        match self.negotiate(open, true, options).await {
+            // What the POST was answered with says more than that there is no stream either.
             Err(error) if remote.dialect == Dialect::Auto && has_no_post(&error) => {
-                connection.close().await;
-                // What the POST was answered with says more than that there is no stream either.
                 self.http_sse(remote).await.map_err(|_| error)
             }
-            Err(error) => {
-                connection.close().await;
-                Err(error)
-            }
+            connected => connected,
         }
     }
 
@@ -323,22 +316,12 @@ impl Connector {
         }
     }
 
-    fn settled(&self, mut connection: Connection, server: ServerIdentity) -> Connection {
-        connection.settle_on(server);
-        self.note(&connection);
-        connection
-    }
-
-    /// Keeps what a server says about itself.
-    fn note(&self, connection: &Connection) {
-        self.callbacks.set_instructions(connection.server().instructions.clone());
-        let server = connection.server();
-        self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
-    }
-
     fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {
-        self.note(&connection);
-        let hint = if connection.server().era == Era::Modern { ProtocolHint::Modern } else { hint };
+        // What the server says about itself is kept.
+        let server = connection.server();
+        self.callbacks.set_instructions(server.instructions.clone());
+        self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
+        let hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
         (connection, hint)
     }
 }

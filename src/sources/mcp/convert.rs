@@ -1,5 +1,6 @@
 //! A server's answer to `tools/call` as a result of the hub.
 
+use crate::mcp::input::{self, InputRequests};
 use crate::mcp::proof;
 use crate::mcp::protocol::Era;
 use serde_json::value::RawValue;
@@ -16,10 +17,7 @@ const MAX_REPORTED: usize = 20_000;
 pub enum CallAnswer {
     Done(Box<ToolOutput>),
     /// The server wants something first: its questions, and a text to give back unchanged.
-    NeedsInput {
-        requests: Map<String, Value>,
-        state: Option<String>,
-    },
+    NeedsInput(InputRequests),
     /// The server works on it and wants to be asked later.
     Task(Value),
 }
@@ -39,19 +37,15 @@ pub fn answer(tool: &str, raw: Box<RawValue>, era: Era, keep_raw: bool) -> Resul
     match (era, kind.as_ref().map(|kind| kind.as_str().unwrap_or_default())) {
         (_, None | Some("complete")) => {}
         (Era::Modern, Some("input_required")) => {
-            let requests = match map.remove("inputRequests") {
-                Some(Value::Object(requests)) => requests,
-                _ => Map::new(),
-            };
-            let state = map.remove("requestState").and_then(|state| state.as_str().map(str::to_owned));
+            let asked = input::requested(&mut map);
             // The same request once more would be a second call.
-            if requests.is_empty() && state.is_none() {
+            if asked.0.is_empty() && asked.1.is_none() {
                 return Err(unreadable(format!(
                     "'{}' asks for input and does not say for which",
                     clip(tool)
                 )));
             }
-            return Ok(CallAnswer::NeedsInput { requests, state });
+            return Ok(CallAnswer::NeedsInput(asked));
         }
         (Era::Modern, Some("task")) => return Ok(CallAnswer::Task(Value::Object(map))),
         // The older protocol has neither of these, and a result that is there is one.

@@ -3,11 +3,10 @@
 use super::config::ServerConfig;
 use super::form_answer::{fitting_form, form_of};
 use super::inbox::{Asked, Listener};
-use super::offer_changes::OfferChanges;
 use super::protocol::TASKS_EXTENSION;
 use super::question_origin::{credential_field, visible_question, with_origin};
+use super::resources::{KnownResources, SubscribedResources};
 use super::secrets::ServerSecrets;
-use super::subscribed::SubscribedResources;
 use super::wanted_level::WantedLevel;
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
@@ -63,8 +62,8 @@ pub struct ServerCallbacks {
     pub tools_changed: Arc<Notify>,
     /// How many changes the server has announced.
     changes: AtomicU64,
-    /// Counts the changes of resources and prompts.
-    pub offer_changes: OfferChanges,
+    /// Its resources and prompts.
+    pub resources: KnownResources,
     /// The resources whose changes the callers of the hub want to hear of.
     pub subscriptions: SubscribedResources,
     instructions: Mutex<Option<String>>,
@@ -94,7 +93,7 @@ impl ServerCallbacks {
     pub fn new(config: &ServerConfig, host: Host) -> Arc<Self> {
         Arc::new(ServerCallbacks {
             server: config.id.clone(),
-            offer_changes: OfferChanges::new(config.id.clone(), host.offers.clone()),
+            resources: KnownResources::new(config.id.clone(), host.offers.clone()),
             host,
             roots: config.options.roots.clone(),
             trust: config.options.trust,
@@ -139,8 +138,8 @@ impl ServerCallbacks {
             let has = |declared: &Value| declares(declared, kind.capability());
             match before.as_ref().is_some_and(has) == has(capabilities) {
                 // The server may have changed since the last session.
-                true => self.offer_changes.forget(kind),
-                false => self.offer_changes.announce(kind),
+                true => self.resources.forget(kind),
+                false => self.resources.announce(kind),
             }
         }
     }
@@ -238,24 +237,9 @@ impl ServerCallbacks {
 
     /// Answers one request of the server, in whichever way it came. A question goes to `asked` and to no other.
     pub async fn answer(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
-        if !QUESTION_METHODS.contains(&method) || !tape::is_recording() {
-            return self.answer_now(method, params, asked).await;
-        }
-        let answer = self.answer_now(method, params.clone(), asked).await;
-        self.record(method, &params, &answer);
-        answer
-    }
-
-    fn record(&self, method: &str, params: &Value, answer: &QuestionAnswer) {
-        let answer = match answer {
-            Ok(answer) => answer.clone(),
-            Err((code, message)) => json!({"error": {"code": code, "message": message}}),
-        };
-        tape::record_question(&self.server, method, params, &answer);
-    }
-
-    async fn answer_now(&self, method: &str, params: Value, asked: Asked) -> QuestionAnswer {
-        match (method, asked) {
+        let is_recorded = QUESTION_METHODS.contains(&method) && tape::is_recording();
+        let recorded = is_recorded.then(|| params.clone());
+        let answer = match (method, asked) {
             ("ping", _) => Ok(json!({})),
             ("roots/list", _) if !self.roots.is_empty() => {
                 let roots: Vec<Value> = self.roots.iter().map(|uri| json!({"uri": uri})).collect();
@@ -275,7 +259,15 @@ impl ServerCallbacks {
                 self.asked_alone(&caller, method, params).await
             }
             (method, _) => refusal(method),
+        };
+        if let Some(params) = recorded {
+            let answer = match &answer {
+                Ok(answer) => answer.clone(),
+                Err((code, message)) => json!({"error": {"code": code, "message": message}}),
+            };
+            tape::record_question(&self.server, method, &params, &answer);
         }
+        answer
     }
 
     async fn asked_alone(&self, caller: &AskCaller, method: &str, params: Value) -> QuestionAnswer {
@@ -301,27 +293,25 @@ impl ServerCallbacks {
         questions: Vec<RoundQuestion>,
         server: Option<ServerRound>,
     ) -> Vec<QuestionAnswer> {
-        let forms: Vec<Option<Value>> = questions.iter().map(form_of).collect();
         let permits = self.questions.try_acquire_many(u32::try_from(questions.len()).unwrap_or(u32::MAX));
         let Ok(_asking) = permits else {
             return questions.iter().map(|question| declined(&question.method)).collect();
         };
-        let questions: Vec<RoundQuestion> = questions
-            .into_iter()
-            .map(|question| RoundQuestion { params: visible_question(question.params), ..question })
-            .collect();
-        let may_ask: Vec<bool> = questions.iter().map(|one| self.may_ask(&one.method, &one.params)).collect();
-        let permitted = questions.into_iter().zip(&may_ask).filter(|(_, may)| **may);
-        let shown = permitted.map(|(question, _)| {
-            let params = with_origin(&self.server, self.secrets.hide_json(question.params));
-            RoundQuestion { params, ..question }
-        });
-        let shown: Vec<RoundQuestion> = shown.collect();
+        let (mut asked, mut shown) = (Vec::new(), Vec::new());
+        for question in questions {
+            let (form, params) = (form_of(&question), visible_question(question.params));
+            let may_ask = self.may_ask(&question.method, &params);
+            if may_ask {
+                let params = with_origin(&self.server, self.secrets.hide_json(params));
+                shown.push(RoundQuestion { params, ..question });
+            }
+            asked.push((may_ask, form));
+        }
         let answers = if shown.is_empty() { Vec::new() } else { caller.ask_round(shown, server).await };
         let mut answers = answers.into_iter();
-        let all = may_ask.into_iter().zip(forms).map(|(may, form)| {
+        let all = asked.into_iter().map(|(may_ask, form)| {
             // Only a form is withheld.
-            let answer = if may { answers.next() } else { Some(declined("elicitation/create")) };
+            let answer = if may_ask { answers.next() } else { Some(declined("elicitation/create")) };
             let answer = answer.unwrap_or_else(|| refusal("an unanswered question"));
             async move {
                 match form {
@@ -400,12 +390,12 @@ impl Listener for ServerCallbacks {
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/tools/list_changed" => self.announce_change(),
-            "notifications/resources/list_changed" => self.offer_changes.announce(OfferKind::Resources),
-            "notifications/prompts/list_changed" => self.offer_changes.announce(OfferKind::Prompts),
+            "notifications/resources/list_changed" => self.resources.announce(OfferKind::Resources),
+            "notifications/prompts/list_changed" => self.resources.announce(OfferKind::Prompts),
             "notifications/resources/updated" => {
                 let params = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
                 if let Some(uri) = params.as_ref().and_then(|params| params.get("uri")?.as_str()) {
-                    self.offer_changes.updated(uri);
+                    self.resources.updated(uri);
                 }
             }
             // The first one belongs to the session, which lists its tools by itself.
@@ -440,8 +430,8 @@ impl Listener for ServerCallbacks {
     fn reconnected(&self) {
         for kind in [OfferKind::Resources, OfferKind::Prompts] {
             match self.declares(kind.capability()) {
-                Some(true) => self.offer_changes.announce(kind),
-                _ => self.offer_changes.forget(kind),
+                Some(true) => self.resources.announce(kind),
+                _ => self.resources.forget(kind),
             }
         }
         if self.announces_changes.load(Ordering::Relaxed) {

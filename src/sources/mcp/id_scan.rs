@@ -9,40 +9,22 @@ const MAX_TOKEN: usize = 24;
 /// Scans the top level of one message.
 #[derive(Debug, Default)]
 pub struct IdScan {
-    state: IdScanState,
+    /// The message has ended, or it is none.
+    is_over: bool,
     depth: usize,
-    /// The name or the scalar that is being read.
-    token: Vec<u8>,
+    is_in_text: bool,
     /// The last byte was a backslash that protects the next one.
     is_escaping: bool,
+    /// The name or the value of the top level that is being read, and whether it has ended.
+    token: Vec<u8>,
+    has_ended: bool,
     /// The name of the member whose value is being read.
-    name: Vec<u8>,
+    name: Option<Vec<u8>>,
     id: Option<u64>,
     has_version: bool,
     has_answer: bool,
     has_method: bool,
     has_other: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum IdScanState {
-    #[default]
-    Start,
-    /// Behind `{` or `,` of the top level.
-    BeforeName,
-    InName,
-    AfterName,
-    BeforeValue,
-    /// In a number or a word of the top level.
-    InScalar,
-    /// In a string of the top level.
-    InText,
-    /// In an object or a list.
-    InNested,
-    InNestedText,
-    AfterValue,
-    /// The message has ended, or it is none.
-    Over,
 }
 
 impl IdScan {
@@ -59,16 +41,15 @@ impl IdScan {
     }
 
     pub fn feed(&mut self, mut bytes: &[u8]) {
-        while let Some((&byte, rest)) = bytes.split_first() {
-            bytes = match self.state {
-                IdScanState::Over => return,
-                IdScanState::InName | IdScanState::InText | IdScanState::InNestedText => self.text(bytes),
-                IdScanState::InNested => self.nested(bytes),
-                _ => {
-                    self.step(byte);
-                    rest
-                }
-            };
+        while let Some((&byte, rest)) = bytes.split_first()
+            && !self.is_over
+        {
+            if self.is_in_text {
+                bytes = self.text(bytes);
+            } else {
+                self.step(byte);
+                bytes = rest;
+            }
         }
     }
 
@@ -79,101 +60,73 @@ impl IdScan {
             self.keep(&bytes[..1]);
             return &bytes[1..];
         }
-        let Some(end) = memchr::memchr2(b'"', b'\\', bytes) else {
-            self.keep(bytes);
-            return &[];
-        };
-        self.keep(&bytes[..end]);
-        if bytes[end] == b'\\' {
-            self.is_escaping = true;
-            self.keep(b"\\");
-            return &bytes[end + 1..];
-        }
-        match self.state {
-            IdScanState::InName => {
-                self.name = std::mem::take(&mut self.token);
-                self.state = IdScanState::AfterName;
-            }
-            IdScanState::InText => self.end_value(),
-            _ => {
-                self.token.clear();
-                self.state = IdScanState::InNested;
-            }
+        let end = memchr::memchr2(b'"', b'\\', bytes);
+        self.keep(&bytes[..end.unwrap_or(bytes.len())]);
+        let Some(end) = end else { return &[] };
+        match bytes[end] {
+            b'"' => self.is_in_text = false,
+            _ => self.is_escaping = true,
         }
         &bytes[end + 1..]
     }
 
     /// A token that is too long is none of ours; its beginning shows that.
     fn keep(&mut self, bytes: &[u8]) {
-        let room = (MAX_TOKEN + 1).saturating_sub(self.token.len()).min(bytes.len());
-        self.token.extend_from_slice(&bytes[..room]);
-    }
-
-    fn nested<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let Some(at) = bytes.iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']')) else {
-            return &[];
-        };
-        match bytes[at] {
-            b'"' => self.state = IdScanState::InNestedText,
-            b'{' | b'[' => self.depth += 1,
-            _ => self.depth -= 1,
+        if self.depth == 1 {
+            let room = (MAX_TOKEN + 1).saturating_sub(self.token.len()).min(bytes.len());
+            self.token.extend_from_slice(&bytes[..room]);
         }
-        if self.depth == 0 {
-            self.end_value();
-        }
-        &bytes[at + 1..]
     }
 
     fn step(&mut self, byte: u8) {
-        let is_space = byte.is_ascii_whitespace();
-        match (self.state, byte) {
-            (IdScanState::InScalar, b',' | b'}') => {
+        let is_top = self.depth == 1;
+        let is_begun = self.has_ended || !self.token.is_empty();
+        match byte {
+            // Something stands where a name or a value has to begin, or follows one.
+            b'"' | b'{' | b'[' if is_top && is_begun => self.is_over = true,
+            b'"' if self.depth > 0 => {
+                self.is_in_text = true;
+                self.has_ended |= is_top;
+            }
+            b'{' if self.depth == 0 => self.depth = 1,
+            b'{' | b'[' if self.depth > 1 || self.name.is_some() => {
+                self.has_ended |= is_top;
+                self.depth += 1;
+            }
+            b'}' | b']' if self.depth > 1 => self.depth -= 1,
+            b':' if is_top && self.has_ended && self.name.is_none() => self.begin_value(),
+            b',' | b'}' if is_top && is_begun && self.name.is_some() => {
                 self.end_value();
-                self.step(byte);
+                self.is_over = byte == b'}';
             }
-            (IdScanState::InScalar, _) if is_space => self.end_value(),
-            (IdScanState::InScalar, _) => self.keep(&[byte]),
-            _ if is_space => {}
-            (IdScanState::Start, b'{') | (IdScanState::AfterValue, b',') => {
-                self.state = IdScanState::BeforeName
-            }
-            (IdScanState::BeforeName, b'"') => self.state = IdScanState::InName,
-            (IdScanState::AfterName, b':') => self.state = IdScanState::BeforeValue,
-            (IdScanState::BeforeValue, b'"') => self.state = IdScanState::InText,
-            (IdScanState::BeforeValue, b'{' | b'[') => {
-                self.depth = 1;
-                self.state = IdScanState::InNested;
-                self.begin_value();
-            }
-            (IdScanState::BeforeValue, b',' | b'}' | b']' | b':') => self.state = IdScanState::Over,
-            (IdScanState::BeforeValue, _) => {
-                self.state = IdScanState::InScalar;
-                self.keep(&[byte]);
-            }
-            _ => self.state = IdScanState::Over,
+            // It ends a number or a word.
+            _ if byte.is_ascii_whitespace() => self.has_ended |= is_top && is_begun,
+            _ if is_top && !self.has_ended && self.name.is_some() => self.keep(&[byte]),
+            _ => self.is_over = self.depth < 2,
         }
     }
 
     /// Takes note of the member. The value of a long one need not have ended for that.
     fn begin_value(&mut self) {
-        match self.name.as_slice() {
+        let name = std::mem::take(&mut self.token);
+        match name.as_slice() {
             b"jsonrpc" => self.has_version = true,
             b"result" | b"error" => self.has_answer = true,
             b"method" => self.has_method = true,
             b"id" | b"params" => {}
             _ => self.has_other = true,
         }
+        (self.name, self.has_ended) = (Some(name), false);
     }
 
     fn end_value(&mut self) {
-        self.begin_value();
         let token = std::mem::take(&mut self.token);
-        if self.name == b"id" && self.state != IdScanState::InNested {
+        if self.name.take().as_deref() == Some(b"id") {
             let id = str::from_utf8(&token).ok().and_then(|text| text.parse().ok());
             // Two different ids leave the owner open.
             self.id = if self.id.is_none() || self.id == id { id } else { None };
         }
-        self.state = IdScanState::AfterValue;
+        self.has_ended = false;
     }
 }
 

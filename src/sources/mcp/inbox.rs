@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub_protocol::TRY_LATER;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::{ErrorKind, HubError};
-use toolhub_types::tool::{AskCaller, BoxFuture, CallLog, OnProgress, QuestionAnswer};
+use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
 
 /// How many requests of one server are being answered at once.
 const ANSWERS_AT_ONCE: usize = 64;
@@ -84,6 +84,11 @@ pub struct CallOwner {
 }
 
 impl CallOwner {
+    pub fn of(call: &CallContextExtras) -> Self {
+        let principal = call.principal.as_ref().map(|principal| principal.id.clone());
+        CallOwner { ask: call.ask.clone(), log: call.log.clone(), principal }
+    }
+
     fn caller(&self) -> Option<&Arc<str>> {
         self.ask.as_ref().map(|asker| &asker.caller)
     }
@@ -201,19 +206,22 @@ impl Inbox {
         self.pending.lock().waiting.len()
     }
 
-    /// Progress of the request with this id is passed on until the guard is dropped.
-    pub fn watch_progress(self: &Arc<Self>, id: u64, on_progress: OnProgress) -> Watched {
-        self.pending.lock().progress.insert(id, on_progress);
-        Watched { inbox: self.clone(), id }
-    }
-
-    /// Questions and log messages of the call with this id go to its caller until the guard is dropped.
-    pub fn watch_call(self: &Arc<Self>, id: u64, owner: CallOwner) -> CallWatched {
+    /// Until the guard is dropped, progress of the request with this id is passed on, and questions and log messages of a call go to
+    /// its caller.
+    pub fn watch(
+        self: &Arc<Self>,
+        id: u64,
+        on_progress: Option<OnProgress>,
+        owner: Option<CallOwner>,
+    ) -> Watched {
         let mut pending = self.pending.lock();
         let heard_before = pending.heard;
-        pending.calls.insert(id, WatchedCall { owner, is_answered: false, is_heard: false, heard_before });
+        pending.progress.extend(on_progress.map(|on_progress| (id, on_progress)));
+        let call =
+            owner.map(|owner| WatchedCall { owner, is_answered: false, is_heard: false, heard_before });
+        pending.calls.extend(call.map(|call| (id, call)));
         drop(pending);
-        CallWatched { inbox: self.clone(), id }
+        Watched { inbox: self.clone(), id }
     }
 
     /// Whether all calls that the server may be working on are those of this caller; the empty text stands for the owner.
@@ -465,28 +473,16 @@ impl Drop for PendingReply {
     }
 }
 
-/// A request whose progress is passed on.
+/// The server may be working for several callers, or for one that has gone.
+struct SeveralCallers;
+
+/// A request whose progress is passed on, and a call whose questions and log messages go to its caller.
 pub struct Watched {
     inbox: Arc<Inbox>,
     id: u64,
 }
 
-impl Drop for Watched {
-    fn drop(&mut self) {
-        self.inbox.pending.lock().progress.remove(&self.id);
-    }
-}
-
-/// The server may be working for several callers, or for one that has gone.
-struct SeveralCallers;
-
-/// A call whose questions and log messages go to its caller.
-pub struct CallWatched {
-    inbox: Arc<Inbox>,
-    id: u64,
-}
-
-impl CallWatched {
+impl Watched {
     /// The server does not work for this caller any more. True if something came before that may be about the call.
     pub fn end(self) -> bool {
         let mut pending = self.inbox.pending.lock();
@@ -498,9 +494,10 @@ impl CallWatched {
     }
 }
 
-impl Drop for CallWatched {
+impl Drop for Watched {
     fn drop(&mut self) {
         let mut pending = self.inbox.pending.lock();
+        pending.progress.remove(&self.id);
         if let Some(call) = pending.calls.remove(&self.id).filter(|call| !call.is_answered) {
             pending.give_up(self.id, &call.owner);
         }
@@ -546,9 +543,9 @@ mod tests {
     #[test]
     fn a_question_of_a_call_that_was_given_up_goes_to_no_other_caller() {
         let inbox = Inbox::new(Arc::new(Silent));
-        drop(inbox.watch_call(1, of("ann")));
+        drop(inbox.watch(1, None, Some(of("ann"))));
         assert_eq!(asked(&inbox, None), "unclear", "its caller has gone");
-        let bob = inbox.watch_call(2, of("bob"));
+        let bob = inbox.watch(2, None, Some(of("bob")));
         assert_eq!(asked(&inbox, None), "unclear", "it may belong to the call that was given up");
         assert_eq!(asked(&inbox, Some(1)), "unclear", "it came on the stream of that call");
         assert_eq!(asked(&inbox, Some(2)), "bob");
@@ -562,10 +559,10 @@ mod tests {
     #[test]
     fn a_call_that_was_given_up_does_not_silence_its_own_principal() {
         let inbox = Inbox::new(Arc::new(Silent));
-        drop(inbox.watch_call(1, of("ann desktop")));
-        let next = inbox.watch_call(2, of("ann laptop"));
+        drop(inbox.watch(1, None, Some(of("ann desktop"))));
+        let next = inbox.watch(2, None, Some(of("ann laptop")));
         assert_eq!(asked(&inbox, None), "ann laptop");
-        let _other = inbox.watch_call(3, of("ann desktop"));
+        let _other = inbox.watch(3, None, Some(of("ann desktop")));
         assert_eq!(asked(&inbox, None), "unclear", "two clients have calls in flight");
         drop(next);
         assert_eq!(asked(&inbox, None), "ann desktop");
@@ -575,12 +572,12 @@ mod tests {
     fn calls_that_were_given_up_are_remembered_within_bounds() {
         let inbox = Inbox::new(Arc::new(Silent));
         for id in 0..MOST_GIVEN_UP as u64 + 50 {
-            drop(inbox.watch_call(id, of("ann")));
+            drop(inbox.watch(id, None, Some(of("ann"))));
         }
         assert_eq!(inbox.pending.lock().given_up.len(), MOST_GIVEN_UP);
-        drop(inbox.watch_call(9_999, CallOwner::default()));
+        drop(inbox.watch(9_999, None, Some(CallOwner::default())));
         let own = Inbox::new(Arc::new(Silent));
-        drop(own.watch_call(1, CallOwner::default()));
+        drop(own.watch(1, None, Some(CallOwner::default())));
         assert_eq!(asked(&own, None), "owner", "the owner of the hub is there in any case");
     }
 }

@@ -1,7 +1,8 @@
-//! Input that a server requests in the middle of a call.
+//! Input that a server requests in the middle of a request.
 
 use super::host::MOST_QUESTIONS;
 use super::inbox::Asked;
+use super::message::Params;
 use super::server::Server;
 use serde_json::{Map, Value, json};
 use toolhub_protocol::Era;
@@ -11,15 +12,40 @@ use toolhub_types::tool::{AskCaller, QuestionAnswer, RoundQuestion, ServerRound}
 /// What a server asks, and the state that it wants back with the answers.
 pub type InputRequests = (Map<String, Value>, Option<String>);
 
-/// Answers the requests of a server for input. What is for the caller is asked at once, so that it is asked once.
+/// Takes what is asked out of an answer.
+pub fn requested(answer: &mut Map<String, Value>) -> InputRequests {
+    let requests = match answer.remove("inputRequests") {
+        Some(Value::Object(requests)) => requests,
+        _ => Map::new(),
+    };
+    let state = match answer.remove("requestState") {
+        Some(Value::String(state)) => Some(state),
+        _ => None,
+    };
+    (requests, state)
+}
+
+/// The parameters of the request once more, with the answers and the state.
+pub fn with_answers(mut params: Params, (answers, state): InputRequests) -> Params {
+    if !answers.is_empty() {
+        params = params.with("inputResponses", &answers);
+    }
+    match state {
+        Some(state) => params.with("requestState", &state),
+        None => params,
+    }
+}
+
+/// Answers the requests of a server for input, and gives back its state with them. What is for the caller is asked at once, so
+/// that it is asked once.
 pub async fn gather(
     server: &Server,
     tool: &str,
     (requests, state): InputRequests,
     ask: Option<&AskCaller>,
-) -> Result<Map<String, Value>, HubError> {
+) -> Result<InputRequests, HubError> {
     let callbacks = server.callbacks();
-    let elsewhere = state.map(|state| {
+    let elsewhere = state.clone().map(|state| {
         let server = server.id().clone();
         ServerRound { server, requests: requests.clone(), state }
     });
@@ -52,7 +78,7 @@ pub async fn gather(
         }
     }
     // In the order of the requests.
-    Ok(keys.into_iter().filter_map(|key| responses.remove_entry(&key)).collect())
+    Ok((keys.into_iter().filter_map(|key| responses.remove_entry(&key)).collect(), state))
 }
 
 /// The questions with which a request goes on that was begun elsewhere. It is never sent without the server's own state: to a

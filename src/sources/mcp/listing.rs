@@ -1,16 +1,14 @@
 //! What a server offers: `tools/list` with all its pages, read entry by entry.
-//!
-//! One odd entry costs that entry. A list that does not end is cut; a cursor that comes again ends it. The notices say so.
 
 use super::connection::Connection;
-use super::pages::{self, ListEnd, MAX_PAGES, PagedList};
+use super::pages::{self, Fetched, PagedList, ReadEntry};
 use super::protocol::Era;
 use super::wire;
 use super::wire::clean;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -23,7 +21,7 @@ const MAX_NAME: usize = 1_000;
 const MAX_DESCRIPTION: usize = 100_000;
 
 /// One tool as its server describes it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listed {
     /// As the server knows it.
     pub name: Arc<str>,
@@ -44,24 +42,16 @@ pub struct Listed {
 impl Listed {
     /// Its definition as the protocol writes it.
     pub fn to_json(&self) -> Value {
-        let mut entry = Map::new();
-        let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
-        put("name", Value::String(self.name.to_string()));
-        if let Some(title) = &self.title {
-            put("title", Value::String(title.clone()));
-        }
-        put("description", Value::String(self.description.clone()));
-        put("inputSchema", Value::clone(&self.input_schema));
-        if let Some(schema) = &self.output_schema {
-            put("outputSchema", Value::clone(schema));
-        }
-        if !self.annotations.is_empty() {
-            put("annotations", Value::Object(self.annotations.clone()));
-        }
-        if self.needs_task {
-            put("execution", serde_json::json!({"taskSupport": "required"}));
-        }
-        Value::Object(entry)
+        let members = [
+            ("name", Some(Value::String(self.name.to_string()))),
+            ("title", self.title.clone().map(Value::String)),
+            ("description", Some(Value::String(self.description.clone()))),
+            ("inputSchema", Some(Value::clone(&self.input_schema))),
+            ("outputSchema", self.output_schema.as_deref().cloned()),
+            ("annotations", Some(self.annotations.clone()).filter(|all| !all.is_empty()).map(Value::Object)),
+            ("execution", self.needs_task.then(|| json!({"taskSupport": "required"}))),
+        ];
+        members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
 
     /// What the definition has in addition to the name, the description, the schema of the arguments and the annotations.
@@ -87,17 +77,8 @@ impl Listed {
 
     /// A tool of which only the name is known.
     pub fn unlisted(name: &str) -> Self {
-        Listed {
-            name: Arc::from(name),
-            description: String::new(),
-            title: None,
-            input_schema: Arc::new(serde_json::json!({"type": "object"})),
-            output_schema: None,
-            annotations: Map::new(),
-            needs_task: false,
-            headers: Vec::new(),
-            other: Map::new(),
-        }
+        let input_schema = Arc::new(json!({"type": "object"}));
+        Listed { name: Arc::from(name), input_schema, ..Listed::default() }
     }
 }
 
@@ -199,39 +180,22 @@ pub fn unanswered(limit: Duration) -> HubError {
 }
 
 async fn fetch_pages(connection: &Connection, of_now: bool) -> Result<Listing, HubError> {
-    let mut listing = Listing::default();
-    let (mut names, mut twice) = (HashSet::new(), Vec::new());
     let era = connection.server().era;
     let meta = of_now.then(|| (NOW_KEY.to_owned(), Value::Bool(true)));
-    let list = PagedList { method: "tools/list", member: "tools", meta: Map::from_iter(meta) };
-    let end = pages::fetch(connection, list, |page| {
-        for entry in page.entries.iter().take(MAX_TOOLS - listing.tools.len()) {
-            match read(entry, era) {
-                Ok((tool, notices)) if names.insert(tool.name.clone()) => {
-                    listing.tools.push(Arc::new(tool));
-                    listing.notices.extend(notices);
-                }
-                Ok((tool, _)) => twice.push(format!("a second tool named '{}'", clean(&tool.name, 100))),
-                Err(reason) => listing.notices.push(reason),
-            }
-        }
-        listing.ttl_ms = page.member("ttlMs");
-        listing.tools.len() < MAX_TOOLS
-    });
-    let cut = match end.await? {
-        ListEnd::Complete => {
-            listing.notices.extend(twice);
-            None
-        }
-        // Pages that came again have told nothing about the names.
-        ListEnd::CursorAgain { is_empty: true } => None,
-        ListEnd::CursorAgain { is_empty: false } => {
-            Some("the list did not end: its cursor came again".to_owned())
-        }
-        ListEnd::TooManyPages => Some(format!("the list did not end after {MAX_PAGES} pages")),
+    let list = PagedList {
+        method: "tools/list",
+        member: "tools",
+        meta: Map::from_iter(meta),
+        most: MAX_TOOLS,
+        words: ["the list", "a second tool named"],
     };
-    listing.notices.splice(0..0, cut);
-    Ok(listing)
+    let Fetched { entries: tools, notices, ttl_ms } =
+        pages::fetch(connection, list, |entry| read_entry(entry, era)).await?;
+    Ok(Listing { tools, notices, ttl_ms, program_version: None })
+}
+
+fn read_entry(entry: &RawValue, era: Era) -> ReadEntry<Arc<Listed>> {
+    read(entry, era).map(|(tool, notices)| (tool.name.clone(), Arc::new(tool), notices))
 }
 
 /// A tool, and what was left out of it; or why it is none.
@@ -259,9 +223,7 @@ fn read(raw: &RawValue, era: Era) -> Result<(Listed, Vec<String>), String> {
         description: text(&entry.description).unwrap_or_default(),
         title: text(&entry.title),
         // A schema that is none says nothing about the arguments; the server will.
-        input_schema: Arc::new(
-            object(entry.input_schema).unwrap_or_else(|| serde_json::json!({"type": "object"})),
-        ),
+        input_schema: Arc::new(object(entry.input_schema).unwrap_or_else(|| json!({"type": "object"}))),
         output_schema: object(entry.output_schema).map(Arc::new),
         annotations: match entry.annotations {
             Value::Object(map) => map,

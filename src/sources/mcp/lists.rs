@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use toolhub_types::error::HubError;
 
 /// Without a `ttlMs`, a list counts as fresh for this long before a missing tool makes the hub list again.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -23,17 +23,23 @@ pub struct ServerLists {
     /// `None` until the server says that it has skills.
     skills: ArcSwapOption<Skills>,
     latest: Mutex<LatestList>,
-    /// How many rounds have begun and ended.
-    begun: Mutex<u64>,
-    ended: Arc<watch::Sender<usize>>,
-    running: Arc<Mutex<Vec<RunningEntry>>>,
+    turn: ListTurn,
+    /// When the last request was made.
+    requested: Mutex<Option<Instant>>,
     publishing: Mutex<()>,
     /// How many of the announced changes are in the list.
     covered: AtomicU64,
     /// The server cannot announce changes, whatever it promises.
     is_silent: AtomicBool,
-    /// Somebody waits for the tools of now.
-    is_now_wanted: AtomicBool,
+}
+
+/// Held by the one request for the lists of a server that is running. It has the last one that failed, if no later one succeeded.
+pub type ListTurn = Arc<tokio::sync::Mutex<Option<ListFailure>>>;
+
+pub struct ListFailure {
+    pub generation: u64,
+    pub at: Instant,
+    pub error: HubError,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -48,33 +54,12 @@ struct LatestList {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListRound {
     pub generation: u64,
-    number: u64,
     /// When the request was made; `None` for a list of an earlier process.
     requested: Option<Instant>,
     /// How often the way to the server had been interrupted by then.
     breaks: u64,
-}
-
-#[derive(Clone, Copy)]
-struct RunningEntry {
-    round: ListRound,
-    /// How many changes were announced before the request was sent.
-    changes: u64,
-    since: Instant,
-}
-
-/// A request for the lists that is running. Dropping it ends the round, whatever came of it.
-pub struct RunningRound {
-    round: ListRound,
-    running: Arc<Mutex<Vec<RunningEntry>>>,
-    ended: Arc<watch::Sender<usize>>,
-}
-
-impl Drop for RunningRound {
-    fn drop(&mut self) {
-        self.running.lock().retain(|entry| entry.round != self.round);
-        self.ended.send_modify(|ended| *ended += 1);
-    }
+    /// Hubs in between had their servers list theirs for it.
+    of_now: bool,
 }
 
 impl ServerLists {
@@ -111,9 +96,15 @@ impl ServerLists {
         latest.round.breaks != breaks || latest.at.is_some_and(age)
     }
 
-    /// Whether the list was requested at this moment or later.
-    pub fn is_since(&self, moment: Instant) -> bool {
-        self.latest.lock().round.requested.is_some_and(|requested| requested >= moment)
+    /// Whether the list was requested at this moment or later. `of_now`: also where a hub is in between.
+    pub fn is_since(&self, moment: Instant, of_now: bool) -> bool {
+        let round = self.latest.lock().round;
+        round.requested.is_some_and(|requested| requested >= moment) && (round.of_now || !of_now)
+    }
+
+    /// Whether the list arrived at this moment or later.
+    pub fn came_since(&self, moment: Instant) -> bool {
+        self.latest.lock().at.is_some_and(|at| at >= moment)
     }
 
     /// Whether the server may have tools that are not in the list: there is none, or it is no longer fresh.
@@ -139,48 +130,21 @@ impl ServerLists {
         self.covered.load(Ordering::Acquire) < changes
     }
 
-    /// The next request is for the tools of now, also where a hub is in between.
-    pub fn want_now(&self) {
-        self.is_now_wanted.store(true, Ordering::Release);
-    }
-
-    /// Whether the request that begins is for the tools of now.
-    pub fn take_wanted_now(&self) -> bool {
-        self.is_now_wanted.swap(false, Ordering::AcqRel)
+    /// Waited for before a request for the lists is made.
+    pub fn turn(&self) -> ListTurn {
+        self.turn.clone()
     }
 
     /// Begins a request for the lists.
-    pub fn begin(&self, generation: u64, breaks: u64) -> ListRound {
-        let mut begun = self.begun.lock();
-        *begun += 1;
-        ListRound { generation, number: *begun, requested: Some(Instant::now()), breaks }
+    pub fn begin(&self, generation: u64, breaks: u64, of_now: bool) -> ListRound {
+        let requested = Some(Instant::now());
+        *self.requested.lock() = requested;
+        ListRound { generation, requested, breaks, of_now }
     }
 
-    /// The request of this round is sent now. `changes` were announced before.
-    pub fn run(&self, round: ListRound, changes: u64) -> RunningRound {
-        self.running.lock().push(RunningEntry { round, changes, since: Instant::now() });
-        RunningRound { round, running: self.running.clone(), ended: self.ended.clone() }
-    }
-
-    /// Whether a request of this session is running whose answer will have all of these changes.
-    pub fn is_running(&self, generation: u64, changes: u64) -> bool {
-        let covers = |entry: &RunningEntry| entry.round.generation == generation && entry.changes >= changes;
-        self.running.lock().iter().any(covers)
-    }
-
-    /// Since when the oldest request that is running has no answer.
+    /// Since when the request that is running has no answer.
     pub fn running_since(&self) -> Option<Instant> {
-        self.running.lock().iter().map(|entry| entry.since).min()
-    }
-
-    /// Wakes those that wait for a round. Called when a session ends.
-    pub fn end_round(&self) {
-        self.ended.send_modify(|ended| *ended += 1);
-    }
-
-    /// Counts the rounds that have ended.
-    pub fn ended(&self) -> watch::Receiver<usize> {
-        self.ended.subscribe()
+        self.requested.lock().filter(|_| self.turn.try_lock().is_err())
     }
 
     /// Held while a list is taken and published, so that lists are published in the order in which they are taken.
@@ -193,24 +157,17 @@ impl ServerLists {
         round >= self.latest.lock().round
     }
 
-    /// Takes a list from the host of the server. What was spoken with the server stays as it was.
-    pub fn put_tools_of_host(&self, round: ListRound, listing: Arc<Listing>) {
-        self.tools.store(Some(listing));
-        let mut latest = self.latest.lock();
-        *latest = LatestList { round, at: Some(Instant::now()), protocol: latest.protocol };
-    }
-
     /// Takes a list of tools that is [newer](Self::is_newer).
     pub fn put_tools(
         &self,
         round: ListRound,
         listing: Arc<Listing>,
-        protocol: NegotiatedProtocol,
+        protocol: Option<NegotiatedProtocol>,
         at: Option<Instant>,
     ) {
         // In this order: who sees the round finds its tools, or later ones.
         self.tools.store(Some(listing));
-        *self.latest.lock() = LatestList { round, at, protocol: Some(protocol) };
+        *self.latest.lock() = LatestList { round, at, protocol };
     }
 }
 
@@ -219,7 +176,7 @@ mod tests {
     use super::*;
     use crate::mcp::protocol::Era;
 
-    const SPOKEN: NegotiatedProtocol = NegotiatedProtocol { era: Era::Modern, version: None };
+    const SPOKEN: Option<NegotiatedProtocol> = Some(NegotiatedProtocol { era: Era::Modern, version: None });
 
     fn listing(ttl_ms: u64) -> Arc<Listing> {
         Arc::new(Listing { ttl_ms: Some(ttl_ms), ..Listing::default() })
@@ -228,7 +185,8 @@ mod tests {
     #[test]
     fn a_list_that_was_requested_earlier_and_comes_later_is_dropped() {
         let lists = ServerLists::default();
-        let (first, second, third) = (lists.begin(1, 0), lists.begin(1, 0), lists.begin(2, 0));
+        let (first, second, third) =
+            (lists.begin(1, 0, false), lists.begin(1, 0, false), lists.begin(2, 0, false));
         assert!(lists.is_newer(second));
         lists.put_tools(second, listing(2), SPOKEN, None);
         assert!(!lists.is_newer(first) && lists.is_newer(third));
@@ -239,17 +197,26 @@ mod tests {
     }
 
     #[test]
-    fn a_round_runs_until_it_is_dropped() {
+    fn a_request_runs_until_its_turn_ends() {
         let lists = ServerLists::default();
-        let mut ended = lists.ended();
-        let running = lists.run(lists.begin(3, 0), 7);
-        assert!(lists.is_running(3, 7) && lists.is_running(3, 6));
-        assert!(!lists.is_running(3, 8), "a change that was announced later is not in this list");
-        assert!(!lists.is_running(4, 7), "another session has its own list");
-        assert!(lists.running_since().is_some() && !ended.has_changed().unwrap());
-        drop(running);
-        assert!(!lists.is_running(3, 7) && lists.running_since().is_none());
-        assert_eq!(*ended.borrow_and_update(), 1);
+        assert_eq!(lists.running_since(), None);
+        let turn = lists.turn().try_lock_owned().unwrap();
+        let round = lists.begin(3, 0, false);
+        assert_eq!(lists.running_since(), round.requested);
+        drop(turn);
+        assert_eq!(lists.running_since(), None);
+    }
+
+    #[test]
+    fn only_a_request_for_the_tools_of_now_gives_them() {
+        let lists = ServerLists::default();
+        let begun = Instant::now();
+        for of_now in [false, true] {
+            lists.put_tools(lists.begin(1, 0, of_now), listing(1), SPOKEN, Some(Instant::now()));
+            assert!(lists.is_since(begun, false) && lists.came_since(begun));
+            assert_eq!(lists.is_since(begun, true), of_now);
+        }
+        assert!(!lists.is_since(Instant::now(), false));
     }
 
     #[test]
@@ -258,11 +225,11 @@ mod tests {
         assert!(lists.may_have_more(), "nothing is listed yet");
         let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds));
         for (ttl, age, stale) in [(60_000, 30, false), (60_000, 90, true), (0, 0, false), (0, 2, true)] {
-            let round = lists.begin(1, 0);
+            let round = lists.begin(1, 0, false);
             lists.put_tools(round, listing(ttl), SPOKEN, ago(age));
             assert_eq!(lists.may_have_more(), stale, "{ttl} ms, {age} s");
         }
-        let round = lists.begin(1, 0);
+        let round = lists.begin(1, 0, false);
         lists.put_tools(round, Arc::default(), SPOKEN, ago(299));
         assert!(!lists.may_have_more(), "a server that does not say is believed for five minutes");
     }

@@ -1,6 +1,5 @@
 //! What a server keeps for each of its callers, and for each set of rights that a caller has: bounded in number.
 
-use super::principal_headers::HeaderNeeds;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -79,55 +78,13 @@ impl<T> PrincipalPool<T> {
         self.0.lock().iter().find(|(key, _)| key.0 == *id).map(|(_, value)| value.clone())
     }
 
-    fn all(&self) -> Vec<Arc<T>> {
+    pub(super) fn all(&self) -> Vec<Arc<T>> {
         self.0.lock().values().cloned().collect()
     }
 
     /// Takes all of them out.
     pub(super) fn take(&self) -> Vec<Arc<T>> {
         std::mem::take(&mut *self.0.lock()).into_values().collect()
-    }
-}
-
-/// What a server is for its callers.
-pub(super) enum CallerServers<T> {
-    /// The same for all, until it asks and does not say on whose behalf: then different for each.
-    Shared(PrincipalPool<T>),
-    /// Different for each.
-    PerCaller { is_open_to_none: bool, servers: PrincipalPool<T> },
-    /// It is the server of one caller.
-    OfOne,
-}
-
-impl<T> CallerServers<T> {
-    /// What the headers of the configuration need, and what the credentials do.
-    pub(super) fn of(headers: HeaderNeeds, credentials: HeaderNeeds) -> Self {
-        match headers.max(credentials) {
-            HeaderNeeds::Nothing => CallerServers::Shared(PrincipalPool::default()),
-            needs => CallerServers::PerCaller {
-                is_open_to_none: needs == HeaderNeeds::CallerIfAny,
-                servers: PrincipalPool::default(),
-            },
-        }
-    }
-
-    /// Whether the tools that this server lists are offered by the hub.
-    pub(super) fn lists_tools(&self) -> bool {
-        !matches!(self, CallerServers::OfOne)
-    }
-
-    pub(super) fn all(&self) -> Vec<Arc<T>> {
-        match self {
-            CallerServers::PerCaller { servers, .. } | CallerServers::Shared(servers) => servers.all(),
-            CallerServers::OfOne => Vec::new(),
-        }
-    }
-
-    pub(super) fn take(&self) -> Vec<Arc<T>> {
-        match self {
-            CallerServers::PerCaller { servers, .. } | CallerServers::Shared(servers) => servers.take(),
-            CallerServers::OfOne => Vec::new(),
-        }
     }
 }
 

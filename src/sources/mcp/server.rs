@@ -9,6 +9,7 @@ mod ending;
 mod look;
 mod publish;
 
+use self::callers::CallerServers;
 use super::auth::Credentials;
 use super::background::{self, ListOutcome};
 use super::backoff::RetryBudget;
@@ -22,19 +23,20 @@ use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
 use super::listing::{Listed, Listing};
 use super::lists::ServerLists;
 use super::outage::Outage;
-use super::principal_headers;
-use super::principal_pool::CallerServers;
+use super::principal_headers::{self, HeaderNeeds};
+use super::principal_pool::PrincipalPool;
 use super::protocol::{Era, ProtocolHint};
 use super::session::Session;
 use super::skills::Skills;
 use super::wire::clean;
-use futures_util::future::WeakShared;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -49,11 +51,13 @@ const LONGEST_INSTRUCTIONS: usize = 4_000;
 /// Receives what servers list. Called on threads that may block, one list of a server at a time.
 pub trait ListingSink: Send + Sync {
     /// A list as it came from the server, before the patterns of its configuration.
-    fn fetched(&self, server: &Arc<Server>, identity: &ServerIdentity, listing: &Listing);
-    fn publish_tools(&self, server: &Arc<Server>, listing: &Arc<Listing>);
-    fn publish_skills(&self, server: &Arc<Server>, skills: &Arc<Skills>);
+    fn fetched(&self, _: &Arc<Server>, _: &ServerIdentity, _: &Listing) {}
+    fn publish_tools(&self, _: &Arc<Server>, _: &Arc<Listing>) {}
+    fn publish_skills(&self, _: &Arc<Server>, _: &Arc<Skills>) {}
     /// What a tool with this definition may do, and whether a second call of it does no harm though it acts.
-    fn effects(&self, server: &Server, listed: &Listed) -> (Effects, bool);
+    fn effects(&self, _: &Server, _: &Listed) -> (Effects, bool) {
+        (Effects::UNKNOWN, false)
+    }
 }
 
 pub struct Server {
@@ -69,7 +73,7 @@ pub struct Server {
     calls_ended: Notify,
     /// Fires when the server was removed or replaced.
     dismissed: CancellationToken,
-    callers: CallerServers<Server>,
+    callers: CallerServers,
 }
 
 /// A call in progress; it keeps the connection from being closed for idleness.
@@ -87,31 +91,12 @@ impl Drop for CallInProgress<'_> {
 struct Life {
     machine: Lifecycle<ConnectAttempt, Session>,
     last_used: Instant,
-    /// A look-up in progress, shared by all callers that miss a tool.
-    look: Option<WeakShared<Look>>,
 }
-
-type Look = BoxFuture<'static, Result<(), HubError>>;
 
 /// An attempt in progress. Dropping it aborts its task.
 struct ConnectAttempt {
-    outcome: AttemptOutcome,
+    outcome: Shared<BoxFuture<'static, Result<Arc<Connection>, HubError>>>,
     task: JoinSet<()>,
-}
-
-/// How an attempt ended; `None` while it goes on.
-type AttemptOutcome = watch::Receiver<Option<Result<Link, HubError>>>;
-
-/// A connection and the generation of its session.
-#[derive(Clone)]
-struct Link {
-    connection: Arc<Connection>,
-    generation: u64,
-}
-
-enum ConnectionRequest {
-    Ready(Link),
-    InProgress(AttemptOutcome),
 }
 
 /// A replay opens no connection, whatever asks for one.
@@ -132,35 +117,33 @@ impl Server {
             _ => &[],
         };
         let of_credentials = principal_headers::needs_of(credentials.as_deref());
-        let callers = CallerServers::of(principal_headers::needs(headers), of_credentials);
+        let needs = principal_headers::needs(headers).max(of_credentials);
         let headers = principal_headers::own(headers);
         let concurrency = config.options.max_concurrency.map(|slots| Arc::new(Semaphore::new(slots)));
-        Server::build(config, host, credentials, sink, headers, concurrency, callers)
+        let connector = Connector::new(config, host, credentials, headers);
+        Server::build(connector, sink, concurrency, needs, false)
     }
 
     fn build(
-        config: ServerConfig,
-        host: Host,
-        credentials: Option<Arc<dyn Credentials>>,
+        connector: Connector,
         sink: Arc<dyn ListingSink>,
-        headers: Vec<(String, String)>,
         concurrency: Option<Arc<Semaphore>>,
-        callers: CallerServers<Server>,
+        needs: HeaderNeeds,
+        is_of_one: bool,
     ) -> Arc<Self> {
-        let callbacks = ServerCallbacks::new(&config, host);
-        let machine = Lifecycle::new(config.disabled);
+        let machine = Lifecycle::new(connector.config().disabled);
         Arc::new(Server {
             concurrency,
-            connector: Arc::new(Connector::new(config, callbacks, credentials, headers)),
+            connector: Arc::new(connector),
             sink,
-            life: Mutex::new(Life { machine, last_used: Instant::now(), look: None }),
+            life: Mutex::new(Life { machine, last_used: Instant::now() }),
             lists: ServerLists::default(),
             retry_budget: Mutex::default(),
             outage: Outage::default(),
             calls: AtomicUsize::new(0),
             calls_ended: Notify::new(),
             dismissed: CancellationToken::new(),
-            callers,
+            callers: CallerServers { needs, is_of_one, servers: PrincipalPool::default() },
         })
     }
 
@@ -272,13 +255,24 @@ impl Server {
         self: &Arc<Self>,
         patience: Option<Duration>,
     ) -> Result<Arc<Connection>, HubError> {
-        let link = match self.begin(ConnectReason::Call, patience)? {
-            ConnectionRequest::Ready(link) => link,
-            ConnectionRequest::InProgress(attempt) => {
-                outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?
-            }
+        self.connected(ConnectReason::Call, patience).await
+    }
+
+    /// Does over the connection what does no harm, and once more when it is lost meanwhile.
+    pub(super) async fn with_connection<T, F: Future<Output = Result<T, HubError>>>(
+        self: &Arc<Self>,
+        work: impl Fn(Arc<Connection>) -> F,
+    ) -> Result<T, HubError> {
+        let done = match work(self.connection().await?).await {
+            Err(error) if error.kind == ErrorKind::Closed => work(self.connection().await?).await,
+            done => done,
         };
-        Ok(link.connection)
+        done.inspect(|_| self.answered())
+    }
+
+    /// Whether the server has this capability, such as `prompts` or `resources.subscribe`. `None` before its first session.
+    pub fn declares(&self, capability: &str) -> Option<bool> {
+        self.callbacks().declares(capability)
     }
 
     /// Connects because a user asked for it, and waits for the list of tools. A list that fails does not fail this.
@@ -287,11 +281,12 @@ impl Server {
             return recorded.map(drop);
         }
         let begun = Instant::now();
-        self.insist().await?;
+        let connection = self.connected(ConnectReason::User, None).await?;
         // Leave some of the time: a list that takes longer arrives when it arrives.
-        let limit = self.config().options.startup_timeout.mul_f64(0.9);
-        let mut ended = self.lists.ended();
-        let _ = timeout(limit.saturating_sub(begun.elapsed()), ended.wait_for(|ended| *ended > 0)).await;
+        let limit = self.config().options.startup_timeout.mul_f64(0.9).saturating_sub(begun.elapsed());
+        let generation = connection.generation;
+        let listed = self.list_over(connection, begun, false, move |server| server.lists.is_of(generation));
+        let _ = timeout(limit, listed).await;
         Ok(())
     }
 
@@ -300,15 +295,9 @@ impl Server {
         if let Some(recorded) = self.take_recorded_list() {
             return recorded;
         }
-        let link = self.insist().await?;
-        Self::list(Arc::downgrade(self), link, self.list_limit()).await
-    }
-
-    async fn insist(self: &Arc<Self>) -> Result<Link, HubError> {
-        match self.begin(ConnectReason::User, None)? {
-            ConnectionRequest::Ready(link) => Ok(link),
-            ConnectionRequest::InProgress(attempt) => outcome(attempt).await,
-        }
+        let begun = Instant::now();
+        let connection = self.connected(ConnectReason::User, None).await?;
+        self.list_over(connection, begun, false, move |server| server.lists.is_since(begun, false)).await
     }
 
     /// The limit for all pages of the list of tools.
@@ -316,42 +305,47 @@ impl Server {
         self.config().options.startup_timeout
     }
 
-    /// A connection, or the attempt to get one that is in progress or was started now. `patience`: how long the caller waits.
-    fn begin(
+    /// The connection, or what comes of the attempt to get one that is in progress or is started now. `patience`: how long the
+    /// caller waits.
+    async fn connected(
         self: &Arc<Self>,
         reason: ConnectReason,
         patience: Option<Duration>,
-    ) -> Result<ConnectionRequest, HubError> {
+    ) -> Result<Arc<Connection>, HubError> {
         if tape::is_replaying() {
             return Err(not_started(self.id()));
         }
         self.end_lost();
         let now = Instant::now();
-        let (started, begun) = {
+        let mut started = false;
+        let attempt = {
             let mut life = self.life.lock();
             life.last_used = now;
-            let mut started = false;
             let wanted = life.machine.want(reason, now, |start| {
                 started = true;
                 self.attempt(start, patience)
             });
-            let begun = wanted.map(|wanted| match wanted {
-                Availability::Ready(session) => ConnectionRequest::Ready(Link::of(session)),
-                Availability::InProgress(attempt) => ConnectionRequest::InProgress(attempt.outcome.clone()),
-            });
-            (started, begun)
+            match wanted {
+                Ok(Availability::Ready(session)) => return Ok(session.connection().clone()),
+                Ok(Availability::InProgress(attempt)) => Ok(attempt.outcome.clone()),
+                Err(unavailable) => Err(unavailable),
+            }
         };
         // Outside of the lock: the hub's listeners may do anything.
         if started {
             self.callbacks().tell("connecting", json!({}));
         }
-        begun.map_err(|unavailable| self.unavailable(unavailable))
+        let outcome = attempt.map_err(|unavailable| self.unavailable(unavailable))?.await;
+        outcome.map_err(|error| match reason {
+            ConnectReason::User => error,
+            ConnectReason::Call | ConnectReason::List => self.auto_connect_failed(error),
+        })
     }
 
     /// Starts an attempt to connect. It holds the connector, and not the server.
     fn attempt(self: &Arc<Self>, start: ConnectStart, patience: Option<Duration>) -> ConnectAttempt {
         let options = ConnectOptions { hint: start.hint, patience };
-        let (sender, outcome) = watch::channel(None);
+        let (sender, outcome) = oneshot::channel();
         let (server, connector) = (Arc::downgrade(self), self.connector.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
@@ -360,20 +354,21 @@ impl Server {
             let Some(server) = server.upgrade() else { return };
             connector.report(&connected, begun.elapsed());
             let (result, attempt) = server.end_attempt(start.generation, connected);
-            let _ = sender.send(Some(result));
+            let _ = sender.send(result);
             // Aborts this very task, which has nothing left to wait for.
             drop(attempt);
         });
-        ConnectAttempt { outcome, task }
+        let outcome = outcome.map(|outcome| outcome.unwrap_or_else(|_| Err(closed_meanwhile())));
+        ConnectAttempt { outcome: outcome.boxed().shared(), task }
     }
 
     fn end_attempt(
         self: &Arc<Self>,
         generation: u64,
         connected: Result<(Connection, ProtocolHint), HubError>,
-    ) -> (Result<Link, HubError>, Option<ConnectAttempt>) {
+    ) -> (Result<Arc<Connection>, HubError>, Option<ConnectAttempt>) {
         let now = Instant::now();
-        let (connection, hint) = match connected {
+        let (mut connection, hint) = match connected {
             Ok(connected) => connected,
             Err(error) => {
                 let error = error.with_outcome(Outcome::NotSent);
@@ -381,15 +376,16 @@ impl Server {
                 return (Err(error), attempt);
             }
         };
-        let session = self.session(Arc::new(connection), generation);
-        let link = Link::of(&session);
+        connection.generation = generation;
+        let connection = Arc::new(connection);
+        let session = self.session(connection.clone());
         let entered = self.life.lock().machine.connected(generation, session, hint, now);
         match entered {
             Ok(attempt) => {
-                if link.connection.retired().is_some() {
+                if connection.retired().is_some() {
                     self.end_lost();
                 }
-                (Ok(link), Some(attempt))
+                (Ok(connection), Some(attempt))
             }
             Err(too_late) => {
                 drop(too_late);
@@ -400,17 +396,19 @@ impl Server {
     }
 
     /// A connection with its background tasks.
-    fn session(self: &Arc<Self>, connection: Arc<Connection>, generation: u64) -> Session {
-        let mut session = Session::new(connection.clone(), generation);
-        let (server, link, limit) = (Arc::downgrade(self), Link::of(&session), self.list_limit());
+    fn session(self: &Arc<Self>, connection: Arc<Connection>) -> Session {
+        let generation = connection.generation;
+        let mut session = Session::new(connection.clone());
+        let (server, over) = (Arc::downgrade(self), connection.clone());
         let list = move || {
-            let (server, link) = (server.clone(), link.clone());
+            let (server, over) = (server.clone(), over.clone());
             async move {
-                let listed = Self::list(server.clone(), link.clone(), limit).await;
+                let is_enough = move |server: &Server| server.lists.is_of(generation) && !server.is_behind();
+                let listed = Self::list(server.clone(), over.clone(), Instant::now(), false, is_enough).await;
                 match listed {
                     _ if server.strong_count() == 0 => ListOutcome::Gone,
                     // A server that is lost lists its tools in its next session.
-                    Err(error) if is_unanswered(&error) && link.connection.retired().is_none() => {
+                    Err(error) if is_unanswered(&error) && over.retired().is_none() => {
                         ListOutcome::Unanswered
                     }
                     _ => ListOutcome::Answered,
@@ -418,42 +416,42 @@ impl Server {
             }
         };
         let changed = self.callbacks().tools_changed.clone();
-        if self.callers.lists_tools() || self.config().options.pin {
-            session.spawn(Box::pin(background::keep_tools_listed(changed, list)));
+        if !self.callers.is_of_one || self.config().options.pin {
+            session.spawn(background::keep_tools_listed(changed, list));
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
-        session.spawn(Box::pin(async move {
+        session.spawn(async move {
             ending.over().await;
             if let Some(server) = server.upgrade() {
                 server.end_lost();
             }
-        }));
+        });
         let uris = self.callbacks().subscriptions.uris();
-        session.spawn(Box::pin(background::renew_subscriptions(connection.clone(), uris)));
+        session.spawn(background::renew_subscriptions(connection.clone(), uris));
         let announces =
             connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
             let (server, callbacks) = (Arc::downgrade(self), self.callbacks().clone());
-            let lists = self.callers.lists_tools();
+            let lists = !self.callers.is_of_one;
             self.lists.set_silent(false);
-            session.spawn(Box::pin(async move {
+            session.spawn(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
                 let is_refused = background::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.set_silent(true);
                 }
-            }));
+            });
         }
         if let Some(idle) = self.config().options.idle_timeout {
             let server = Arc::downgrade(self);
-            session.spawn(Box::pin(async move {
+            session.spawn(async move {
                 loop {
                     background::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
                     if server.upgrade().is_none_or(|server| server.end_idle(generation, idle)) {
                         return;
                     }
                 }
-            }));
+            });
         }
         session
     }
@@ -489,7 +487,6 @@ impl Server {
             life.machine.take_idle(generation)
         };
         if let Some(session) = session {
-            self.lists.end_round();
             // A task of its own: this one belongs to the session and ends with it.
             tokio::spawn(session.close());
         }
@@ -559,12 +556,6 @@ impl Life {
     }
 }
 
-impl Link {
-    fn of(session: &Session) -> Link {
-        Link { connection: session.connection().clone(), generation: session.generation() }
-    }
-}
-
 /// Whether a list failed on its way. A server that gives a wrong one will not give a better one by itself.
 fn is_unanswered(error: &HubError) -> bool {
     matches!(error.kind, ErrorKind::Timeout | ErrorKind::Closed | ErrorKind::Connect | ErrorKind::Http)
@@ -577,11 +568,4 @@ fn lost() -> HubError {
 
 fn closed_meanwhile() -> HubError {
     HubError::new(ErrorKind::Closed, "the server was closed meanwhile").with_outcome(Outcome::NotSent)
-}
-
-async fn outcome(mut attempt: AttemptOutcome) -> Result<Link, HubError> {
-    match attempt.wait_for(Option::is_some).await {
-        Ok(outcome) => outcome.clone().unwrap_or_else(|| Err(closed_meanwhile())),
-        Err(_) => Err(closed_meanwhile()),
-    }
 }

@@ -5,34 +5,27 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 use toolhub_types::error::HubError;
-use toolhub_types::tool::BoxFuture;
 
 /// Dropping a session aborts its tasks and releases the connection; calls in flight may still hold the connection.
 pub struct Session {
     connection: Arc<Connection>,
-    generation: u64,
     tasks: JoinSet<()>,
     begun: Instant,
     is_closed: bool,
 }
 
 impl Session {
-    pub fn new(connection: Arc<Connection>, generation: u64) -> Self {
-        Session { connection, generation, tasks: JoinSet::new(), begun: Instant::now(), is_closed: false }
+    pub fn new(connection: Arc<Connection>) -> Self {
+        Session { connection, tasks: JoinSet::new(), begun: Instant::now(), is_closed: false }
     }
 
     /// Runs a task for as long as the session lives.
-    pub fn spawn(&mut self, task: BoxFuture<'static, ()>) {
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
     pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
-    }
-
-    /// The number of the attempt that led to this session.
-    pub fn generation(&self) -> u64 {
-        self.generation
     }
 
     pub fn is_lost(&self) -> bool {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::model::ToolOutput;
-use toolhub_types::tool::{CallContext, CallContextExtras};
+use toolhub_types::tool::CallContext;
 
 /// However often or rarely a server wants to be asked.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -60,12 +60,7 @@ pub async fn finish(
     }
     let (since, answered) = (Instant::now(), HashSet::new());
     // Between two requests about it, too, a question may belong to the task.
-    let extras = &ctx.extras;
-    let watched = connection.watch_caller(CallOwner {
-        ask: extras.ask.clone(),
-        log: extras.log.clone(),
-        principal: extras.principal.as_ref().map(|principal| principal.id.clone()),
-    });
+    let watched = connection.watch_caller(CallOwner::of(&ctx.extras));
     let mut followed = Followed { server, connection, tool, id, ctx, since, answered, over: false };
     let output = followed.follow(seed).await;
     watched.end();
@@ -167,7 +162,7 @@ impl Followed<'_> {
         }
         let responses =
             super::input::gather(self.server, self.tool, (new, None), self.ctx.extras.ask.as_ref()).await;
-        let responses = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
+        let (responses, _) = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
         self.ask("tasks/update", Some(&responses)).await.map(drop)
     }
 
@@ -183,17 +178,11 @@ impl Followed<'_> {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let transient = match error.kind {
-                ErrorKind::Closed | ErrorKind::Connect => true,
-                ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
-                _ => false,
-            };
             lost += 1;
-            if !transient || lost > LOST {
+            if !backoff::is_transient(&error) || lost > LOST {
                 return Err(error.with_outcome(Outcome::Unknown));
             }
-            let asked = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            tokio::time::sleep(asked.unwrap_or_else(|| backoff::pause(lost))).await;
+            tokio::time::sleep(backoff::asked_pause(&error).unwrap_or_else(|| backoff::pause(lost))).await;
         }
     }
 
@@ -207,8 +196,9 @@ impl Followed<'_> {
         if let Some(responses) = responses {
             params = params.with("inputResponses", responses);
         }
-        let CallContextExtras { ask, principal, .. } = &self.ctx.extras;
-        let extras = RequestExtras { ask: ask.clone(), principal: principal.clone(), ..named(self.id) };
+        // Its log comes with the call.
+        let owner = CallOwner { log: None, ..CallOwner::of(&self.ctx.extras) };
+        let extras = RequestExtras { owner, ..named(self.id) };
         let raw = self.connection.request(method, params, extras).await?;
         let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
         Ok((task, self.connection.server().era))

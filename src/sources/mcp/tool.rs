@@ -183,16 +183,14 @@ impl ServerCall<'_> {
                     let finished = tasks::finish(self.server, connection, &self.tool.spec.name, &task, ctx);
                     return self.checked(Box::pin(finished).await?).await;
                 }
-                CallAnswer::NeedsInput { requests, .. }
-                    if requests.is_empty() && !self.tool.spec.is_repeatable() =>
-                {
-                    return Err(begun(self.asks_nothing()));
-                }
-                CallAnswer::NeedsInput { requests, state } => {
-                    if requests.is_empty() {
+                CallAnswer::NeedsInput(asked) => {
+                    if asked.0.is_empty() {
+                        if !self.tool.spec.is_repeatable() {
+                            return Err(begun(self.asks_nothing()));
+                        }
                         tokio::time::sleep(backoff::pause(round)).await;
                     }
-                    input = Some(self.gather((requests, state), ctx).await?);
+                    input = Some(self.gather(asked, ctx).await?);
                 }
             }
         }
@@ -222,9 +220,8 @@ impl ServerCall<'_> {
 
     /// The answers to what the server asks, with its own state.
     async fn gather(&self, asked: InputRequests, ctx: &CallContext) -> Result<InputRequests, HubError> {
-        let (ask, state) = (ctx.extras.ask.as_ref(), asked.1.clone());
-        let responses = Box::pin(input::gather(self.server, &self.tool.spec.name, asked, ask)).await;
-        Ok((responses.map_err(begun)?, state))
+        let gathered = input::gather(self.server, &self.tool.spec.name, asked, ctx.extras.ask.as_ref());
+        Box::pin(gathered).await.map_err(begun)
     }
 
     /// The error of an answer that only wants the request once more, with a `requestState`. The specification lets a client do that
@@ -251,24 +248,13 @@ impl ServerCall<'_> {
         if tasks::wanted(connection, self.tool.listed.needs_task) {
             params = params.with("task", &json!({}));
         }
-        if let Some((responses, state)) = input {
-            if !responses.is_empty() {
-                params = params.with("inputResponses", &responses);
-            }
-            if let Some(state) = state {
-                params = params.with("requestState", &state);
-            }
+        if let Some(input) = input {
+            params = input::with_answers(params, input);
         }
         let extras = RequestExtras {
-            cancel_reason: ctx.extras.cancel_reason.clone(),
-            name: Some(self.tool.listed.name.clone()),
             headers: param_headers::of_call(&self.tool.listed.headers, args.as_value()),
-            meta: ctx.extras.meta.clone(),
-            on_progress: ctx.extras.progress.clone(),
-            ask: ctx.extras.ask.clone(),
-            log: ctx.extras.log.clone(),
-            principal: ctx.extras.principal.clone(),
             sent: Some(ctx.sent.clone()),
+            ..RequestExtras::of(&ctx.extras, self.tool.listed.name.clone())
         };
         let answer = connection.request("tools/call", params, extras).await;
         let may_check_result = self.tool.result.is_some() || !self.tool.is_listed;
@@ -319,18 +305,13 @@ impl ServerCall<'_> {
         if options.retries == 0 {
             return None;
         }
-        let asked = error.retry_after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let pause = asked.unwrap_or_else(|| backoff::pause(tries + 1).min(LONGEST_RESTART_PAUSE));
+        let pause = backoff::asked_pause(error)
+            .unwrap_or_else(|| backoff::pause(tries + 1).min(LONGEST_RESTART_PAUSE));
         (self.server.outage.awaits(begun, now) && now + pause < deadline).then_some(pause)
     }
 
     /// How long to wait before another try, or `None` when there must not be one.
     fn pause(&self, error: &HubError, tries: u32, deadline: Instant, is_connected: bool) -> Option<Duration> {
-        let transient = match error.kind {
-            ErrorKind::Closed | ErrorKind::Connect => true,
-            ErrorKind::Http => matches!(error.status, Some(429 | 502 | 503)),
-            _ => false,
-        };
         let safe = error.is_without_effect() || self.tool.spec.is_repeatable();
         // A program that cannot be started, or ends at once, will not do better a moment later.
         let hopeless = !is_connected
@@ -338,11 +319,15 @@ impl ServerCall<'_> {
             && !matches!(self.server.config().endpoint, Endpoint::Http(_));
         // `retries` counts total attempts for an HTTP refusal, but extra attempts for a connection failure.
         let refused = u32::from(error.kind == ErrorKind::Http);
-        if !transient || !safe || hopeless || tries + refused >= self.server.config().options.retries {
+        if !backoff::is_transient(error)
+            || !safe
+            || hopeless
+            || tries + refused >= self.server.config().options.retries
+        {
             return None;
         }
         let pause = match error.retry_after {
-            Some(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+            Some(_) => backoff::asked_pause(error)?,
             // The first new connection is made at once.
             None if tries == 0 && error.kind == ErrorKind::Closed => Duration::ZERO,
             None => backoff::pause(tries + 1),

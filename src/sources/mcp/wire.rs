@@ -187,10 +187,13 @@ fn number(raw: &RawValue) -> Option<u64> {
     if let Ok(id) = raw.get().parse() {
         return Some(id);
     }
-    match serde_json::from_str(raw.get()).ok()? {
-        Value::Number(n) => {
-            n.as_u64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0 && *f >= 0.0).map(|f| f as u64))
-        }
+    whole(&serde_json::from_str(raw.get()).ok()?).and_then(|id| u64::try_from(id).ok())
+}
+
+/// A whole number, however it is written.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(n) => n.as_i64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i64)),
         Value::String(text) => text.parse().ok(),
         _ => None,
     }
@@ -202,13 +205,7 @@ fn rpc_error(raw: &RawValue, envelope: &RpcEnvelope<'_>) -> HubError {
     let data = value.get_mut("data").map(Value::take).filter(|data| !data.is_null());
     let (code, message) = match &value {
         Value::Object(map) => (
-            map.get("code").and_then(|code| match code {
-                Value::Number(n) => {
-                    n.as_i64().or_else(|| n.as_f64().filter(|f| f.fract() == 0.0).map(|f| f as i64))
-                }
-                Value::String(text) => text.parse().ok(),
-                _ => None,
-            }),
+            map.get("code").and_then(whole),
             map.get("message").map(|m| m.as_str().map_or_else(|| m.to_string(), str::to_owned)),
         ),
         Value::String(text) => (None, Some(text.clone())),

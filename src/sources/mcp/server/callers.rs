@@ -5,19 +5,17 @@
 use super::{ListingSink, Server};
 use crate::mcp::auth::Credentials;
 use crate::mcp::config::Endpoint;
-use crate::mcp::connection::{Connection, ServerIdentity};
+use crate::mcp::connection::Connection;
+use crate::mcp::connector::Connector;
 use crate::mcp::host::Host;
-use crate::mcp::listing::{Listed, Listing};
-use crate::mcp::principal_headers;
-use crate::mcp::principal_pool::{CallerServers, PrincipalPool};
-use crate::mcp::skills::Skills;
+use crate::mcp::principal_headers::{self, HeaderNeeds};
+use crate::mcp::principal_pool::PrincipalPool;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use toolhub_text::secret::Secret;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
-use toolhub_types::model::Effects;
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
 
@@ -27,19 +25,21 @@ const IDLE: Duration = Duration::from_secs(300);
 /// The lists of a caller's connection are used for its own calls only.
 struct NotPublished;
 
-impl ListingSink for NotPublished {
-    fn fetched(&self, _: &Arc<Server>, _: &ServerIdentity, _: &Listing) {}
-    fn publish_tools(&self, _: &Arc<Server>, _: &Arc<Listing>) {}
-    fn publish_skills(&self, _: &Arc<Server>, _: &Arc<Skills>) {}
-    fn effects(&self, _: &Server, _: &Listed) -> (Effects, bool) {
-        (Effects::UNKNOWN, false)
-    }
+impl ListingSink for NotPublished {}
+
+/// What a server is for its callers.
+pub(super) struct CallerServers {
+    /// What its headers and its credentials need.
+    pub needs: HeaderNeeds,
+    /// It is the server of one caller: its tools are not offered by the hub.
+    pub is_of_one: bool,
+    pub servers: PrincipalPool<Server>,
 }
 
 impl Server {
     /// Whether callers of a gateway have connections of their own.
     pub fn is_per_caller(&self) -> bool {
-        matches!(self.callers, CallerServers::PerCaller { .. })
+        self.callers.needs != HeaderNeeds::Nothing
     }
 
     /// The server as this caller may use it, for what raises no questions.
@@ -58,15 +58,15 @@ impl Server {
         principal: Option<&Arc<Principal>>,
         client: Option<&str>,
     ) -> Result<Arc<Server>, HubError> {
-        let (is_open_to_none, servers) = match &self.callers {
-            CallerServers::PerCaller { is_open_to_none, servers } => (*is_open_to_none, servers),
-            CallerServers::Shared(servers) if self.callbacks().asks_without_call() => (true, servers),
-            _ => return Ok(self.clone()),
-        };
+        let CallerServers { needs, is_of_one, servers } = &self.callers;
+        // A server is the same for all, until it asks and does not say on whose behalf.
+        if *is_of_one || *needs == HeaderNeeds::Nothing && !self.callbacks().asks_without_call() {
+            return Ok(self.clone());
+        }
         // Clients without credentials share a process as long as one of them has calls in it.
         let has_own = |principal: &Principal| !principal.is_anonymous() || self.is_taken(servers, client);
         let Some(principal) = principal.filter(|principal| has_own(principal)) else {
-            return if is_open_to_none { Ok(self.clone()) } else { Err(self.needs_caller()) };
+            return if *needs == HeaderNeeds::Caller { Err(self.needs_caller()) } else { Ok(self.clone()) };
         };
         let headers = match &self.config().endpoint {
             Endpoint::Http(remote) => principal_headers::of_principal(self.id(), &remote.headers, principal)?,
@@ -122,19 +122,21 @@ impl Server {
 
     /// Tells the server how much to log, on each of its connections. One that is not connected hears of it when it is.
     pub async fn apply_log_level(self: &Arc<Self>) {
-        let all = self.callers.all().into_iter().chain([self.clone()]);
-        let connections = all.filter_map(|server| server.live_connection());
-        join_all(connections.map(|connection| async move { connection.apply_log_level().await })).await;
+        join_all(self.live_connections().iter().map(|connection| connection.apply_log_level())).await;
     }
 
     /// The roots of the one client have changed.
     pub async fn roots_changed(self: &Arc<Self>) {
-        let all = self.callers.all().into_iter().chain([self.clone()]);
-        let connections = all.filter_map(|server| server.live_connection());
-        join_all(connections.map(|connection| async move { connection.roots_changed().await })).await;
+        join_all(self.live_connections().iter().map(|connection| connection.roots_changed())).await;
     }
 
-    pub(super) fn live_connection(&self) -> Option<Arc<Connection>> {
+    /// Those of callers too.
+    fn live_connections(self: &Arc<Self>) -> Vec<Arc<Connection>> {
+        let all = self.callers.servers.all().into_iter().chain([self.clone()]);
+        all.filter_map(|server| server.live_connection()).collect()
+    }
+
+    pub(in crate::mcp) fn live_connection(&self) -> Option<Arc<Connection>> {
         let life = self.life.lock();
         let session = life.machine.session().filter(|session| !session.is_lost());
         session.map(|session| session.connection().clone())
@@ -153,7 +155,8 @@ impl Server {
         // The limit of a server is one for all of its callers.
         let concurrency = self.concurrency.clone();
         let sink = Arc::new(NotPublished);
-        Server::build(config, host, credentials, sink, headers, concurrency, CallerServers::OfOne)
+        let connector = Connector::new(config, host, credentials, headers);
+        Server::build(connector, sink, concurrency, HeaderNeeds::Nothing, true)
     }
 
     fn needs_caller(&self) -> HubError {

@@ -29,10 +29,11 @@ impl Server {
                 let connection = session.connection();
                 is_free && connection.knows_of_no_answers() && !connection.is_in_use()
             });
-            stale.map(Session::generation).and_then(|generation| life.machine.take_idle(generation))
+            stale
+                .map(|session| session.connection().generation)
+                .and_then(|generation| life.machine.take_idle(generation))
         };
         if let Some(session) = session {
-            self.lists.end_round();
             tokio::spawn(session.close());
         }
     }
@@ -43,7 +44,6 @@ impl Server {
         let Some((session, lived)) = lost else { return };
         let why = session.why_lost();
         drop(session);
-        self.lists.end_round();
         self.tell_lost(Some(lived), why.as_ref());
     }
 
@@ -105,7 +105,7 @@ impl Server {
 
     /// Ends the connection and every attempt for good, also those of callers. Calls in flight fail.
     pub async fn close(&self) {
-        for server in self.callers.take() {
+        for server in self.callers.servers.take() {
             server.close_own().await;
         }
         self.close_own().await;
@@ -116,12 +116,11 @@ impl Server {
         match released {
             Released::Nothing => {}
             Released::Session(session) => session.close().await,
-            Released::Attempt(ConnectAttempt { outcome: mut ended, task }) => {
+            Released::Attempt(ConnectAttempt { outcome, task }) => {
                 drop(task);
                 // The attempt drops its connection before this ends.
-                while ended.changed().await.is_ok() {}
+                let _ = outcome.await;
             }
         }
-        self.lists.end_round();
     }
 }

@@ -1,18 +1,16 @@
-//! Look-ups: the list of a server is requested because a tool is missing. All that miss a tool at the same time share one
-//! request, also one that the session has sent by itself.
+//! Look-ups: the list of a server is requested because a tool is missing, or because a call needs a list that is as current as
+//! itself. All that need one at the same time share one request, also one that the session has sent by itself.
 
-use super::{ConnectionRequest, Look, Server, lost, outcome};
+use super::{Server, lost};
+use crate::mcp::connection::Connection;
 use crate::mcp::lifecycle::ConnectReason;
-use crate::mcp::listing;
-use futures_util::FutureExt;
-use futures_util::future::WeakShared;
+use crate::mcp::listing::Listing;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::time::timeout;
 use toolhub_types::error::{ErrorKind, HubError};
 use toolhub_types::tool::Freshness;
 
-/// A look may wait for a request that is too old, and the one after it for one that the session has sent by itself.
+/// How often a list is requested over a new connection, because one was lost meanwhile.
 const MOST_LOOKS: usize = 4;
 
 impl Server {
@@ -22,75 +20,53 @@ impl Server {
         if let Some(recorded) = self.take_recorded_list() {
             return recorded.map(drop);
         }
-        let look = {
-            let mut life = self.life.lock();
-            let known = life.look.as_ref().and_then(WeakShared::upgrade).filter(|look| look.peek().is_none());
-            known.unwrap_or_else(|| {
-                let server = self.clone();
-                let look: Look = Box::pin(async move { server.look_now(is_for_call).await });
-                let look = look.shared();
-                life.look = look.downgrade();
-                look
-            })
+        let begun = Instant::now();
+        let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
+        let connection = self.connected(reason, None).await?;
+        let generation = connection.generation;
+        // A list that was on its way has all changes that were announced before, if it has those that are announced now.
+        let is_enough = move |server: &Server| {
+            server.lists.is_of(generation) && server.lists.came_since(begun) && !server.is_behind()
         };
-        look.await
+        self.list_over(connection, begun, false, is_enough).await.map(drop)
     }
 
-    /// Has the present session list its tools, unless it has done so and the list is as current as this. Callers that wait at the
-    /// same time share one request: that which is running may be too old for them, the one after it is not.
+    /// Has the present session list its tools, unless it has done so and the list is as current as this.
     pub async fn list_as(self: &Arc<Self>, freshness: Freshness) -> Result<(), HubError> {
+        if let Some(recorded) = self.take_recorded_list() {
+            return recorded.map(drop);
+        }
         let begun = Instant::now();
-        let is_new = || self.has_listed() && self.lists.is_since(begun);
-        let is_listed = || is_new() || (freshness < Freshness::Now && self.has_current_list());
+        let of_now = freshness == Freshness::Now;
+        let is_enough = move |server: &Server| {
+            server.has_listed() && server.lists.is_since(begun, of_now)
+                || !of_now && server.has_current_list()
+        };
         for _ in 0..MOST_LOOKS {
-            if is_listed() {
+            if is_enough(self) {
                 return Ok(());
             }
-            if freshness == Freshness::Now {
-                self.lists.want_now();
-            }
-            match self.look(true).await {
-                // The next look makes a new connection.
+            let connection = self.connected(ConnectReason::Call, None).await?;
+            match self.list_over(connection, begun, of_now, is_enough).await {
                 Err(error) if error.kind == ErrorKind::Closed => {}
-                looked => looked?,
+                listed => return listed.map(drop),
             }
         }
-        is_listed().then_some(()).ok_or_else(lost)
+        Err(lost())
+    }
+
+    pub(super) async fn list_over(
+        self: &Arc<Self>,
+        connection: Arc<Connection>,
+        begun: Instant,
+        of_now: bool,
+        is_enough: impl Fn(&Server) -> bool,
+    ) -> Result<Arc<Listing>, HubError> {
+        Self::list(Arc::downgrade(self), connection, begun, of_now, is_enough).await
     }
 
     /// Since when a request for the list has no answer.
     pub fn listing_since(&self) -> Option<Instant> {
         self.lists.running_since()
-    }
-
-    async fn look_now(self: &Arc<Self>, is_for_call: bool) -> Result<(), HubError> {
-        let reason = if is_for_call { ConnectReason::Call } else { ConnectReason::List };
-        let mut ended = self.lists.ended();
-        let before = *ended.borrow_and_update();
-        match self.begin(reason, None)? {
-            ConnectionRequest::Ready(link) => {
-                if self.lists.is_running(link.generation, self.callbacks().changes()) {
-                    // The list that is on its way has all announced changes. It goes on when this caller gives up.
-                    let _ = timeout(self.list_limit(), ended.wait_for(|ended| *ended > before)).await;
-                    if let Some(answer) = self.list_answer() {
-                        return answer;
-                    }
-                }
-                Self::list(Arc::downgrade(self), link, self.list_limit()).await.map(drop)
-            }
-            ConnectionRequest::InProgress(attempt) => {
-                outcome(attempt).await.map_err(|error| self.auto_connect_failed(error))?;
-                // A new session lists its tools by itself. The end of an earlier session counts as a round, too.
-                let is_answered = |ended: &usize| *ended > before && self.list_answer().is_some();
-                let _ = timeout(self.list_limit(), ended.wait_for(is_answered)).await;
-                self.list_answer().unwrap_or_else(|| Err(listing::unanswered(self.list_limit())))
-            }
-        }
-    }
-
-    /// What came of the list of the present session, if anything.
-    fn list_answer(&self) -> Option<Result<(), HubError>> {
-        let error = self.life.lock().machine.error().cloned();
-        error.map(Err).or_else(|| self.has_listed().then_some(Ok(())))
     }
 }

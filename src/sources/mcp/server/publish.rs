@@ -1,12 +1,11 @@
 //! From a session to published lists: fetch the tools and skills, and hand them to the [`ListingSink`](super::ListingSink)
 //! unless a later session or list has taken their place.
 
-use super::{Link, Server, closed_meanwhile, lost};
-use crate::mcp::connection::{Connection, ServerIdentity};
+use super::{Server, closed_meanwhile, lost};
+use crate::mcp::connection::Connection;
 use crate::mcp::listing::{self, Listed, ListedBy, Listing};
-use crate::mcp::lists::ListRound;
+use crate::mcp::lists::{ListFailure, ListRound};
 use crate::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
-use crate::mcp::session::Session;
 use crate::mcp::skills::{self, Skills};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -21,34 +20,59 @@ use toolhub_types::tool::Freshness;
 /// The limit for all pages of the list of skills.
 const SKILLS_LIMIT: Duration = Duration::from_secs(10);
 
+/// Where a list comes from.
+#[derive(Clone, Copy)]
+enum ListOrigin<'a> {
+    Server(&'a Connection),
+    /// An earlier process has heard it from the server.
+    Store(NegotiatedProtocol),
+    /// What was spoken with the server stays as it was.
+    Host,
+}
+
 impl Server {
-    /// Fetches and publishes the lists of a session. Holds the connection meanwhile, and not the server.
+    /// Fetches and publishes the lists of a session, unless the list that is there by then `is_enough`. One request is made at a
+    /// time. One that failed since `begun` failed for all that waited for it. Holds the connection meanwhile, and not the server.
     pub(super) async fn list(
         server: Weak<Self>,
-        link: Link,
-        limit: Duration,
+        connection: Arc<Connection>,
+        begun: Instant,
+        of_now: bool,
+        is_enough: impl Fn(&Server) -> bool,
     ) -> Result<Arc<Listing>, HubError> {
-        let (round, changes, of_now, _running) = {
+        let turn = server.upgrade().ok_or_else(closed_meanwhile)?.lists.turn();
+        let mut failure = turn.lock_owned().await;
+        let (round, changes, limit) = {
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
+            match &*failure {
+                Some(failure) if failure.generation == connection.generation && failure.at >= begun => {
+                    return Err(failure.error.clone());
+                }
+                _ => {}
+            }
+            if let Some(listing) = server.listing().filter(|_| is_enough(&server)) {
+                return Ok(listing);
+            }
             // Read before the request is sent: a change that is announced meanwhile needs another list.
             let changes = server.callbacks().changes();
-            let round = server.lists.begin(link.generation, link.connection.transport().breaks());
-            (round, changes, server.lists.take_wanted_now(), server.lists.run(round, changes))
+            let round = server.lists.begin(connection.generation, connection.transport().breaks(), of_now);
+            (round, changes, server.list_limit())
         };
         // Side by side: a slow one does not delay the other.
         let tools = async {
-            let listing = listing::fetch(&link.connection, limit, of_now).await?;
+            let listing = listing::fetch(&connection, limit, of_now).await?;
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
-            let connection = link.connection.clone();
-            let publish = move || {
-                let (identity, at) = (Some(connection.server()), Some(Instant::now()));
-                server.publish(round, listing, connection.protocol(), at, identity)
-            };
-            blocking(publish).await?
+            let connection = connection.clone();
+            blocking(move || {
+                server.publish(round, listing, Some(Instant::now()), ListOrigin::Server(&connection))
+            })
+            .await?
         };
-        let (listed, ()) = tokio::join!(tools, Self::list_skills(&server, &link, round));
+        let (listed, ()) = tokio::join!(tools, Self::list_skills(&server, &connection, round));
+        let (generation, error) = (connection.generation, listed.as_ref().err().cloned());
+        *failure = error.clone().map(|error| ListFailure { generation, at: Instant::now(), error });
         if let Some(server) = server.upgrade() {
-            server.life.lock().machine.listed(link.generation, listed.as_ref().err().cloned());
+            server.life.lock().machine.listed(generation, error);
             if listed.is_ok() {
                 server.lists.cover(changes);
             }
@@ -61,9 +85,8 @@ impl Server {
         self: &Arc<Self>,
         round: ListRound,
         mut listing: Listing,
-        protocol: NegotiatedProtocol,
         at: Option<Instant>,
-        fetched_from: Option<&ServerIdentity>,
+        origin: ListOrigin<'_>,
     ) -> Result<Arc<Listing>, HubError> {
         let _publishing = self.lists.publishing();
         if !self.is_current(round) {
@@ -72,7 +95,13 @@ impl Server {
         if let Some(latest) = self.lists.tools().filter(|_| !self.lists.is_newer(round)) {
             return Ok(latest);
         }
-        if let Some(identity) = fetched_from {
+        let protocol = match origin {
+            ListOrigin::Server(connection) => Some(connection.protocol()),
+            ListOrigin::Store(protocol) => Some(protocol),
+            ListOrigin::Host => self.lists.protocol(),
+        };
+        if let ListOrigin::Server(connection) = origin {
+            let identity = connection.server();
             listing.program_version = identity.program_version().map(Arc::from);
             tape::record_list(self.id(), || listing.to_json());
             self.sink.fetched(self, identity, &listing);
@@ -104,7 +133,7 @@ impl Server {
     pub fn restore(self: &Arc<Self>, listing: Listing, protocol: NegotiatedProtocol, age: Duration) {
         self.life.lock().machine.set_hint(ProtocolHint::from(protocol.era));
         let at = Instant::now().checked_sub(age);
-        let _ = self.publish(ListRound::default(), listing, protocol, at, None);
+        let _ = self.publish(ListRound::default(), listing, at, ListOrigin::Store(protocol));
     }
 
     /// While calls are replayed, the list that was recorded takes the place of a connection.
@@ -115,29 +144,19 @@ impl Server {
                 let text = format!("The recorded tools of server '{}' cannot be read: {why}.", self.id());
                 HubError::new(ErrorKind::Protocol, text).with_outcome(Outcome::NotSent)
             })?;
-            self.take_list_of_host(listing, Era::Modern);
-            self.listing().ok_or_else(closed_meanwhile)
+            self.take_list_of_host(listing, Era::Modern)
         }))
     }
 
     /// Takes a list from the host of a server in this process, which knows the tools before a session asks for them.
-    pub fn take_list_of_host(self: &Arc<Self>, mut listing: Listing, era: Era) {
+    pub fn take_list_of_host(self: &Arc<Self>, listing: Listing, era: Era) -> Result<Arc<Listing>, HubError> {
         let generation = {
             let mut life = self.life.lock();
             life.machine.set_hint(ProtocolHint::from(era));
             life.machine.generation()
         };
-        let round = self.lists.begin(generation, 0);
-        {
-            let _publishing = self.lists.publishing();
-            if self.is_current(round) && self.lists.is_newer(round) {
-                listing.tools.retain(|tool| self.config().options.wants(&tool.name));
-                let listing = Arc::new(listing);
-                self.lists.put_tools_of_host(round, listing.clone());
-                self.sink.publish_tools(self, &listing);
-            }
-        }
-        self.lists.end_round();
+        let round = self.lists.begin(generation, 0, false);
+        self.publish(round, listing, Some(Instant::now()), ListOrigin::Host)
     }
 
     fn is_current(&self, round: ListRound) -> bool {
@@ -145,14 +164,14 @@ impl Server {
     }
 
     /// Lists the skills again, if the server has any. When that fails, the known ones stay.
-    async fn list_skills(server: &Weak<Self>, link: &Link, round: ListRound) {
+    async fn list_skills(server: &Weak<Self>, connection: &Connection, round: ListRound) {
         let known = server.upgrade().and_then(|server| server.lists.skills());
-        let offered = skills::offered(&link.connection);
+        let offered = skills::offered(connection);
         if known.is_none() && !offered {
             return;
         }
         let mut skills = match offered {
-            true => match timeout(SKILLS_LIMIT, skills::fetch(&link.connection)).await {
+            true => match timeout(SKILLS_LIMIT, skills::fetch(connection)).await {
                 Ok(Ok(skills)) => skills,
                 Ok(Err(error)) => Skills::not_listed(known.as_deref(), &error.message),
                 Err(_) => Skills::not_listed(known.as_deref(), "no answer in time"),
@@ -177,7 +196,7 @@ impl Server {
     pub fn has_listed(&self) -> bool {
         let life = self.life.lock();
         let session = life.machine.session().filter(|session| !session.is_lost());
-        session.is_some_and(|session| self.lists.is_of(session.generation()))
+        session.is_some_and(|session| self.lists.is_of(session.connection().generation))
     }
 
     /// Whether the list of the present session is still evidence: the server has not announced another one, allows it to be as
@@ -196,12 +215,7 @@ impl Server {
         connection: &Arc<Connection>,
         freshness: Freshness,
     ) -> Result<Arc<Listing>, HubError> {
-        let generation = {
-            let life = self.life.lock();
-            let session = life.machine.session().filter(|one| Arc::ptr_eq(one.connection(), connection));
-            session.map(Session::generation)
-        };
-        let generation = generation.ok_or_else(lost)?;
+        let generation = connection.generation;
         let is_current = || {
             let breaks = connection.transport().breaks();
             self.lists.is_of(generation) && !self.is_behind() && !self.lists.is_outdated(breaks)

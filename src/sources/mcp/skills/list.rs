@@ -2,10 +2,10 @@
 
 use super::skill::Skill;
 use crate::mcp::connection::Connection;
-use crate::mcp::pages::{self, ListEnd, MAX_PAGES, PagedList};
-use crate::mcp::wire::clean;
+use crate::mcp::pages::{self, Fetched, PagedList};
 use serde_json::Map;
-use std::collections::{HashMap, HashSet};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::sync::Arc;
 use toolhub_types::error::HubError;
 
@@ -22,37 +22,25 @@ pub struct Skills {
 
 /// Fetches all pages.
 pub async fn fetch(connection: &Connection) -> Result<Skills, HubError> {
-    let mut found = Skills::default();
-    let mut uris = HashSet::new();
-    let list = PagedList { method: "skills/list", member: "skills", meta: Map::new() };
-    let end = pages::fetch(connection, list, |page| {
-        for entry in page.entries.iter().take(MAX_SKILLS - found.skills.len()) {
-            match Skill::read(entry) {
-                Ok(skill) if uris.insert(skill.uri.clone()) => found.skills.push(Arc::new(skill)),
-                Ok(skill) => found.note(format!("a second skill at '{}'", clean(&skill.uri, 100))),
-                Err(reason) => found.note(reason),
-            }
-        }
-        found.skills.len() < MAX_SKILLS
-    });
-    if end.await? == ListEnd::TooManyPages {
-        found.note(format!("the list of skills did not end after {MAX_PAGES} pages"));
-    }
-    Ok(found)
+    let list = PagedList {
+        method: "skills/list",
+        member: "skills",
+        meta: Map::new(),
+        most: MAX_SKILLS,
+        words: ["the list of skills", "a second skill at"],
+    };
+    let read =
+        |entry: &RawValue| Skill::read(entry).map(|skill| (skill.uri.clone(), Arc::new(skill), Vec::new()));
+    let Fetched { entries: skills, mut notices, .. } = pages::fetch(connection, list, read).await?;
+    notices.truncate(MAX_NOTICES);
+    Ok(Skills { skills, notices })
 }
 
 impl Skills {
     /// The known skills, with a notice that they could not be listed again.
     pub fn not_listed(known: Option<&Skills>, why: &str) -> Skills {
-        let mut skills = Skills { notices: Vec::new(), ..known.cloned().unwrap_or_default() };
-        skills.note(format!("the skills could not be listed: {why}"));
-        skills
-    }
-
-    pub fn note(&mut self, what: String) {
-        if self.notices.len() < MAX_NOTICES {
-            self.notices.push(what);
-        }
+        let notices = vec![format!("the skills could not be listed: {why}")];
+        Skills { notices, ..known.cloned().unwrap_or_default() }
     }
 
     /// Each skill with a label that no other skill of this server has: its name, or where that is not enough its path, or

@@ -33,13 +33,13 @@ struct Got {
 /// Reads a file and verifies it. What does not fit may have changed after it was listed: then the server is asked once
 /// what the skill is now, and that is the skill that counts from here on.
 pub async fn verified(
-    connection: &Connection,
+    connection: Arc<Connection>,
     skill: &Arc<Skill>,
     uri: &str,
 ) -> Result<(Arc<Skill>, Content), HubError> {
-    let content = fetch(connection, uri).await?;
+    let content = fetch(&connection, uri).await?;
     let Err(why) = fits(skill, uri, &content) else { return Ok((skill.clone(), content)) };
-    let now = current(connection, skill).await.filter(|now| now != &**skill);
+    let now = current(&connection, skill).await.filter(|now| now != &**skill);
     let now = now.filter(|now| fits(now, uri, &content).is_ok());
     now.map(|now| (Arc::new(now), content)).ok_or_else(|| refused(skill, &why))
 }

@@ -2,13 +2,12 @@
 
 use crate::mcp::wire::clean;
 use crate::skills::front_matter;
-use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::sync::Arc;
+use toolhub_text::canonical::bytes_digest;
 
 /// What every host has to take, and we take no more: files of one skill, and their bytes in all.
 const MAX_FILES: usize = 512;
@@ -117,7 +116,7 @@ impl Skill {
         if file.size != bytes.len() as u64 {
             return Err(format!("it has {} bytes, {} were listed", bytes.len(), file.size));
         }
-        match sha256(bytes) == file.digest {
+        match bytes_digest(bytes) == file.digest {
             true => Ok(()),
             false => Err("its digest is not the listed one".into()),
         }
@@ -173,15 +172,6 @@ fn is_digest(text: &str) -> bool {
     digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::from("sha256:");
-    for byte in digest(&SHA256, bytes).as_ref() {
-        // Writing into a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +180,7 @@ mod tests {
     const TEXT: &str = "---\nname: pdf\ndescription: Fill forms\n---\nDo this.";
 
     fn file(uri: &str, bytes: &[u8]) -> Value {
-        json!({"uri": uri, "digest": sha256(bytes), "size": bytes.len()})
+        json!({"uri": uri, "digest": bytes_digest(bytes), "size": bytes.len()})
     }
 
     fn entry() -> Value {
@@ -240,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_bad_entry_says_what_is_wrong() {
-        let digest = sha256(b"");
+        let digest = bytes_digest(b"");
         let bad = |pointer: &str, value: Value| {
             let mut entry = entry();
             *entry.pointer_mut(pointer).unwrap() = value;

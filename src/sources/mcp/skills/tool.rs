@@ -67,17 +67,7 @@ impl SkillTool {
 
     /// Reading does no harm: when the connection is lost meanwhile, it is read once more.
     async fn read(&self, server: &Arc<Server>, uri: &str) -> Result<(Arc<Skill>, Content), HubError> {
-        let connection = server.connection().await?;
-        let read = match verified(&connection, &self.skill, uri).await {
-            Err(error) if error.kind == ErrorKind::Closed => {
-                verified(&*server.connection().await?, &self.skill, uri).await
-            }
-            read => read,
-        };
-        if read.is_ok() {
-            server.answered();
-        }
-        read
+        server.with_connection(|connection| verified(connection, &self.skill, uri)).await
     }
 
     fn instructions(&self, skill: &Skill, content: &Content) -> Result<Value, HubError> {

@@ -2,7 +2,8 @@
 
 use super::name_space::NameSpaces;
 use super::{CONNECT_AT_ONCE, Servers};
-use crate::mcp::offers::{self, OfferKind, OfferRequest};
+use crate::mcp::convert::protocol;
+use crate::mcp::resources::{self, OfferKind, ResourceRequest};
 use crate::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value};
@@ -14,13 +15,13 @@ use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::CallContextExtras;
 
-/// The offers of one server, or why it could not list them.
+/// What one server has of a kind, or why it could not list it.
 pub type OfferedBy = (Arc<str>, Result<Vec<Value>, HubError>);
 
-/// Servers that are closed to a caller, and why.
-type ClosedServers = Vec<(Arc<str>, HubError)>;
+/// The servers that a caller may use, and why others are closed to it.
+pub(super) type ServersOfCaller = (Vec<Arc<Server>>, Vec<(Arc<str>, HubError)>);
 
-/// How long the others wait for a server that has not listed what it offers.
+/// How long the others wait for a server that has not listed what it has.
 pub(super) const LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The notices about names of each kind.
@@ -34,24 +35,24 @@ pub(super) enum SilentAre {
     LeftAlone,
 }
 
-/// A resource or prompt that was found: its server, and its key there.
-pub(super) struct FoundOffer {
-    pub server: Arc<Server>,
-    pub key: String,
-}
-
 /// Which server has a resource or a prompt.
 pub(super) enum OfferOwner {
-    One(FoundOffer),
+    /// With its key there.
+    One(Arc<Server>, String),
     Several(Vec<Arc<Server>>),
     /// Its name is that of a server that the caller does not see.
     Hidden,
-    /// None that answered lists it; with the first one that did not answer, and why.
-    Unknown(Option<(Arc<str>, HubError)>),
+    /// No server lists it.
+    Unknown,
+}
+
+/// What a key is that is looked up in these lists, in the words of people.
+pub(super) fn noun(kinds: &[OfferKind]) -> &'static str {
+    if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" }
 }
 
 /// The server that may have it could not be asked.
-pub(super) fn not_asked(what: &str, key: &str, id: &str, error: HubError) -> HubError {
+fn not_asked(what: &str, key: &str, (id, error): (Arc<str>, HubError)) -> HubError {
     let reason = match error.kind {
         ErrorKind::Timeout => "it did not answer in time".to_owned(),
         _ => error.message.trim_end_matches('.').to_owned(),
@@ -64,7 +65,7 @@ pub(super) fn not_asked(what: &str, key: &str, id: &str, error: HubError) -> Hub
 }
 
 impl Servers {
-    /// The offers of these servers, or of all that are not disabled, as this caller may see them.
+    /// What these servers have of a kind, or all that are not disabled, as this caller may see it.
     pub async fn offers(
         &self,
         kind: OfferKind,
@@ -89,10 +90,10 @@ impl Servers {
             if silent == SilentAre::LeftAlone && self.is_left_alone(&server) {
                 return (server.id().clone(), Err(self.left_alone(&server)));
             }
-            let listed = timeout(limit, offers::list(&server, kind)).await;
+            let listed = timeout(limit, resources::list(&server, kind)).await;
             let listed = listed.unwrap_or_else(|_| Err(too_late(&server, kind.name(), limit)));
             self.remember(&server, listed.as_ref().err());
-            (server.id().clone(), listed.map(|listed| self.own_names(&server, kind, &listed.offers)))
+            (server.id().clone(), listed.map(|listed| self.own_names(&server, kind, &listed)))
         };
         stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
     }
@@ -112,18 +113,18 @@ impl Servers {
     pub(super) fn trespasses(&self, server: &Server) -> Vec<String> {
         let spaces = self.name_spaces();
         let of_kind = |kind: OfferKind| {
-            let listed = offers::known(server, kind)?;
+            let listed = resources::known(server, kind)?;
             let sentence = |offer: &Value| {
                 let key = key_of(kind, offer);
                 let other = spaces.trespassed(kind, server.id(), key)?;
                 Some(format!("'{}' is left out: it is a name of server '{other}'", clip(key)))
             };
-            Some(listed.offers.iter().filter_map(sentence).take(MOST_NOTICES).collect::<Vec<_>>())
+            Some(listed.iter().filter_map(sentence).take(MOST_NOTICES).collect::<Vec<_>>())
         };
         OfferKind::ALL.into_iter().filter_map(of_kind).flatten().collect()
     }
 
-    /// The answer about a resource, template or prompt, with the server that gave it.
+    /// The answer about a resource, template or prompt, with the server that gave it: the named one, or the only one that lists it.
     pub async fn ask_about(
         &self,
         query: &OfferQuery,
@@ -133,116 +134,70 @@ impl Servers {
     ) -> Result<(Arc<str>, Map<String, Value>), HubError> {
         query.check()?;
         let until = Instant::now() + limit;
-        let found = self.owner(query, server, extras, until).await?;
-        let answer = self.ask_server(&found, query, extras, (until, limit)).await?;
-        Ok((found.server.id().clone(), answer))
-    }
-
-    /// Asks the server that was found. What the protocol does not allow is not sent: some servers end when they read it, for all
-    /// their callers.
-    pub(super) async fn ask_server(
-        &self,
-        FoundOffer { server, key }: &FoundOffer,
-        query: &OfferQuery,
-        extras: &CallContextExtras,
-        (until, limit): (Instant, Duration),
-    ) -> Result<Map<String, Value>, HubError> {
-        match query {
-            OfferQuery::Read { .. } => offers::check_uri(server, key)?,
-            OfferQuery::Get { arguments, .. } => {
-                if let Some(prompt) = known(server, OfferKind::Prompts, key) {
-                    check_required(query.key(), &prompt, arguments)?;
-                }
+        let (key, kinds, caller) = (query.key(), query.kinds(), extras.principal.as_ref());
+        let refuse = |kind, text| Err(HubError::new(kind, text).with_outcome(Outcome::NotSent));
+        let owner = match server {
+            Some(id) => {
+                let server = self.get(id).ok_or_else(|| self.unknown(id))?;
+                OfferOwner::One(server.for_caller(caller)?, key.to_owned())
             }
-            OfferQuery::Complete { .. } => {}
-        }
-        let request =
-            OfferRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
-        let asked = timeout_at(until, offers::ask(server, &request, extras)).await;
-        let asked = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)));
-        let mut answer = asked.map_err(|error| with_own_uri(error, key, query.key()))?;
-        if key != query.key() {
-            rename_contents(&mut answer, key, query.key());
-        }
-        let member = query.answered_by();
-        match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
-            true => Ok(answer),
-            false => {
-                let text = format!(
-                    "Failed to parse MCP response: {} of '{}': it has no '{member}'",
-                    query.method(),
-                    clip(key)
-                );
-                Err(HubError::new(ErrorKind::Protocol, text))
+            None => {
+                let among = for_caller(self.pick(None)?, caller);
+                self.find_owner(among, kinds, key, SilentAre::Asked, until).await?
             }
-        }
-    }
-
-    /// The server that has this resource or prompt, for the caller of `extras`: the named one, or the only one that lists it.
-    async fn owner(
-        &self,
-        query: &OfferQuery,
-        server: Option<&str>,
-        extras: &CallContextExtras,
-        until: Instant,
-    ) -> Result<FoundOffer, HubError> {
-        let (key, kinds) = (query.key(), query.kinds());
-        let what = if kinds == [OfferKind::Prompts] { "prompt" } else { "resource" };
-        if let Some(id) = server {
-            let server = self.get(id).ok_or_else(|| self.unknown(id))?;
-            let server = server.for_caller(extras.principal.as_ref())?;
-            return Ok(FoundOffer { server, key: key.to_owned() });
-        }
-        let among = for_caller(self.pick(None)?, extras.principal.as_ref());
-        match self.find_owner(among, kinds, key, SilentAre::Asked, until).await {
-            OfferOwner::One(found) => Ok(found),
+        };
+        let (server, key) = match owner {
+            OfferOwner::One(server, key) => (server, key),
             OfferOwner::Several(several) => {
                 let ids: Vec<String> = several.iter().map(|one| format!("'{}'", one.id())).collect();
                 let text = format!(
-                    "Several servers have the {what} '{}': {}; name one with `server`.",
+                    "Several servers have the {} '{}': {}; name one with `server`.",
+                    noun(kinds),
                     clip(key),
                     ids.join(", ")
                 );
-                Err(HubError::new(ErrorKind::InvalidArguments, text).with_outcome(Outcome::NotSent))
+                return refuse(ErrorKind::InvalidArguments, text);
             }
-            OfferOwner::Unknown(Some((id, error))) => Err(not_asked(what, key, &id, error)),
-            OfferOwner::Hidden | OfferOwner::Unknown(None) => {
+            OfferOwner::Hidden | OfferOwner::Unknown => {
                 let text = format!(
-                    "No server lists the {what} '{}'; name its server with `server` to ask for it anyway.",
+                    "No server lists the {} '{}'; name its server with `server` to ask for it anyway.",
+                    noun(kinds),
                     clip(key)
                 );
-                Err(HubError::new(ErrorKind::NotFound, text).with_outcome(Outcome::NotSent))
+                return refuse(ErrorKind::NotFound, text);
             }
-        }
+        };
+        let answer = ask_server(&server, &key, query, extras, (until, limit)).await?;
+        Ok((server.id().clone(), answer))
     }
 
-    /// Which of these servers has this resource or prompt: the one that the key names, or the one that lists it.
+    /// Which of these servers has this resource or prompt: the one that the key names, or the one that lists it. Fails if the one
+    /// that may have it could not be asked.
     pub(super) async fn find_owner(
         &self,
-        (among, closed): (Vec<Arc<Server>>, ClosedServers),
+        (among, closed): ServersOfCaller,
         kinds: &[OfferKind],
         key: &str,
         silent: SilentAre,
         until: Instant,
-    ) -> OfferOwner {
-        let found =
-            |server: Arc<Server>, key: &str| OfferOwner::One(FoundOffer { server, key: key.to_owned() });
+    ) -> Result<OfferOwner, HubError> {
         // A server that does not answer leaves time for the one that has it.
         let patience = || until.saturating_duration_since(Instant::now()) / 2;
         let kind = kinds.first().copied().unwrap_or(OfferKind::Resources);
+        let no_answer = |server| not_asked(noun(kinds), key, server);
         if let Some((id, rest)) = self.name_spaces().owner(kind, key) {
             let Some(server) = among.into_iter().find(|server| server.id() == id) else {
                 let closed = closed.into_iter().find(|(closed, _)| closed == id);
-                return closed.map_or(OfferOwner::Hidden, |closed| OfferOwner::Unknown(Some(closed)));
+                return closed.map_or(Ok(OfferOwner::Hidden), |closed| Err(no_answer(closed)));
             };
-            if offers::known(&server, kind).is_none() {
+            if resources::known(&server, kind).is_none() {
                 self.list_offers(vec![server.clone()], kind, silent, patience()).await;
             }
             // It may list names of this form itself.
             let is_whole = kinds.iter().any(|kind| known(&server, *kind, key).is_some());
-            return found(server, if is_whole { key } else { &rest });
+            return Ok(OfferOwner::One(server, if is_whole { key.to_owned() } else { rest.into_owned() }));
         }
-        let mut not_asked = None;
+        let mut silent_one = None;
         for kind in kinds {
             let has_it = |server: &&Arc<Server>| known(server, *kind, key).is_some();
             let owners = || among.iter().filter(has_it).cloned().collect::<Vec<_>>();
@@ -255,18 +210,50 @@ impl Servers {
                     // Only a server that is still starting can have it.
                     Err(_) => listing.await,
                 };
-                not_asked =
-                    not_asked.or(listed.into_iter().find_map(|(id, offers)| Some((id, offers.err()?))));
+                let failed = listed.into_iter().find_map(|(id, offers)| Some((id, offers.err()?)));
+                silent_one = silent_one.or(failed);
                 owning = owners();
             }
             match owning.len() {
                 0 => {}
-                1 => return found(owning.remove(0), key),
-                _ => return OfferOwner::Several(owning),
+                1 => return Ok(OfferOwner::One(owning.remove(0), key.to_owned())),
+                _ => return Ok(OfferOwner::Several(owning)),
             }
         }
         // A server that is closed to the caller may have what no other lists.
-        OfferOwner::Unknown(not_asked.or(closed.into_iter().next()))
+        silent_one.or(closed.into_iter().next()).map_or(Ok(OfferOwner::Unknown), |one| Err(no_answer(one)))
+    }
+}
+
+/// Asks the server that was found. What the protocol does not allow is not sent: some servers end when they read it, for all
+/// their callers.
+pub(super) async fn ask_server(
+    server: &Arc<Server>,
+    key: &str,
+    query: &OfferQuery,
+    extras: &CallContextExtras,
+    (until, limit): (Instant, Duration),
+) -> Result<Map<String, Value>, HubError> {
+    match query {
+        OfferQuery::Read { .. } => resources::check_uri(server, key)?,
+        OfferQuery::Get { arguments, .. } => {
+            if let Some(prompt) = known(server, OfferKind::Prompts, key) {
+                check_required(query.key(), &prompt, arguments)?;
+            }
+        }
+        OfferQuery::Complete { .. } => {}
+    }
+    let request = ResourceRequest { method: query.method(), name: key.to_owned(), params: query.params(key) };
+    let asked = timeout_at(until, resources::ask(server, &request, extras)).await;
+    let asked = asked.unwrap_or_else(|_| Err(too_late(server, key, limit)));
+    let mut answer = asked.map_err(|error| with_own_uri(error, key, query.key()))?;
+    if key != query.key() {
+        rename_contents(&mut answer, key, query.key());
+    }
+    let member = query.answered_by();
+    match answer.get(member).is_some_and(|value| value.is_array() || value.is_object()) {
+        true => Ok(answer),
+        false => Err(protocol(format!("{} of '{}': it has no '{member}'", query.method(), clip(key)))),
     }
 }
 
@@ -299,19 +286,16 @@ fn rename_contents(answer: &mut Map<String, Value>, from: &str, to: &str) {
 
 /// What this server listed last under this key.
 fn known(server: &Server, kind: OfferKind, key: &str) -> Option<Value> {
-    let listed = offers::known(server, kind)?;
+    let listed = resources::known(server, kind)?;
     let is_it = |offer: &&Value| {
         let listed = key_of(kind, offer);
         listed == key || (kind == OfferKind::ResourceTemplates && fits_template(listed, key))
     };
-    listed.offers.iter().find(is_it).cloned()
+    listed.iter().find(is_it).cloned()
 }
 
 /// The servers as this caller may use them, and why some are closed to it.
-pub(super) fn for_caller(
-    servers: Vec<Arc<Server>>,
-    caller: Option<&Arc<Principal>>,
-) -> (Vec<Arc<Server>>, ClosedServers) {
+pub(super) fn for_caller(servers: Vec<Arc<Server>>, caller: Option<&Arc<Principal>>) -> ServersOfCaller {
     let (mut open, mut closed) = (Vec::with_capacity(servers.len()), Vec::new());
     for server in servers {
         match server.for_caller(caller) {
