@@ -13,8 +13,8 @@ use toolhub::catalog::Servers;
 use toolhub::catalog::cache::place;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::Source;
+use toolhub::sources::mcp::callbacks::Host;
 use toolhub::sources::mcp::config::server_from;
-use toolhub::sources::mcp::host::Host;
 use toolhub::stats::{BreakerPolicy, CandidateStats, StatsKey};
 use toolhub::store::{ListKey, Store, StoredList};
 

@@ -17,7 +17,7 @@ use toolhub::gateway::can_answer;
 use toolhub::giving_up::GivenUp;
 use toolhub::principal::Principal;
 use toolhub::reports::WaitingReports;
-use toolhub::sources::mcp::form_answer::{fitting_form, form_of};
+use toolhub::sources::mcp::questions::{fitting_form, form_of};
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 
 /// JSON-RPC: the answer of a client that does not know the question.

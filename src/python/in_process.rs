@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
 use toolhub::sources::mcp::config::server_in_process;
 use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
-use toolhub::sources::mcp::listing::Listing;
 use toolhub::sources::mcp::protocol::Era;
 use toolhub::sources::mcp::server::Server;
+use toolhub::sources::mcp::tool_list::Listing;
 
 /// The host of one server. It keeps neither the server nor its hub alive.
 #[pyclass(frozen, module = "toolhub._core")]

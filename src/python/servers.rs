@@ -27,7 +27,6 @@ use toolhub::sources::mcp::auth::FileStore;
 use toolhub::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };
-use toolhub::sources::mcp::host::{Ask, Host, Tell};
 use toolhub::sources::mcp::server::Server;
 #[cfg(target_os = "linux")]
 use toolhub::sources::mcp::transport::stdio;

@@ -1,7 +1,7 @@
 //! MCP Apps: tools with a user interface, which is a resource of their server, and tools for such interfaces alone.
 
 use super::name_space::own_key;
-use crate::mcp::listing::Listed;
+use crate::mcp::tool_list::Listed;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub_protocol::APPS_SCHEME;

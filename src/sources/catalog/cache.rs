@@ -3,9 +3,9 @@
 
 use crate::mcp::config::{Endpoint, ServerConfig};
 use crate::mcp::connection::ServerIdentity;
-use crate::mcp::listing::Listing;
 use crate::mcp::protocol::{Era, NegotiatedProtocol, version};
 use crate::mcp::server::Server;
+use crate::mcp::tool_list::Listing;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

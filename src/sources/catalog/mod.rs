@@ -14,8 +14,8 @@ pub mod resources;
 pub mod upstreams;
 
 use crate::mcp::auth::Credentials;
+use crate::mcp::callbacks::Host;
 use crate::mcp::config::ServerConfig;
-use crate::mcp::host::Host;
 use crate::mcp::server::Server;
 use crate::mcp::tool::McpTool;
 use futures_util::future::join_all;

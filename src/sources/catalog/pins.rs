@@ -2,7 +2,7 @@
 //! looked at it. The first definition that is seen is accepted; with a store, the first ever. When the pins of a store are
 //! lost, nothing is accepted by itself.
 
-use crate::mcp::listing::Listed;
+use crate::mcp::tool_list::Listed;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

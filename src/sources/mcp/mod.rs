@@ -11,40 +11,24 @@
 //! ```
 
 pub mod auth;
-mod background;
-pub(crate) mod backoff;
+pub mod callbacks;
+mod calls;
 pub mod config;
-pub mod connection;
-mod connector;
-pub(crate) mod convert;
-pub mod form_answer;
-pub mod host;
-mod id_scan;
-pub mod in_process;
-pub mod inbox;
-pub mod info;
-mod input;
-mod lifecycle;
-mod list_starts;
-pub mod listing;
+mod connect;
 mod lists;
-pub mod message;
-mod outage;
-mod pages;
-mod principal_headers;
-mod principal_pool;
-mod proof;
-pub mod protocol;
-mod question_origin;
-mod request_span;
-pub mod resources;
-mod result_check;
-pub mod secrets;
+mod messages;
+pub mod questions;
 pub mod server;
-mod session;
 pub mod skills;
-mod tasks;
-pub mod tool;
 pub mod transport;
-mod wanted_level;
-pub mod wire;
+
+// The rooms around this folder name its parts without the folder that they are in.
+pub use calls::tool;
+pub(crate) use calls::{convert, tasks};
+pub use connect::{connection, secrets};
+pub(crate) use connect::{connector, request_span, session};
+pub(crate) use lists::pages;
+pub use lists::{resources, tool_list};
+pub(crate) use messages::{id_scan, proof};
+pub use messages::{in_process, inbox, message, protocol, wire};
+pub(crate) use server::{backoff, lifecycle, principal_headers, principal_pool};

@@ -4,30 +4,33 @@
 //! [`ServerLists`] holds what was listed. An attempt to connect is a task of its own, so a caller that gives up leaves it
 //! running for the next one. No task holds the server itself while it waits: dropping the server ends them all.
 
+pub(crate) mod backoff;
+mod cached_lists;
 mod callers;
-mod ending;
-mod look;
+mod info;
+pub(crate) mod lifecycle;
+mod lookup;
+pub(crate) mod principal_headers;
+pub(crate) mod principal_pool;
 mod publish;
+mod shutdown;
 
+use self::backoff::{LIST_STARTS_WITHIN, MOST_LIST_STARTS, Outage, RetryBudget};
+use self::cached_lists::ServerLists;
 use self::callers::CallerServers;
+pub use self::info::ServerInfo;
+use self::lifecycle::{Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Unavailable};
+use self::principal_headers::HeaderNeeds;
+use self::principal_pool::PrincipalPool;
 use super::auth::Credentials;
-use super::background::{self, ListOutcome};
-use super::backoff::RetryBudget;
+use super::callbacks::{Host, ServerCallbacks};
 use super::config::{Endpoint, ServerConfig};
 use super::connection::{Connection, ServerIdentity};
 use super::connector::{ConnectOptions, Connector};
-use super::host::{Host, ServerCallbacks};
-use super::info::{self, ServerInfo};
-use super::lifecycle::{Availability, ConnectFailure, ConnectReason, ConnectStart, Lifecycle, Unavailable};
-use super::list_starts::{LIST_STARTS_WITHIN, MOST_LIST_STARTS};
-use super::listing::{Listed, Listing};
-use super::lists::ServerLists;
-use super::outage::Outage;
-use super::principal_headers::{self, HeaderNeeds};
-use super::principal_pool::PrincipalPool;
 use super::protocol::{Era, ProtocolHint};
-use super::session::Session;
+use super::session::{self, ListOutcome, Session};
 use super::skills::Skills;
+use super::tool_list::{Listed, Listing};
 use super::wire::clean;
 use futures_util::FutureExt;
 use futures_util::future::Shared;
@@ -197,35 +200,6 @@ impl Server {
     /// The end of the error stream of its process, safe to show.
     pub fn error_lines(&self) -> Vec<String> {
         self.connector.error_lines()
-    }
-
-    pub fn info(&self) -> ServerInfo {
-        let life = self.life.lock();
-        let machine = &life.machine;
-        let connection = machine.session().filter(|session| !session.is_lost()).map(Session::connection);
-        let state = match connection {
-            _ if machine.is_closed() => "closed",
-            _ if self.config().disabled => "disabled",
-            _ if machine.is_connecting() => "connecting",
-            Some(_) => "connected",
-            None if machine.error().is_some() => "failed",
-            None => "disconnected",
-        };
-        let protocol = connection.map(|connection| connection.protocol()).or_else(|| self.lists.protocol());
-        let (listing, skills) = (self.lists.tools(), self.lists.skills());
-        ServerInfo {
-            transport: info::transport(&self.config().endpoint, machine.hint()),
-            state,
-            era: protocol.map(|protocol| protocol.era.name()),
-            version: protocol.and_then(|protocol| protocol.version),
-            tools: listing.as_ref().map(|listing| listing.tools.len()),
-            age: self.lists.age(),
-            error: machine.error().cloned(),
-            pid: connection.and_then(|connection| connection.transport().pid()),
-            notices: info::notices(listing.as_deref(), skills.as_deref()),
-            stray_output: self.connector.stray_line(),
-            instructions: self.callbacks().instructions(),
-        }
     }
 
     /// What the server says of its use, without escapes and invisible characters, and not too long.
@@ -417,7 +391,7 @@ impl Server {
         };
         let changed = self.callbacks().tools_changed.clone();
         if !self.callers.is_of_one || self.config().options.pin {
-            session.spawn(background::keep_tools_listed(changed, list));
+            session.spawn(session::keep_tools_listed(changed, list));
         }
         let (server, ending) = (Arc::downgrade(self), connection.clone());
         session.spawn(async move {
@@ -427,7 +401,7 @@ impl Server {
             }
         });
         let uris = self.callbacks().subscriptions.uris();
-        session.spawn(background::renew_subscriptions(connection.clone(), uris));
+        session.spawn(session::renew_subscriptions(connection.clone(), uris));
         let announces =
             connection.server().announces_changes() || self.declares("resources.subscribe") == Some(true);
         if connection.server().era == Era::Modern && announces {
@@ -436,7 +410,7 @@ impl Server {
             self.lists.set_silent(false);
             session.spawn(async move {
                 let of_tools = connection.server().announces_changes_of("tools");
-                let is_refused = background::subscribe(connection, callbacks, lists).await && of_tools;
+                let is_refused = session::subscribe(connection, callbacks, lists).await && of_tools;
                 if let Some(server) = server.upgrade().filter(|_| is_refused) {
                     server.lists.set_silent(true);
                 }
@@ -446,7 +420,7 @@ impl Server {
             let server = Arc::downgrade(self);
             session.spawn(async move {
                 loop {
-                    background::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
+                    session::until_idle(idle, || Some(server.upgrade()?.unused_for())).await;
                     if server.upgrade().is_none_or(|server| server.end_idle(generation, idle)) {
                         return;
                     }

@@ -9,7 +9,7 @@ use toolhub::error::ErrorKind;
 use toolhub::model::{Arguments, ToolOutput};
 use toolhub::notices::LogSink;
 use toolhub::principal::Principal;
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 use toolhub::tool::{AskCaller, CallContext, Tool};
 
 fn context(cancel: &CancellationToken) -> CallContext {

@@ -3,7 +3,7 @@
 use crate::mcp_client::world::{World, is_running};
 use serde_json::json;
 use toolhub::error::{ErrorKind, Outcome};
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 use toolhub::sources::mcp::resources::subscribe;
 use toolhub::tool::Tool;
 

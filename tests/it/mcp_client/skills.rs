@@ -4,7 +4,7 @@ use crate::mcp_client::world::World;
 use serde_json::{Value, json};
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::model::Source;
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 
 async fn skilled() -> World {
     let world = World::new("skills");

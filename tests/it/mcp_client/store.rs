@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use toolhub::error::ErrorKind;
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 use toolhub::store::Store;
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use std::sync::{Arc, mpsc};
 use toolhub::error::{ErrorKind, Outcome};
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_lists_fails_its_own_refresh_only() {

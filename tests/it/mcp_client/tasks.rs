@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::model::{Arguments, CallOptions};
-use toolhub::sources::mcp::host::Host;
+use toolhub::sources::mcp::callbacks::Host;
 
 async fn follow(world: &World, plan: &str) -> Result<Value, HubError> {
     world.connect().await;

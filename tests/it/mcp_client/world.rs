@@ -10,11 +10,11 @@ use toolhub::catalog::Servers;
 use toolhub::error::HubError;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, ToolSpec};
+use toolhub::sources::mcp::callbacks::Host;
 use toolhub::sources::mcp::config::server_from;
-use toolhub::sources::mcp::host::Host;
-use toolhub::sources::mcp::listing::{Listed, ListedBy};
 use toolhub::sources::mcp::server::Server;
 use toolhub::sources::mcp::tool::McpTool;
+use toolhub::sources::mcp::tool_list::{Listed, ListedBy};
 use toolhub::store::Store;
 
 pub struct World {

@@ -4,10 +4,10 @@
 
 use super::{ListingSink, Server};
 use crate::mcp::auth::Credentials;
+use crate::mcp::callbacks::Host;
 use crate::mcp::config::Endpoint;
 use crate::mcp::connection::Connection;
 use crate::mcp::connector::Connector;
-use crate::mcp::host::Host;
 use crate::mcp::principal_headers::{self, HeaderNeeds};
 use crate::mcp::principal_pool::PrincipalPool;
 use futures_util::future::join_all;

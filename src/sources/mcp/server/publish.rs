@@ -3,10 +3,10 @@
 
 use super::{Server, closed_meanwhile, lost};
 use crate::mcp::connection::Connection;
-use crate::mcp::listing::{self, Listed, ListedBy, Listing};
-use crate::mcp::lists::{ListFailure, ListRound};
 use crate::mcp::protocol::{Era, NegotiatedProtocol, ProtocolHint};
+use crate::mcp::server::cached_lists::{ListFailure, ListRound};
 use crate::mcp::skills::{self, Skills};
+use crate::mcp::tool_list::{self, Listed, ListedBy, Listing};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -60,7 +60,7 @@ impl Server {
         };
         // Side by side: a slow one does not delay the other.
         let tools = async {
-            let listing = listing::fetch(&connection, limit, of_now).await?;
+            let listing = tool_list::fetch(&connection, limit, of_now).await?;
             let server = server.upgrade().ok_or_else(closed_meanwhile)?;
             let connection = connection.clone();
             blocking(move || {

@@ -1,0 +1,274 @@
+//! Tasks: a call that the server answers with a task is asked for until it is over.
+//!
+//! | | modern, extension `io.modelcontextprotocol/tasks` | 2025-11-25, experimental |
+//! |---|---|---|
+//! | who decides | the server, for every client that declares the extension | the tool (`taskSupport: "required"`), and we send `task` |
+//! | the result | is inside the ended task | `tasks/result`, which waits for the end |
+//! | questions | are inside the task; answered with `tasks/update` | come as requests of their own, once `tasks/result` is asked |
+//!
+//! From the moment there is a task the call has begun: no error of ours afterwards says that nothing happened.
+
+use crate::mcp::backoff;
+use crate::mcp::connection::{Connection, RequestExtras};
+use crate::mcp::convert::{finished, protocol, unreadable};
+use crate::mcp::inbox::CallOwner;
+use crate::mcp::message::Params;
+use crate::mcp::proof;
+use crate::mcp::protocol::Era;
+use crate::mcp::server::Server;
+use crate::mcp::wire::clean;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::model::ToolOutput;
+use toolhub_types::tool::CallContext;
+
+/// However often or rarely a server wants to be asked.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(30);
+const USUAL: Duration = Duration::from_millis(500);
+/// How often in a row a question about a task may get lost.
+const LOST: u32 = 3;
+/// How many questions one task may ask.
+const QUESTIONS: usize = 100;
+
+/// Whether the older protocol wants this call to be made as a task.
+pub fn wanted(connection: &Connection, needs_task: bool) -> bool {
+    let server = connection.server();
+    needs_task
+        && server.era == Era::Legacy
+        && server
+            .capabilities
+            .pointer("/tasks/requests/tools/call")
+            .is_some_and(|declared| !declared.is_null())
+}
+
+/// Follows a task to its end. The caller's deadline bounds it; when the caller gives up, the task is cancelled on the server.
+pub async fn finish(
+    server: &Arc<Server>,
+    connection: Arc<Connection>,
+    tool: &str,
+    seed: &Value,
+    ctx: &CallContext,
+) -> Result<ToolOutput, HubError> {
+    let id = seed.get("taskId").and_then(Value::as_str);
+    let id = id.ok_or_else(|| unreadable(format!("the task of '{}' has no id", clip(tool))))?;
+    if let Some(on_task) = &ctx.extras.on_task {
+        on_task();
+    }
+    let (since, answered) = (Instant::now(), HashSet::new());
+    // Between two requests about it, too, a question may belong to the task.
+    let watched = connection.watch_caller(CallOwner::of(&ctx.extras));
+    let mut followed = Followed { server, connection, tool, id, ctx, since, answered, over: false };
+    let output = followed.follow(seed).await;
+    watched.end();
+    output
+}
+
+struct Followed<'a> {
+    server: &'a Arc<Server>,
+    /// The one that was asked last.
+    connection: Arc<Connection>,
+    tool: &'a str,
+    id: &'a str,
+    ctx: &'a CallContext,
+    since: Instant,
+    /// Questions that were answered; they may be shown again before the server has taken the answers.
+    answered: HashSet<String>,
+    /// It ended, well or not: there is nothing to cancel.
+    over: bool,
+}
+
+impl Followed<'_> {
+    async fn follow(&mut self, seed: &Value) -> Result<ToolOutput, HubError> {
+        // The result or the question of a task must be requested.
+        let mut pause = match status(seed) {
+            "working" => interval(seed),
+            _ => Duration::ZERO,
+        };
+        loop {
+            tokio::time::sleep(pause).await;
+            let age = self.since.elapsed();
+            let (task, era) = self.ask("tasks/get", None).await?;
+            self.check_id(&task)?;
+            match (status(&task), era) {
+                ("completed" | "failed" | "cancelled" | "input_required", Era::Legacy) => {
+                    let (result, _) = self.ask("tasks/result", None).await?;
+                    self.over = true;
+                    if result.get("content").is_some() {
+                        return self.output(Some(result));
+                    }
+                    // Servers of the Python SDK give an empty result of a task that failed.
+                    let (task, _) = self.ask("tasks/get", None).await?;
+                    return match status(&task) {
+                        end @ ("failed" | "cancelled") => Err(failed(self.tool, end, &task)),
+                        _ => self.output(Some(result)),
+                    };
+                }
+                ("completed", Era::Modern) => {
+                    self.over = true;
+                    return self.output(task.get("result").cloned());
+                }
+                (end @ ("failed" | "cancelled"), Era::Modern) => {
+                    self.over = true;
+                    return Err(failed(self.tool, end, &task));
+                }
+                ("input_required", Era::Modern) => self.answer(&task).await?,
+                _ if age > lifetime(&task) => return Err(self.expired(&task)),
+                _ => {}
+            }
+            pause = interval(&task);
+        }
+    }
+
+    /// An answer about another task says nothing about this one.
+    fn check_id(&self, task: &Value) -> Result<(), HubError> {
+        if task.get("taskId").and_then(Value::as_str) == Some(self.id) {
+            return Ok(());
+        }
+        let text = format!("tasks/get of '{}': the answer does not have the id of the task", clip(self.tool));
+        Err(unreadable(text))
+    }
+
+    fn output(&self, result: Option<Value>) -> Result<ToolOutput, HubError> {
+        match result {
+            Some(Value::Object(result)) => {
+                // The result is a part of the answer, so its text is written again.
+                let raw = self.ctx.extras.keep_raw.then(|| serde_json::value::to_raw_value(&result).ok());
+                finished(self.tool, result, raw.flatten().map(Arc::from))
+            }
+            _ => Err(unreadable(format!("the task of '{}' ended without a result", clip(self.tool)))),
+        }
+    }
+
+    /// Answers the questions that are new.
+    async fn answer(&mut self, task: &Value) -> Result<(), HubError> {
+        let Some(Value::Object(requests)) = task.get("inputRequests") else { return Ok(()) };
+        let new = |(key, _): &(&String, &Value)| !self.answered.contains(*key);
+        let new: Map<String, Value> =
+            requests.iter().filter(new).map(|(key, value)| (key.clone(), value.clone())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.answered.extend(new.keys().cloned());
+        if self.answered.len() > QUESTIONS {
+            let text = format!(
+                "The task of tool '{}' asked more than {QUESTIONS} questions and was abandoned.",
+                clip(self.tool)
+            );
+            return Err(HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown));
+        }
+        let responses =
+            crate::mcp::questions::gather(self.server, self.tool, (new, None), self.ctx.extras.ask.as_ref())
+                .await;
+        let (responses, _) = responses.map_err(|error| error.with_outcome(Outcome::Unknown))?;
+        self.ask("tasks/update", Some(&responses)).await.map(drop)
+    }
+
+    /// Asks about the task. All that is asked may be asked twice, so a question that got lost is asked again.
+    async fn ask(
+        &mut self,
+        method: &'static str,
+        responses: Option<&Map<String, Value>>,
+    ) -> Result<(Value, Era), HubError> {
+        let mut lost = 0;
+        loop {
+            let error = match self.ask_once(method, responses).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            lost += 1;
+            if !backoff::is_transient(&error) || lost > LOST {
+                return Err(error.with_outcome(Outcome::Unknown));
+            }
+            tokio::time::sleep(backoff::asked_pause(&error).unwrap_or_else(|| backoff::pause(lost))).await;
+        }
+    }
+
+    async fn ask_once(
+        &mut self,
+        method: &'static str,
+        responses: Option<&Map<String, Value>>,
+    ) -> Result<(Value, Era), HubError> {
+        self.connection = self.server.connection().await?;
+        let mut params = Params::new().with("taskId", self.id);
+        if let Some(responses) = responses {
+            params = params.with("inputResponses", responses);
+        }
+        // Its log comes with the call.
+        let owner = CallOwner { log: None, ..CallOwner::of(&self.ctx.extras) };
+        let extras = RequestExtras { owner, ..named(self.id) };
+        let raw = self.connection.request(method, params, extras).await?;
+        let task = serde_json::from_str(raw.get()).map_err(|error| protocol(format!("{method}: {error}")))?;
+        Ok((task, self.connection.server().era))
+    }
+
+    fn expired(&self, task: &Value) -> HubError {
+        let text = format!(
+            "The task of tool '{}' on server '{}' did not end within the {} s that the server keeps it.",
+            clip(self.tool),
+            self.server.id(),
+            lifetime(task).as_secs_f64()
+        );
+        HubError::new(ErrorKind::Timeout, text)
+    }
+}
+
+/// Over HTTP the id of a task goes into a header, so that the request finds the machine that has it.
+fn named(id: &str) -> RequestExtras {
+    RequestExtras { name: Some(Arc::from(id)), ..RequestExtras::default() }
+}
+
+fn status(task: &Value) -> &str {
+    task.get("status").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number of milliseconds, by its modern name or its older one.
+fn millis(task: &Value, modern: &str, older: &str) -> Option<Duration> {
+    task.get(modern).or_else(|| task.get(older))?.as_u64().map(Duration::from_millis)
+}
+
+fn interval(task: &Value) -> Duration {
+    millis(task, "pollIntervalMs", "pollInterval").unwrap_or(USUAL).clamp(SHORTEST, LONGEST)
+}
+
+fn lifetime(task: &Value) -> Duration {
+    millis(task, "ttlMs", "ttl").unwrap_or(Duration::MAX)
+}
+
+fn failed(tool: &str, end: &str, task: &Value) -> HubError {
+    let error = task.get("error");
+    let detail = error.and_then(|error| error.get("message")).or_else(|| task.get("statusMessage"));
+    let detail =
+        detail.and_then(Value::as_str).map(|text| format!(": {}", clean(text, 2000))).unwrap_or_default();
+    let text = format!(
+        "The task of tool '{}' {}{detail}",
+        clip(tool),
+        if end == "failed" { "failed" } else { "was cancelled by the server" }
+    );
+    let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
+    let kind = if code.is_some() { ErrorKind::Rpc } else { ErrorKind::ToolError };
+    let reported = proof::of_report(error.and_then(|error| error.get("data")));
+    // What was cancelled had begun.
+    let outcome = if end == "failed" { reported } else { Outcome::Unknown };
+    HubError { code, ..HubError::new(kind, text).with_outcome(outcome) }
+}
+
+/// Cancels an abandoned task.
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        if self.over || self.connection.transport().retired().is_some() {
+            return;
+        }
+        let (connection, id) = (self.connection.clone(), self.id.to_owned());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let cancelled =
+                    connection.request("tasks/cancel", Params::new().with("taskId", &id), named(&id));
+                let _ = tokio::time::timeout(Duration::from_secs(3), cancelled).await;
+            });
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! One live connection to a server: numbered requests, cancellation that reaches the server, the handshake of either era.
+
+use crate::mcp::callbacks::ServerCallbacks;
+use crate::mcp::convert::protocol;
+use crate::mcp::inbox::{CallOwner, Inbox, Watched};
+use crate::mcp::message::{Identity, Params, client_info, notification};
+use crate::mcp::proof;
+use crate::mcp::protocol::{APPS_EXTENSION, APPS_MEDIA_TYPE, Era, LEGACY, MODERN, NegotiatedProtocol};
+use crate::mcp::request_span;
+use crate::mcp::secrets::ServerSecrets;
+use crate::mcp::transport::{OutgoingRequest, SendStage, Transport};
+use arc_swap::ArcSwapOption;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+use toolhub_protocol::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use toolhub_types::error::{ErrorKind, HubError, clip};
+use toolhub_types::telemetry::TraceContext;
+use toolhub_types::tool::{CallContextExtras, CancelReason, OnProgress, SentFlag};
+
+/// A cancellation or a greeting that a server does not take within this time is not waited for.
+const COURTESY: Duration = Duration::from_secs(3);
+/// The stream on which a modern server announces changes.
+pub const LISTEN: &str = "subscriptions/listen";
+/// How much of its log a modern server sends for a request.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Errors that only a modern server gives, beside the one about our version.
+const MODERN_ERRORS: [i64; 2] = [HEADER_MISMATCH, MISSING_CAPABILITY];
+
+/// How a server describes itself, and the protocol that was negotiated with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerIdentity {
+    pub era: Era,
+    pub version: &'static str,
+    /// The server's own name and version.
+    pub info: Value,
+    pub capabilities: Value,
+    pub instructions: Option<String>,
+}
+
+impl ServerIdentity {
+    /// The version of its program, if it gives one, as people may read it.
+    pub fn program_version(&self) -> Option<String> {
+        let version = self.info.get("version").and_then(Value::as_str);
+        version.map(|version| clip(version).into_owned())
+    }
+
+    /// Whether the server announces changes of its `tools`, `resources` or `prompts`.
+    pub fn announces_changes_of(&self, what: &str) -> bool {
+        self.capabilities.get(what).and_then(|declared| declared.get("listChanged"))
+            == Some(&Value::Bool(true))
+    }
+
+    pub fn announces_changes(&self) -> bool {
+        ["tools", "resources", "prompts"].iter().any(|what| self.announces_changes_of(what))
+    }
+}
+
+pub struct Connection {
+    /// The number of the attempt that led to it.
+    pub generation: u64,
+    transport: Arc<dyn Transport>,
+    inbox: Arc<Inbox>,
+    identity: Arc<Identity>,
+    /// The identity of the latest call whose caller can be asked: most callers have the same capabilities.
+    asking: ArcSwapOption<Identity>,
+    callbacks: Arc<ServerCallbacks>,
+    ids: AtomicU64,
+    /// An older server is told once what it may ask for.
+    callers_answer: bool,
+    /// And whether it may ask for roots of the client.
+    has_roots: bool,
+    secrets: Arc<ServerSecrets>,
+    server: ServerIdentity,
+    /// Held by each request that is not answered yet.
+    in_flight: Arc<()>,
+}
+
+/// What a request carries in addition to its parameters.
+#[derive(Default)]
+pub struct RequestExtras {
+    pub name: Option<Arc<str>>,
+    pub headers: Vec<(String, String)>,
+    pub meta: Map<String, Value>,
+    pub on_progress: Option<OnProgress>,
+    /// Whose request it is: who is asked about it, and where its log goes.
+    pub owner: CallOwner,
+    /// Why it was cancelled, once it is.
+    pub cancel_reason: CancelReason,
+    /// The flag of the attempt that the request is made for.
+    pub sent: Option<Arc<SentFlag>>,
+}
+
+impl RequestExtras {
+    /// Those of a call, in a request about this tool, resource or prompt.
+    pub fn of(call: &CallContextExtras, name: Arc<str>) -> Self {
+        RequestExtras {
+            name: Some(name),
+            meta: call.meta.clone(),
+            on_progress: call.progress.clone(),
+            owner: CallOwner::of(call),
+            cancel_reason: call.cancel_reason.clone(),
+            ..RequestExtras::default()
+        }
+    }
+}
+
+/// How the first, modern, question was taken.
+pub enum Probe {
+    Modern(ServerIdentity),
+    /// The server answered, and not as a modern one does.
+    Legacy,
+}
+
+impl Connection {
+    pub fn new(transport: Arc<dyn Transport>, inbox: Arc<Inbox>, callbacks: &Arc<ServerCallbacks>) -> Self {
+        let server = ServerIdentity {
+            era: Era::Modern,
+            version: MODERN,
+            info: Value::Null,
+            capabilities: Value::Null,
+            instructions: None,
+        };
+        let shared = json!({"extensions": shared_extensions(callbacks)});
+        let identity = Arc::new(Identity::new(callbacks.capabilities(&shared)));
+        Connection {
+            generation: 0,
+            transport,
+            inbox,
+            identity,
+            asking: ArcSwapOption::empty(),
+            callbacks: callbacks.clone(),
+            callers_answer: callbacks.callers_answer(),
+            has_roots: false,
+            ids: AtomicU64::new(1),
+            secrets: callbacks.secrets.clone(),
+            server,
+            in_flight: Arc::default(),
+        }
+    }
+
+    /// The server as it described itself.
+    pub fn server(&self) -> &ServerIdentity {
+        &self.server
+    }
+
+    pub fn protocol(&self) -> NegotiatedProtocol {
+        NegotiatedProtocol { era: self.server.era, version: Some(self.server.version) }
+    }
+
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// Questions that come on no call's stream may be for this caller until the guard is dropped.
+    pub fn watch_caller(&self, owner: CallOwner) -> Watched {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        self.inbox.watch(id, None, Some(owner))
+    }
+
+    /// Whether the server works for no other client than this one.
+    pub fn works_only_for(&self, client: &str) -> bool {
+        self.inbox.works_only_for(client)
+    }
+
+    /// Sends the level that clients want to see to a legacy server that takes one.
+    pub async fn apply_log_level(&self) {
+        let takes_one = self.server.era == Era::Legacy && self.server.capabilities.get("logging").is_some();
+        let wanted = self.callbacks.host().log_level.to_send();
+        let Some(level) = wanted.filter(|_| takes_one) else { return };
+        let sent =
+            self.request("logging/setLevel", Params::new().with("level", level), RequestExtras::default());
+        // A server that refuses it logs as before.
+        let _ = timeout(COURTESY, sent).await;
+    }
+
+    /// The server was told that nobody answers questions, which has changed: the hub is served now. Servers of the modern
+    /// protocol are told with each request.
+    pub fn knows_of_no_answers(&self) -> bool {
+        let asks_in_vain = !self.callers_answer && self.callbacks.callers_answer();
+        let lacks_roots = !self.has_roots && self.callbacks.roots_of().is_some();
+        self.server.era == Era::Legacy && (asks_in_vain || lacks_roots)
+    }
+
+    /// Tells an older server that the roots of the client have changed.
+    pub async fn roots_changed(&self) {
+        if self.has_roots {
+            let told = self.transport.send(notification("notifications/roots/list_changed", None));
+            let _ = timeout(COURTESY, told).await;
+        }
+    }
+
+    /// Whether a request waits for its answer: a call, a list, the poll of a task. The hub's own subscription to changes does
+    /// not count: it would keep every server that announces changes alive.
+    pub fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.in_flight) > 1
+    }
+
+    /// Asks a server whether it speaks the modern protocol. Errors of the way there are errors; whatever a server answers
+    /// that is not modern means that it is an older one.
+    pub async fn probe(&self) -> Result<Probe, HubError> {
+        let mut answer = self.discover().await;
+        // Some refuse the first request of a version that they know and accept the same request again.
+        if answer.as_ref().is_err_and(|error| error.code == Some(UNSUPPORTED_VERSION)) {
+            answer = self.discover().await;
+        }
+        let raw = match answer {
+            Ok(raw) => raw,
+            Err(error) if error.code.is_some_and(|code| MODERN_ERRORS.contains(&code)) => return Err(error),
+            // A modern server that does not know our version may still speak an older one.
+            Err(error) if matches!(error.kind, ErrorKind::Rpc | ErrorKind::Protocol) => {
+                return Ok(Probe::Legacy);
+            }
+            Err(error) => return Err(error),
+        };
+        // Only the versions have to be there; one odd member does not lose the others.
+        let mut found: Value = match serde_json::from_str(raw.get()) {
+            Ok(found) => found,
+            Err(_) => return Ok(Probe::Legacy),
+        };
+        let versions = found.get("supportedVersions").and_then(Value::as_array);
+        if !versions.is_some_and(|versions| versions.iter().any(|version| version == MODERN)) {
+            return Ok(Probe::Legacy);
+        }
+        let info = match take(&mut take(&mut found, "_meta"), "io.modelcontextprotocol/serverInfo") {
+            Value::Null => take(&mut found, "serverInfo"),
+            info => info,
+        };
+        Ok(Probe::Modern(ServerIdentity {
+            era: Era::Modern,
+            version: MODERN,
+            info,
+            capabilities: take(&mut found, "capabilities"),
+            instructions: text(take(&mut found, "instructions")),
+        }))
+    }
+
+    async fn discover(&self) -> Result<Box<RawValue>, HubError> {
+        self.request("server/discover", Params::new(), RequestExtras::default()).await
+    }
+
+    /// The handshake of the older protocol.
+    pub async fn initialize(&mut self) -> Result<(), HubError> {
+        self.server.era = Era::Legacy;
+        // Which caller will have to answer is not known yet. Roots belong to one client, and a session to all of them, unless
+        // there is one client only.
+        let extensions = shared_extensions(&self.callbacks);
+        let mut asked =
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "extensions": extensions});
+        if let Some(client) = self.callbacks.roots_of() {
+            asked["roots"] = client.capabilities["roots"].clone();
+            self.has_roots = true;
+        }
+        let asked = if self.callers_answer { asked } else { Value::Null };
+        let params = Params::new()
+            .with("protocolVersion", &LEGACY[0])
+            .with("capabilities", &self.callbacks.capabilities(&asked))
+            .with("clientInfo", &client_info());
+        let answer = self.request("initialize", params, RequestExtras::default()).await;
+        // What is asked after a refusal is asked in the modern way again.
+        let raw = answer.inspect_err(|_| self.server.era = Era::Modern)?;
+        let mut greeting: Value =
+            serde_json::from_str(raw.get()).map_err(|error| protocol(format!("initialize: {error}")))?;
+        let protocol_version = take(&mut greeting, "protocolVersion");
+        let Some(offered) = protocol_version.as_str() else {
+            return Err(protocol("initialize: protocolVersion is missing".into()));
+        };
+        let Some(version) = LEGACY.iter().find(|version| **version == offered) else {
+            let text = format!(
+                "no common protocol version: the server speaks '{}', we speak {MODERN} and {}",
+                crate::mcp::wire::clean(offered, 40),
+                LEGACY.join(", ")
+            );
+            return Err(HubError::new(ErrorKind::Protocol, text));
+        };
+        self.settle_on(ServerIdentity {
+            era: Era::Legacy,
+            version,
+            info: take(&mut greeting, "serverInfo"),
+            capabilities: take(&mut greeting, "capabilities"),
+            instructions: text(take(&mut greeting, "instructions")),
+        });
+        let greeted = self.transport.send(notification("notifications/initialized", None));
+        // A server that does not react to this notification is none the less there.
+        let _ = timeout(Duration::from_secs(1), greeted).await;
+        Ok(())
+    }
+
+    pub fn settle_on(&mut self, server: ServerIdentity) {
+        self.transport.on_negotiated(server.era, server.version);
+        self.server = server;
+    }
+
+    /// Sends a request and waits for its raw result. When the caller gives up after it was sent, the server is notified.
+    pub async fn request(
+        &self,
+        method: &'static str,
+        params: Params,
+        mut extras: RequestExtras,
+    ) -> Result<Box<RawValue>, HubError> {
+        let _in_flight = (method != LISTEN).then(|| self.in_flight.clone());
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let on_progress = extras.on_progress.take().map(|on_progress| -> OnProgress {
+            extras.meta.insert("progressToken".into(), json!(id));
+            let secrets = self.secrets.clone();
+            Arc::new(move |progress: &Value| on_progress(&secrets.hide_json(progress.clone())))
+        });
+        if let Some(log) = extras.owner.log.as_ref().filter(|_| self.server.era == Era::Modern) {
+            extras.meta.insert(LOG_LEVEL.into(), json!(log.level));
+        }
+        let span = match method {
+            // A standing stream is no operation that ends.
+            LISTEN => None,
+            method => request_span::begin(
+                &self.callbacks,
+                &*self.transport,
+                // Before the answer, the version that is asked for.
+                if method == "initialize" { LEGACY[0] } else { self.server.version },
+                id,
+                method,
+                extras.name.as_deref(),
+                &mut extras.meta,
+            ),
+        };
+        let trace = span.as_ref().and_then(|span| span.context()).map(TraceContext::written);
+        let asking = extras.owner.ask.as_ref().filter(|_| self.server.era == Era::Modern);
+        let asking = asking.map(|ask| self.identity_for(&ask.capabilities));
+        let is_call = method == "tools/call" || extras.owner.ask.is_some();
+        let watched = (is_call || on_progress.is_some())
+            .then(|| self.inbox.watch(id, on_progress, is_call.then_some(extras.owner)));
+        let body = asking.as_ref().unwrap_or(&self.identity).request(
+            self.server.era,
+            id,
+            method,
+            params,
+            &extras.meta,
+        );
+        let stage = Arc::new(SendStage::of_attempt(extras.sent));
+        let (name, headers) = (extras.name, extras.headers);
+        let request = OutgoingRequest { id, method, name, headers, trace, body, stage };
+        let guard = CancelGuard {
+            transport: &self.transport,
+            request: &request,
+            reason: &extras.cancel_reason,
+            // Only requests that the server may be working on; a handshake must not be cancelled.
+            armed: AtomicBool::new(method != "initialize" && method != "server/discover"),
+        };
+        let reply = self.transport.request(&request).await;
+        guard.armed.store(false, Ordering::Relaxed);
+        let is_heard = watched.is_some_and(Watched::end);
+        if let Some(span) = span {
+            request_span::end(span, method, &reply);
+        }
+        match reply {
+            Ok(described) if is_description(method) => Ok(self.secrets.hide_in_description(described)),
+            reply => reply
+                .map_err(|error| self.secrets.hide_error(proof::of_request(error, &request.stage, is_heard))),
+        }
+    }
+
+    /// Our identity in a request whose caller has these capabilities.
+    fn identity_for(&self, caller: &Value) -> Arc<Identity> {
+        let capabilities = self.callbacks.capabilities(caller);
+        if capabilities == self.identity.capabilities {
+            return self.identity.clone();
+        }
+        let latest = self.asking.load_full().filter(|latest| latest.capabilities == capabilities);
+        latest.unwrap_or_else(|| {
+            let made = Arc::new(Identity::new(capabilities));
+            self.asking.store(Some(made.clone()));
+            made
+        })
+    }
+
+    /// Why no further request can be sent, when that is so.
+    pub fn retired(&self) -> Option<HubError> {
+        self.transport.retired().map(|error| self.secrets.hide_error(error))
+    }
+
+    /// Returns when the connection is closed, by whomever. A server over HTTP that goes away does not close it.
+    pub async fn over(&self) {
+        self.inbox.over().await;
+    }
+
+    pub async fn close(&self) {
+        self.transport.close().await;
+    }
+
+    /// Reports the end of the session that used this connection. `is_closed`: the hub has ended it.
+    pub fn report_end(&self, lived: Duration, is_closed: bool) {
+        let lost = if is_closed { None } else { self.retired() };
+        let version = self.server.version;
+        request_span::session_ended(&self.callbacks, &*self.transport, version, lived, lost.as_ref());
+    }
+}
+
+/// The extensions of clients that a server hears of when it is not known which client it works for: lists and older sessions
+/// are shared. Tools with an interface have a text for clients that cannot show it.
+fn shared_extensions(callbacks: &ServerCallbacks) -> Value {
+    match callbacks.callers_answer() {
+        true => json!({APPS_EXTENSION: {"mimeTypes": [APPS_MEDIA_TYPE]}}),
+        false => json!({}),
+    }
+}
+
+/// The characters of a reason that servers get.
+const LONGEST_REASON: usize = 500;
+
+/// Tells the server when a request is given up.
+struct CancelGuard<'a> {
+    transport: &'a Arc<dyn Transport>,
+    request: &'a OutgoingRequest,
+    reason: &'a CancelReason,
+    armed: AtomicBool,
+}
+
+impl Drop for CancelGuard<'_> {
+    fn drop(&mut self) {
+        if !self.armed.load(Ordering::Relaxed)
+            || !self.request.stage.may_have_left()
+            || self.transport.cancels_by_drop()
+            || self.transport.retired().is_some()
+        {
+            return;
+        }
+        let given = self.reason.get().map(|reason| crate::mcp::wire::clean(reason, LONGEST_REASON));
+        let reason = given.as_deref().unwrap_or("the caller does not wait any more");
+        let message = notification(
+            "notifications/cancelled",
+            Some(json!({"requestId": self.request.id, "reason": reason})),
+        );
+        let transport = self.transport.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = timeout(COURTESY, transport.send(message)).await;
+            });
+        }
+    }
+}
+
+/// Whether the answer describes the server or what it offers, and is kept and shown. Results belong to the caller.
+fn is_description(method: &str) -> bool {
+    matches!(method, "initialize" | "server/discover") || method.ends_with("/list")
+}
+
+/// A member of a server's answer, taken out. `Null` when it is not there.
+fn take(answer: &mut Value, member: &str) -> Value {
+    answer.get_mut(member).map(Value::take).unwrap_or_default()
+}
+
+/// Instructions that are not text are none.
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,327 @@
+//! From a configuration to a live connection: open the way, find out which era the server is of, shake hands.
+
+use crate::mcp::auth::Credentials;
+use crate::mcp::callbacks::{Host, ServerCallbacks};
+use crate::mcp::config::{Dialect, Endpoint, Remote, ServerConfig};
+use crate::mcp::connection::{Connection, Probe};
+use crate::mcp::in_process::ServerLink;
+use crate::mcp::inbox::Inbox;
+use crate::mcp::protocol::{Era, ProtocolHint};
+use crate::mcp::transport::Transport;
+use crate::mcp::transport::http::{HttpOptions, StreamableHttp};
+use crate::mcp::transport::in_process::InProcess;
+use crate::mcp::transport::legacy_sse::LegacySse;
+use crate::mcp::transport::stdio::{ProcessOutput, Program, Stdio};
+use arc_swap::ArcSwapOption;
+use serde_json::json;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+use toolhub_protocol::UNSUPPORTED_VERSION;
+use toolhub_types::error::{ErrorKind, HubError, shown_seconds};
+
+/// A server that has read the first question of the modern era and is silent for this long is an older one.
+const PROBE: Duration = Duration::from_secs(2);
+/// However short a call is: a modern server must not be taken for an older one because it needs a moment.
+const SHORTEST_PROBE: Duration = Duration::from_secs(1);
+/// How often a process is asked whether it has read the question.
+const GLANCE: Duration = Duration::from_millis(50);
+/// A process may take this much of a caller's time before it gets the older greeting.
+const SHARE_OF_CALL: f64 = 0.4;
+
+pub struct Connector {
+    config: ServerConfig,
+    callbacks: Arc<ServerCallbacks>,
+    credentials: Option<Arc<dyn Credentials>>,
+    /// Those of a remote server, for the caller that the connection is made for.
+    headers: Vec<(String, String)>,
+    /// Of the process that was started last.
+    output: ArcSwapOption<ProcessOutput>,
+}
+
+/// From which knowledge, and for how long, to connect.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectOptions {
+    pub hint: Option<ProtocolHint>,
+    /// How long the caller that caused the attempt will wait.
+    pub patience: Option<Duration>,
+}
+
+/// A server that refused the first question of the modern era in one of these ways may be an older one.
+fn may_be_older(error: &HubError) -> bool {
+    match error.kind {
+        ErrorKind::Http => error.status.is_some_and(|status| (400..=501).contains(&status) && status != 429),
+        ErrorKind::Closed => error.status == Some(404),
+        _ => false,
+    }
+}
+
+/// Only these say that there is no such endpoint for POST.
+fn has_no_post(error: &HubError) -> bool {
+    matches!(error.status, Some(400 | 404 | 405))
+}
+
+impl Connector {
+    pub fn new(
+        config: ServerConfig,
+        host: Host,
+        credentials: Option<Arc<dyn Credentials>>,
+        headers: Vec<(String, String)>,
+    ) -> Self {
+        let callbacks = ServerCallbacks::new(&config, host);
+        Connector { config, callbacks, credentials, headers, output: ArcSwapOption::empty() }
+    }
+
+    pub fn credentials(&self) -> Option<&Arc<dyn Credentials>> {
+        self.credentials.as_ref()
+    }
+
+    pub fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    pub fn callbacks(&self) -> &Arc<ServerCallbacks> {
+        &self.callbacks
+    }
+
+    /// What the process that was started last says on its error stream, when it sounds like a reason.
+    pub fn error_output(&self) -> Option<String> {
+        self.output.load().as_ref()?.reason()
+    }
+
+    /// Connects within the time that the configuration gives.
+    pub async fn connect_in_time(
+        &self,
+        options: ConnectOptions,
+    ) -> Result<(Connection, ProtocolHint), HubError> {
+        let limit = self.config.options.startup_timeout;
+        let connect = async {
+            match self.connect(options).await {
+                // The server may have been an older version of itself when the hint was learnt.
+                Err(error) if options.hint == Some(ProtocolHint::Legacy) && error.kind == ErrorKind::Rpc => {
+                    self.connect(ConnectOptions { hint: None, ..options }).await
+                }
+                connected => connected,
+            }
+        };
+        let connected = timeout(limit, connect).await.unwrap_or_else(|_| Err(self.too_slow(limit)));
+        if let Ok((connection, _)) = &connected {
+            connection.apply_log_level().await;
+        }
+        connected.map_err(|error| self.callbacks.secrets.hide_error(error))
+    }
+
+    fn too_slow(&self, limit: Duration) -> HubError {
+        let mut text = format!("no answer within {} s", shown_seconds(limit.as_secs_f64()));
+        if let Some(output) = &*self.output.load() {
+            output.doubt().into_iter().for_each(|doubt| text.push_str(&format!(": {doubt}")));
+            let last = output.reason().into_iter();
+            last.for_each(|reason| text.push_str(&format!("; its error stream says '{reason}'")));
+        }
+        HubError::new(ErrorKind::Timeout, text)
+    }
+
+    /// Reports the end of an attempt to the hub's listeners.
+    pub fn report(&self, connected: &Result<(Connection, ProtocolHint), HubError>, took: Duration) {
+        let duration_ms = took.as_secs_f64() * 1e3;
+        match connected {
+            Ok((connection, _)) => {
+                let (era, version) = (connection.server().era.name(), connection.server().version);
+                let details = json!({"duration_ms": duration_ms, "era": era, "version": version});
+                self.callbacks.tell("connected", details);
+            }
+            Err(error) => {
+                let (kind, message) = (error.kind.name(), &*error.message);
+                let details = json!({"duration_ms": duration_ms, "kind": kind, "error": message});
+                self.callbacks.tell("connect_failed", details);
+            }
+        }
+    }
+
+    async fn connect(&self, options: ConnectOptions) -> Result<(Connection, ProtocolHint), HubError> {
+        match &self.config.endpoint {
+            Endpoint::Stdio(command) => {
+                let program = Program {
+                    command: command.program.clone(),
+                    args: command.args.clone(),
+                    env: command.env.clone(),
+                    cwd: command.cwd.clone(),
+                    inherit: self.config.options.inherit_env.clone(),
+                };
+                self.negotiate(|| self.start(&program), false, options).await
+            }
+            Endpoint::Http(remote) => self.http(remote, options).await,
+            Endpoint::InProcess(link) => self.negotiate(|| self.enter(link), false, options).await,
+        }
+    }
+
+    /// Finds out the era. A silent program is started afresh for the older handshake: queued behind an unanswered question, it might
+    /// be taken for a mistake by a modern server that is only slow.
+    async fn negotiate(
+        &self,
+        open: impl Fn() -> Result<Connection, HubError>,
+        is_remote: bool,
+        options: ConnectOptions,
+    ) -> Result<(Connection, ProtocolHint), HubError> {
+        let mut connection = open()?;
+        let (mut is_silent, mut has_ended) = (false, false);
+        if options.hint != Some(ProtocolHint::Legacy) {
+            let answer = match self.credentials.is_some() {
+                // A login may take time, and belongs to the first request.
+                true => timeout(self.config.options.startup_timeout / 2, connection.probe()).await.ok(),
+                false => self.probe(&connection, options).await,
+            };
+            match answer {
+                Some(Ok(Probe::Modern(server))) => {
+                    connection.settle_on(server);
+                    return Ok(self.greeted(connection, ProtocolHint::Modern));
+                }
+                Some(Ok(Probe::Legacy)) => {}
+                Some(Err(error)) if is_remote && may_be_older(&error) => {}
+                // It ended on the question.
+                Some(Err(error)) if !is_remote && error.kind == ErrorKind::Closed => has_ended = true,
+                Some(Err(error)) => return Err(error),
+                None => is_silent = true,
+            }
+        }
+        if !is_remote && (is_silent || has_ended) {
+            drop(connection);
+            connection = open()?;
+        }
+        if let Err(error) = self.initialize(&mut connection, is_silent).await {
+            if is_remote {
+                connection.close().await;
+            }
+            return Err(error);
+        }
+        Ok(self.greeted(connection, ProtocolHint::Legacy))
+    }
+
+    /// Asks for the era; `None` when the server stays silent. A program that has not read the question yet is still starting,
+    /// and is given as long as half of the whole attempt.
+    async fn probe(
+        &self,
+        connection: &Connection,
+        options: ConnectOptions,
+    ) -> Option<Result<Probe, HubError>> {
+        let begun = Instant::now();
+        let longest = self.config.options.startup_timeout / 2;
+        let share = options.patience.map_or(PROBE, |patience| patience.mul_f64(SHARE_OF_CALL));
+        let longest_silence = share.clamp(SHORTEST_PROBE, PROBE);
+        let mut probe = pin!(connection.probe());
+        let mut silent_since = None;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut probe => return Some(answer),
+                () = sleep(GLANCE) => {}
+            }
+            if connection.transport().has_unread() {
+                silent_since = None;
+            }
+            let silence = silent_since.get_or_insert_with(Instant::now).elapsed();
+            if silence >= longest_silence || begun.elapsed() >= longest {
+                return None;
+            }
+        }
+    }
+
+    /// The end of the error stream of the process that was started last.
+    pub fn error_lines(&self) -> Vec<String> {
+        self.output.load().as_ref().map(|output| output.error_lines()).unwrap_or_default()
+    }
+
+    /// The first line that this process printed to its output and that is not MCP, without secrets.
+    pub fn stray_line(&self) -> Option<String> {
+        let output = self.output.load();
+        let line = output.as_ref()?.stray_line()?;
+        Some(self.callbacks.secrets.hide(line.to_owned()))
+    }
+
+    fn start(&self, program: &Program) -> Result<Connection, HubError> {
+        let inbox = Inbox::new(self.callbacks.clone());
+        let limit = self.config.options.max_message_bytes;
+        let callbacks = self.callbacks.clone();
+        let on_stderr_line = Box::new(move |line: &str| callbacks.log("debug", line));
+        let output = Arc::new(ProcessOutput::default());
+        self.output.store(Some(output.clone()));
+        let id = self.config.id.clone();
+        let transport = Stdio::open(id, program, limit, inbox.clone(), on_stderr_line, output)?;
+        Ok(Connection::new(transport, inbox, &self.callbacks))
+    }
+
+    fn enter(&self, link: &ServerLink) -> Result<Connection, HubError> {
+        let inbox = Inbox::new(self.callbacks.clone());
+        let transport = InProcess::open(self.config.id.clone(), link, inbox.clone())?;
+        Ok(Connection::new(transport, inbox, &self.callbacks))
+    }
+
+    async fn http(
+        &self,
+        remote: &Remote,
+        options: ConnectOptions,
+    ) -> Result<(Connection, ProtocolHint), HubError> {
+        if remote.dialect == Dialect::Sse || options.hint == Some(ProtocolHint::HttpSse) {
+            return self.http_sse(remote).await;
+        }
+        let open = || {
+            let inbox = Inbox::new(self.callbacks.clone());
+            let transport = StreamableHttp::open(self.http_options(remote), inbox.clone())?;
+            Ok(Connection::new(transport, inbox, &self.callbacks))
+        };
+        match self.negotiate(open, true, options).await {
+            // What the POST was answered with says more than that there is no stream either.
+            Err(error) if remote.dialect == Dialect::Auto && has_no_post(&error) => {
+                self.http_sse(remote).await.map_err(|_| error)
+            }
+            connected => connected,
+        }
+    }
+
+    async fn http_sse(&self, remote: &Remote) -> Result<(Connection, ProtocolHint), HubError> {
+        let inbox = Inbox::new(self.callbacks.clone());
+        let transport: Arc<dyn Transport> = LegacySse::open(self.http_options(remote), inbox.clone()).await?;
+        let mut connection = Connection::new(transport, inbox, &self.callbacks);
+        self.initialize(&mut connection, false).await?;
+        Ok(self.greeted(connection, ProtocolHint::HttpSse))
+    }
+
+    fn http_options(&self, remote: &Remote) -> HttpOptions {
+        HttpOptions {
+            url: remote.url.clone(),
+            headers: self.headers.clone(),
+            limit: self.config.options.max_message_bytes,
+            credentials: self.credentials.clone(),
+            secrets: self.callbacks.secrets.clone(),
+        }
+    }
+
+    /// A server that refuses the older greeting may be a modern one after all: it says so, or it was too slow for the first question.
+    async fn initialize(&self, connection: &mut Connection, was_silent: bool) -> Result<(), HubError> {
+        let may_be_modern = |error: &HubError| match error.kind {
+            ErrorKind::Rpc => was_silent || error.code == Some(UNSUPPORTED_VERSION),
+            _ => was_silent && may_be_older(error),
+        };
+        let refused = match connection.initialize().await {
+            Err(error) if may_be_modern(&error) => error,
+            other => return other,
+        };
+        match connection.probe().await {
+            Ok(Probe::Modern(server)) => {
+                connection.settle_on(server);
+                Ok(())
+            }
+            _ => Err(refused),
+        }
+    }
+
+    fn greeted(&self, connection: Connection, hint: ProtocolHint) -> (Connection, ProtocolHint) {
+        // What the server says about itself is kept.
+        let server = connection.server();
+        self.callbacks.set_instructions(server.instructions.clone());
+        self.callbacks.session_began(server.announces_changes_of("tools"), &server.capabilities);
+        let hint = if server.era == Era::Modern { ProtocolHint::Modern } else { hint };
+        (connection, hint)
+    }
+}

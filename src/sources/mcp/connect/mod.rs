@@ -1,0 +1,7 @@
+//! From a configuration to a live connection, with its tasks.
+
+pub mod connection;
+pub mod connector;
+pub mod request_span;
+pub mod secrets;
+pub mod session;

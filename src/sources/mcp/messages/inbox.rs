@@ -1,0 +1,583 @@
+//! What arrives from one server: answers find their request, everything else is handled on the spot.
+//!
+//! A notification is a callback or a flag, so a storm of them costs time but no memory. A request of the server is answered by a
+//! task of its own, up to a limit; above it the answer is a refusal. Pings and refusals wait in a queue, so that each
+//! is answered, however fast they come and however slowly the server reads.
+
+use crate::mcp::wire::{self, Incoming, Malformed};
+use foldhash::fast::RandomState;
+use futures_util::stream::{self, StreamExt};
+use parking_lot::Mutex;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+use toolhub_protocol::TRY_LATER;
+use toolhub_types::aside::heavy;
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras, CallLog, OnProgress, QuestionAnswer};
+
+/// How many requests of one server are being answered at once.
+const ANSWERS_AT_ONCE: usize = 64;
+
+/// How many ready answers may wait to be sent. A server that sends more without reading one is not served.
+const QUEUED_ANSWERS: usize = 100_000;
+/// How many of them are sent at once: over HTTP each is a request.
+const SENT_AT_ONCE: usize = 8;
+/// JSON-RPC leaves codes from -32000 on to implementations.
+const TOO_MANY: (i64, &str) = (TRY_LATER, "too many requests at once; try again later");
+
+/// Calls that were given up and that a question may still belong to, and for how long.
+const MOST_GIVEN_UP: usize = 1_000;
+const REMEMBERED: Duration = Duration::from_secs(300);
+
+/// Only clients send these.
+const HANDSHAKE: [&str; 2] = ["initialize", "server/discover"];
+
+/// A raw result, or why there is none.
+pub type RpcReply = Result<Box<RawValue>, HubError>;
+
+/// Receives everything that is not an answer.
+pub trait Listener: Send + Sync {
+    /// Called on whatever thread reads from the server; must not block.
+    fn notified(&self, method: &str, params: Option<&RawValue>);
+
+    /// A log message of the call with this log.
+    fn logged(&self, _params: Option<&RawValue>, _log: &CallLog) {}
+
+    /// A stream of notifications was opened again: some may have been missed.
+    fn reconnected(&self) {}
+
+    /// A request of the server came on no call's stream.
+    fn asked_without_call(&self, _method: &str) {}
+
+    /// A request of the server, for whoever `asked` names.
+    fn asked(
+        self: Arc<Self>,
+        method: String,
+        params: Value,
+        asked: Asked,
+    ) -> BoxFuture<'static, QuestionAnswer>;
+}
+
+/// Who answers a question of a server.
+pub enum Asked {
+    /// The owner of the hub.
+    Owner,
+    /// The caller of the call that the question belongs to.
+    Caller(AskCaller),
+    /// Calls of several callers are in flight, and the server does not say to which of them the question belongs.
+    Unclear,
+}
+
+/// The caller of a call in flight: who is asked about it, and where its log goes.
+#[derive(Clone, Default)]
+pub struct CallOwner {
+    /// `None`: the owner of the hub is asked.
+    pub ask: Option<AskCaller>,
+    pub log: Option<CallLog>,
+    /// The id of the principal on whose behalf the call is made; `None`: the owner of the hub.
+    pub principal: Option<Arc<str>>,
+}
+
+impl CallOwner {
+    pub fn of(call: &CallContextExtras) -> Self {
+        let principal = call.principal.as_ref().map(|principal| principal.id.clone());
+        CallOwner { ask: call.ask.clone(), log: call.log.clone(), principal }
+    }
+
+    fn caller(&self) -> Option<&Arc<str>> {
+        self.ask.as_ref().map(|asker| &asker.caller)
+    }
+}
+
+/// What the bytes of one line or event were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// They settled the request that was wanted.
+    pub is_settled: bool,
+    /// They are not MCP: no message, and no answer that cannot be read.
+    pub is_stray: bool,
+}
+
+/// Sends our answer to a request of the server.
+pub type Answerer = Box<dyn FnOnce(String) -> BoxFuture<'static, ()> + Send>;
+
+#[derive(Default)]
+struct Pending {
+    waiting: HashMap<u64, oneshot::Sender<RpcReply>, RandomState>,
+    progress: HashMap<u64, OnProgress, RandomState>,
+    /// The calls in flight.
+    calls: HashMap<u64, WatchedCall, RandomState>,
+    /// Calls that were given up and not answered yet: the server may still work on them, and ask.
+    given_up: VecDeque<GivenUpCall>,
+    /// Counts the messages that may be about any of the calls.
+    heard: u64,
+    /// Closed: all requests fail.
+    over: Option<HubError>,
+}
+
+struct WatchedCall {
+    owner: CallOwner,
+    is_answered: bool,
+    /// Something came that is about it: the server has begun to work.
+    is_heard: bool,
+    /// [`Pending::heard`] at its beginning.
+    heard_before: u64,
+}
+
+struct GivenUpCall {
+    id: u64,
+    caller: Option<Arc<str>>,
+    principal: Option<Arc<str>>,
+    at: Instant,
+}
+
+impl Pending {
+    /// The one caller of all calls that the server may be working on. A server that was told of a cancellation answers the
+    /// call late or never, so a call that was given up stays in doubt: no other principal gets a question that may be its.
+    fn only_owner(&self) -> Result<Option<CallOwner>, SeveralCallers> {
+        let mut given_up = self.recently_given_up();
+        let mut running = self.calls.values().map(|call| &call.owner);
+        let Some(own) = running.next() else {
+            return if given_up.any(|call| call.caller.is_some()) { Err(SeveralCallers) } else { Ok(None) };
+        };
+        let is_alone = running.all(|other| other.caller() == own.caller())
+            && given_up.all(|call| call.principal == own.principal);
+        if is_alone { Ok(Some(own.clone())) } else { Err(SeveralCallers) }
+    }
+
+    fn recently_given_up(&self) -> impl Iterator<Item = &GivenUpCall> {
+        self.given_up.iter().filter(|call| call.at.elapsed() < REMEMBERED)
+    }
+
+    fn give_up(&mut self, id: u64, owner: &CallOwner) {
+        self.given_up.retain(|call| call.at.elapsed() < REMEMBERED);
+        if self.given_up.len() >= MOST_GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        let (caller, principal) = (owner.caller().cloned(), owner.principal.clone());
+        self.given_up.push_back(GivenUpCall { id, caller, principal, at: Instant::now() });
+    }
+}
+
+pub struct Inbox {
+    listener: Arc<dyn Listener>,
+    pending: Mutex<Pending>,
+    answers: Arc<Semaphore>,
+    ready: Arc<Mutex<ReadyAnswers>>,
+    over: CancellationToken,
+}
+
+/// Answers that need no work, on their way to the server.
+#[derive(Default)]
+struct ReadyAnswers {
+    queue: VecDeque<(Answerer, String)>,
+    is_sending: bool,
+}
+
+impl Inbox {
+    pub fn new(listener: Arc<dyn Listener>) -> Arc<Self> {
+        Arc::new(Inbox {
+            listener,
+            pending: Mutex::default(),
+            answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE)),
+            ready: Arc::default(),
+            over: CancellationToken::new(),
+        })
+    }
+
+    /// A place for the answer to a request that is about to be sent. Fails when the connection is over.
+    pub fn await_answer(self: &Arc<Self>, id: u64) -> Result<PendingReply, HubError> {
+        let (sender, reply) = oneshot::channel();
+        let mut pending = self.pending.lock();
+        if let Some(error) = &pending.over {
+            return Err(error.clone());
+        }
+        pending.waiting.insert(id, sender);
+        Ok(PendingReply { inbox: self.clone(), id, reply })
+    }
+
+    /// How many requests wait for their answer.
+    pub fn waiting(&self) -> usize {
+        self.pending.lock().waiting.len()
+    }
+
+    /// Until the guard is dropped, progress of the request with this id is passed on, and questions and log messages of a call go to
+    /// its caller.
+    pub fn watch(
+        self: &Arc<Self>,
+        id: u64,
+        on_progress: Option<OnProgress>,
+        owner: Option<CallOwner>,
+    ) -> Watched {
+        let mut pending = self.pending.lock();
+        let heard_before = pending.heard;
+        pending.progress.extend(on_progress.map(|on_progress| (id, on_progress)));
+        let call =
+            owner.map(|owner| WatchedCall { owner, is_answered: false, is_heard: false, heard_before });
+        pending.calls.extend(call.map(|call| (id, call)));
+        drop(pending);
+        Watched { inbox: self.clone(), id }
+    }
+
+    /// Whether all calls that the server may be working on are those of this caller; the empty text stands for the owner.
+    pub fn works_only_for(&self, caller: &str) -> bool {
+        let pending = self.pending.lock();
+        let running = pending.calls.values().map(|call| call.owner.caller());
+        let given_up = pending.recently_given_up().map(|call| call.caller.as_ref());
+        running.chain(given_up).all(|one| one.map_or("", |one| one) == caller)
+    }
+
+    /// The caller whom a message concerns: that of the call on whose stream it came. A message that came on no call's stream
+    /// concerns the one caller of all calls that the server may be working on; `Err` when there are several, or when that one
+    /// has gone.
+    fn owner(&self, wanted: Option<u64>) -> Result<Option<CallOwner>, SeveralCallers> {
+        let pending = self.pending.lock();
+        if let Some(call) = wanted.and_then(|id| pending.calls.get(&id)) {
+            return Ok(Some(call.owner.clone()));
+        }
+        if wanted.is_some_and(|id| pending.given_up.iter().any(|call| call.id == id)) {
+            return Err(SeveralCallers);
+        }
+        pending.only_owner()
+    }
+
+    fn asked_by(&self, wanted: Option<u64>) -> Asked {
+        match self.owner(wanted) {
+            Ok(owner) => owner.and_then(|owner| owner.ask).map_or(Asked::Owner, Asked::Caller),
+            Err(SeveralCallers) => Asked::Unclear,
+        }
+    }
+
+    /// Takes in the bytes of one line or event, for the request `wanted` if they came on its stream.
+    ///
+    /// `answer` makes the way back for a request of the server.
+    pub fn receive(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        wanted: Option<u64>,
+        answer: &dyn Fn() -> Option<Answerer>,
+    ) -> Received {
+        let mut settled = false;
+        let messages = heavy(bytes.len(), || wire::decode(bytes));
+        let is_not_mcp = |message: &Result<_, Malformed>| matches!(message, Err(Malformed { id: None, .. }));
+        let is_stray = !messages.is_empty() && messages.iter().all(is_not_mcp);
+        for message in messages {
+            match message {
+                Ok(Incoming::Response { id: Some(id), outcome }) => {
+                    settled |= self.settle(id, outcome) && Some(id) == wanted;
+                }
+                Ok(Incoming::Response { id: None, outcome }) => {
+                    // An error without an id can only belong to the one request of this exchange.
+                    if let (Some(id), Err(error)) = (wanted, outcome) {
+                        settled |= self.settle(id, Err(error));
+                    }
+                }
+                Ok(Incoming::Notification { method, params }) => {
+                    self.heard(&method, params.as_deref(), wanted);
+                    self.notified(&method, params.as_deref(), wanted);
+                }
+                Ok(Incoming::Request { id, method, .. }) if HANDSHAKE.contains(&method.as_str()) => {
+                    if let Ok(id) = id.get().parse() {
+                        settled |= self.settle(id, Err(echoed())) && Some(id) == wanted;
+                    }
+                }
+                Ok(Incoming::Request { id, method, params }) => {
+                    self.heard(&method, None, wanted);
+                    if wanted.is_none() {
+                        self.listener.asked_without_call(&method);
+                    }
+                    self.asked((id, method, params), self.asked_by(wanted), answer());
+                }
+                Err(malformed) => {
+                    if let Some(id) = malformed.id.or(wanted) {
+                        settled |= self.settle(id, Err(malformed.error())) && Some(id) == wanted;
+                    }
+                }
+            }
+        }
+        Received { is_settled: settled, is_stray }
+    }
+
+    /// Notes which calls a message may be about. What comes on the stream of a call is about this call; elsewhere it may be about
+    /// any, unless it says otherwise.
+    fn heard(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+        if wanted.is_none() && is_about_no_call(method) {
+            return;
+        }
+        let mut pending = self.pending.lock();
+        let token = || serde_json::from_str::<Progress>(params?.get()).ok().map(|params| params.token);
+        let about = wanted.or_else(|| if method == PROGRESS { token() } else { None });
+        match about.and_then(|id| pending.calls.get_mut(&id)) {
+            Some(call) => call.is_heard = true,
+            None => pending.heard += 1,
+        }
+    }
+
+    /// Delivers an answer; false when the request is not pending.
+    pub fn settle(&self, id: u64, reply: RpcReply) -> bool {
+        let waiting = {
+            let mut pending = self.pending.lock();
+            if let Some(call) = pending.calls.get_mut(&id) {
+                call.is_answered = true;
+            }
+            pending.given_up.retain(|call| call.id != id);
+            pending.waiting.remove(&id)
+        };
+        waiting.is_some_and(|sender| sender.send(reply).is_ok())
+    }
+
+    /// Closes the inbox: pending and future requests get this error.
+    pub fn end(&self, error: &HubError) {
+        let waiting = {
+            let mut pending = self.pending.lock();
+            pending.over.get_or_insert_with(|| {
+                // What is asked later was certainly not sent.
+                error.clone().with_outcome(toolhub_types::error::Outcome::NotSent)
+            });
+            std::mem::take(&mut pending.waiting)
+        };
+        for (_, sender) in waiting {
+            let _ = sender.send(Err(error.clone()));
+        }
+        self.over.cancel();
+    }
+
+    /// Returns when the inbox is closed.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
+    /// A stream of notifications was opened again.
+    pub fn reconnected(&self) {
+        self.listener.reconnected();
+    }
+
+    fn notified(&self, method: &str, params: Option<&RawValue>, wanted: Option<u64>) {
+        if method == "notifications/message"
+            && let Ok(Some(CallOwner { log: Some(log), .. })) = self.owner(wanted)
+        {
+            self.listener.logged(params, &log);
+        }
+        if method != PROGRESS {
+            return self.listener.notified(method, params);
+        }
+        let Some(params) = params.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else {
+            return;
+        };
+        let Some(id) = params.get("progressToken").and_then(Value::as_u64) else { return };
+        let on_progress = self.pending.lock().progress.get(&id).cloned();
+        if let Some(on_progress) = on_progress {
+            on_progress(&params);
+        }
+    }
+
+    fn asked(
+        &self,
+        (id, method, params): (Box<RawValue>, String, Option<Box<RawValue>>),
+        asked: Asked,
+        way: Option<Answerer>,
+    ) {
+        let Some(way) = way else { return };
+        if method == "ping" {
+            return self.send_ready(way, answer_message(&id, Ok(serde_json::json!({}))));
+        }
+        let Ok(permit) = self.answers.clone().try_acquire_owned() else {
+            let (code, message) = TOO_MANY;
+            return self.send_ready(way, answer_message(&id, Err((code, message.to_owned()))));
+        };
+        let listener = self.listener.clone();
+        tokio::spawn(async move {
+            let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+            let answer = listener.asked(method, params, asked).await;
+            way(answer_message(&id, answer)).await;
+            drop(permit);
+        });
+    }
+}
+
+impl Inbox {
+    fn send_ready(&self, way: Answerer, message: String) {
+        let mut ready = self.ready.lock();
+        if ready.queue.len() >= QUEUED_ANSWERS {
+            return;
+        }
+        ready.queue.push_back((way, message));
+        if !std::mem::replace(&mut ready.is_sending, true) {
+            let ready = self.ready.clone();
+            tokio::spawn(async move {
+                let next = || {
+                    let mut ready = ready.lock();
+                    let next = ready.queue.pop_front();
+                    ready.is_sending = next.is_some();
+                    next
+                };
+                let answers = stream::iter(std::iter::from_fn(next));
+                answers.for_each_concurrent(SENT_AT_ONCE, |(way, message)| way(message)).await;
+            });
+        }
+    }
+}
+
+const PROGRESS: &str = "notifications/progress";
+
+#[derive(serde::Deserialize)]
+struct Progress {
+    #[serde(rename = "progressToken")]
+    token: u64,
+}
+
+/// Whether such a message is about the server, or about what it offers.
+fn is_about_no_call(method: &str) -> bool {
+    method == "ping" || method == "notifications/resources/updated" || method.ends_with("/list_changed")
+}
+
+/// A program such as `cat`.
+fn echoed() -> HubError {
+    let text = "the program echoes its input; check that `command` and `args` start an MCP server";
+    HubError::new(ErrorKind::Protocol, text)
+}
+
+fn answer_message(id: &RawValue, answer: QuestionAnswer) -> String {
+    let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
+    match answer {
+        Ok(result) => serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message)) => {
+            serde_json::json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+        }
+    }
+    .to_string()
+}
+
+/// A pending request; dropping it abandons the answer.
+pub struct PendingReply {
+    inbox: Arc<Inbox>,
+    id: u64,
+    reply: oneshot::Receiver<RpcReply>,
+}
+
+impl PendingReply {
+    pub async fn answer(mut self) -> RpcReply {
+        let gone = || Err(HubError::new(ErrorKind::Closed, "The connection to the server was closed."));
+        (&mut self.reply).await.unwrap_or_else(|_| gone())
+    }
+}
+
+impl Drop for PendingReply {
+    fn drop(&mut self) {
+        self.inbox.pending.lock().waiting.remove(&self.id);
+    }
+}
+
+/// The server may be working for several callers, or for one that has gone.
+struct SeveralCallers;
+
+/// A request whose progress is passed on, and a call whose questions and log messages go to its caller.
+pub struct Watched {
+    inbox: Arc<Inbox>,
+    id: u64,
+}
+
+impl Watched {
+    /// The server does not work for this caller any more. True if something came before that may be about the call.
+    pub fn end(self) -> bool {
+        let mut pending = self.inbox.pending.lock();
+        let heard = pending.heard;
+        pending.calls.get_mut(&self.id).is_some_and(|call| {
+            call.is_answered = true;
+            call.is_heard || call.heard_before != heard
+        })
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut pending = self.inbox.pending.lock();
+        pending.progress.remove(&self.id);
+        if let Some(call) = pending.calls.remove(&self.id).filter(|call| !call.is_answered) {
+            pending.give_up(self.id, &call.owner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Silent;
+
+    impl Listener for Silent {
+        fn notified(&self, _: &str, _: Option<&RawValue>) {}
+
+        fn asked(self: Arc<Self>, _: String, _: Value, _: Asked) -> BoxFuture<'static, QuestionAnswer> {
+            Box::pin(std::future::ready(Ok(Value::Null)))
+        }
+    }
+
+    fn of(caller: &str) -> CallOwner {
+        let ask = AskCaller::one_by_one(
+            Arc::from(caller),
+            Arc::new(json!({})),
+            Arc::new(|_, _| Box::pin(std::future::ready(Ok(Value::Null)))),
+        );
+        CallOwner {
+            ask: Some(ask),
+            log: None,
+            principal: Some(Arc::from(caller.split(' ').next().unwrap_or_default())),
+        }
+    }
+
+    fn asked(inbox: &Inbox, wanted: Option<u64>) -> String {
+        match inbox.asked_by(wanted) {
+            Asked::Owner => "owner".to_owned(),
+            Asked::Caller(caller) => caller.caller.to_string(),
+            Asked::Unclear => "unclear".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_question_of_a_call_that_was_given_up_goes_to_no_other_caller() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        drop(inbox.watch(1, None, Some(of("ann"))));
+        assert_eq!(asked(&inbox, None), "unclear", "its caller has gone");
+        let bob = inbox.watch(2, None, Some(of("bob")));
+        assert_eq!(asked(&inbox, None), "unclear", "it may belong to the call that was given up");
+        assert_eq!(asked(&inbox, Some(1)), "unclear", "it came on the stream of that call");
+        assert_eq!(asked(&inbox, Some(2)), "bob");
+        // The server has answered the call late, so it works for bob alone.
+        assert!(!inbox.settle(1, Err(echoed())));
+        assert_eq!(asked(&inbox, None), "bob");
+        bob.end();
+        assert_eq!(asked(&inbox, None), "owner");
+    }
+
+    #[test]
+    fn a_call_that_was_given_up_does_not_silence_its_own_principal() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        drop(inbox.watch(1, None, Some(of("ann desktop"))));
+        let next = inbox.watch(2, None, Some(of("ann laptop")));
+        assert_eq!(asked(&inbox, None), "ann laptop");
+        let _other = inbox.watch(3, None, Some(of("ann desktop")));
+        assert_eq!(asked(&inbox, None), "unclear", "two clients have calls in flight");
+        drop(next);
+        assert_eq!(asked(&inbox, None), "ann desktop");
+    }
+
+    #[test]
+    fn calls_that_were_given_up_are_remembered_within_bounds() {
+        let inbox = Inbox::new(Arc::new(Silent));
+        for id in 0..MOST_GIVEN_UP as u64 + 50 {
+            drop(inbox.watch(id, None, Some(of("ann"))));
+        }
+        assert_eq!(inbox.pending.lock().given_up.len(), MOST_GIVEN_UP);
+        drop(inbox.watch(9_999, None, Some(CallOwner::default())));
+        let own = Inbox::new(Arc::new(Silent));
+        drop(own.watch(1, None, Some(CallOwner::default())));
+        assert_eq!(asked(&own, None), "owner", "the owner of the hub is there in any case");
+    }
+}

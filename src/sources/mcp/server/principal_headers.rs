@@ -1,0 +1,296 @@
+//! `{principal.…}` in the headers of a server: what they are for the caller of a gateway.
+//!
+//! | written | stands for |
+//! |---|---|
+//! | `{principal.token}` | the token that the operator has assigned to the caller for this server, never the one it came with |
+//! | `{principal.name}`, `{principal.id}` | the name of the caller; the same with how it was shown, as in the audit log |
+//! | `{principal.claims.email}` | a claim that is a text, a number or a boolean |
+//! | `{principal.token:-text}` | the text where there is no caller: for lists of tools, and calls outside a gateway |
+//!
+//! A caller that lacks the value is refused. It never gets the text after `:-`, which may be the hub's own token.
+
+use crate::mcp::auth::Credentials;
+use http::HeaderValue;
+use serde_json::Value;
+use toolhub_text::secret::Secret;
+use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
+use toolhub_types::principal::Principal;
+
+const OPENING: &str = "{principal.";
+
+/// A part of the value of a header.
+#[derive(Debug, PartialEq)]
+enum HeaderPart<'a> {
+    Text(&'a str),
+    Field { field: PrincipalField<'a>, otherwise: Option<&'a str> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum PrincipalField<'a> {
+    Token,
+    Name,
+    Id,
+    Claim(&'a str),
+}
+
+impl<'a> PrincipalField<'a> {
+    fn parse(name: &'a str) -> Option<Self> {
+        match name {
+            "token" => Some(PrincipalField::Token),
+            "name" => Some(PrincipalField::Name),
+            "id" => Some(PrincipalField::Id),
+            _ => name.strip_prefix("claims.").filter(|claim| !claim.is_empty()).map(PrincipalField::Claim),
+        }
+    }
+
+    fn of(self, principal: &Principal, server: &str) -> Option<String> {
+        match self {
+            PrincipalField::Token => {
+                principal.upstream_tokens.for_server(server).map(|token| token.expose().to_owned())
+            }
+            PrincipalField::Name => Some(principal.name.to_string()),
+            PrincipalField::Id => Some(principal.id.to_string()),
+            PrincipalField::Claim(claim) => match principal.claims.get(claim)? {
+                Value::String(text) => Some(text.clone()),
+                value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+                _ => None,
+            },
+        }
+        .filter(|value| !value.is_empty())
+    }
+}
+
+/// The parts of a value; the error is the placeholder that is wrong.
+fn parts(text: &str) -> Result<Vec<HeaderPart<'_>>, &str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(OPENING) {
+        let (before, from) = rest.split_at(at);
+        let end = from.find('}').ok_or(from)?;
+        let inside = &from[OPENING.len()..end];
+        let (name, otherwise) = match inside.split_once(":-") {
+            Some((name, otherwise)) => (name, Some(otherwise)),
+            None => (inside, None),
+        };
+        let field = PrincipalField::parse(name).ok_or(&from[..=end])?;
+        parts.push(HeaderPart::Text(before));
+        parts.push(HeaderPart::Field { field, otherwise });
+        rest = &from[end + 1..];
+    }
+    parts.push(HeaderPart::Text(rest));
+    Ok(parts)
+}
+
+/// What is wrong with the placeholders of a value, as the rest of a sentence.
+pub(crate) fn problem(text: &str) -> Option<String> {
+    let wrong = parts(text).err()?;
+    Some(format!(
+        "has the unknown placeholder `{}`; known are principal.token, principal.name, principal.id and principal.claims.NAME.",
+        clip(wrong)
+    ))
+}
+
+/// What the headers of a server need, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum HeaderNeeds {
+    /// They are the same for all.
+    Nothing,
+    /// They differ by caller, and have texts for when there is none.
+    CallerIfAny,
+    Caller,
+}
+
+/// What credentials need.
+pub(super) fn needs_of(credentials: Option<&dyn Credentials>) -> HeaderNeeds {
+    match credentials.filter(|credentials| credentials.differ_by_caller()) {
+        None => HeaderNeeds::Nothing,
+        Some(credentials) if credentials.serve_without_caller() => HeaderNeeds::CallerIfAny,
+        Some(_) => HeaderNeeds::Caller,
+    }
+}
+
+pub(super) fn needs(headers: &[(String, Secret)]) -> HeaderNeeds {
+    let mut needs = HeaderNeeds::Nothing;
+    for part in headers.iter().flat_map(|(_, value)| parts(value.expose()).unwrap_or_default()) {
+        match part {
+            HeaderPart::Text(_) => {}
+            HeaderPart::Field { otherwise: Some(_), .. } if needs != HeaderNeeds::Caller => {
+                needs = HeaderNeeds::CallerIfAny;
+            }
+            HeaderPart::Field { .. } => needs = HeaderNeeds::Caller,
+        }
+    }
+    needs
+}
+
+/// The headers without a caller. One that needs a caller is left out.
+pub(super) fn own(headers: &[(String, Secret)]) -> Vec<(String, String)> {
+    let value = |text: &str| {
+        let mut value = String::new();
+        for part in parts(text).ok()? {
+            match part {
+                HeaderPart::Text(text) => value.push_str(text),
+                HeaderPart::Field { otherwise, .. } => value.push_str(otherwise?),
+            }
+        }
+        Some(value)
+    };
+    headers.iter().filter_map(|(name, text)| Some((name.clone(), value(text.expose())?))).collect()
+}
+
+/// The headers for a caller.
+pub(super) fn of_principal(
+    server: &str,
+    headers: &[(String, Secret)],
+    principal: &Principal,
+) -> Result<Vec<(String, String)>, HubError> {
+    let denied = |text: String| HubError::new(ErrorKind::Auth, text).with_outcome(Outcome::NotSent);
+    let value = |name: &str, text: &str| {
+        let mut value = String::new();
+        for part in parts(text).unwrap_or_default() {
+            match part {
+                HeaderPart::Text(text) => value.push_str(text),
+                HeaderPart::Field { field, .. } => match field.of(principal, server) {
+                    Some(found) => value.push_str(&found),
+                    None => return Err(denied(missing(server, principal, field))),
+                },
+            }
+        }
+        if principal.shows_token(&value) {
+            return Err(denied(format!(
+                "Header '{}' for server '{}' would forward the token of caller '{}'; caller tokens are never sent upstream.",
+                clip(name),
+                clip(server),
+                clip(&principal.id)
+            )));
+        }
+        // A line break would begin another header.
+        match HeaderValue::try_from(&value) {
+            Ok(_) => Ok((name.to_owned(), value)),
+            Err(_) => Err(denied(format!(
+                "Header '{}' for server '{}' would contain invalid characters for caller '{}'.",
+                clip(name),
+                clip(server),
+                clip(&principal.id)
+            ))),
+        }
+    };
+    headers.iter().map(|(name, text)| value(name, text.expose())).collect()
+}
+
+fn missing(server: &str, principal: &Principal, field: PrincipalField<'_>) -> String {
+    let (server, caller) = (clip(server), clip(&principal.id));
+    match field {
+        PrincipalField::Claim(claim) => {
+            format!(
+                "Server '{server}' needs the claim '{}' of its callers, which '{caller}' lacks.",
+                clip(claim)
+            )
+        }
+        _ => format!(
+            "Server '{server}' needs a token for '{caller}', who has none; give one as upstream_token, or return it from authenticate."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+    use toolhub_types::principal::UpstreamTokens;
+
+    fn principal() -> Principal {
+        let common = Some(Secret::new("up-ann"));
+        Principal {
+            id: "jwt:ann".into(),
+            name: "ann".into(),
+            claims: json!({"email": "ann@x", "age": 5, "list": [1], "evil": "a\r\nX-Evil: 1"})
+                .as_object()
+                .unwrap()
+                .clone(),
+            upstream_tokens: UpstreamTokens { common, ..UpstreamTokens::default() },
+            ..Principal::default()
+        }
+    }
+
+    fn headers(value: &str) -> Vec<(String, Secret)> {
+        vec![("X-Test".to_owned(), Secret::new(value))]
+    }
+
+    fn resolved(value: &str) -> Result<String, String> {
+        let resolved = of_principal("files", &headers(value), &principal());
+        resolved.map(|mut all| all.remove(0).1).map_err(|error| error.message.to_string())
+    }
+
+    #[test]
+    fn placeholders_stand_for_the_caller() {
+        assert_eq!(resolved("Bearer {principal.token}").unwrap(), "Bearer up-ann");
+        assert_eq!(resolved("{principal.name}/{principal.id}").unwrap(), "ann/jwt:ann");
+        assert_eq!(resolved("{principal.claims.email} {principal.claims.age}").unwrap(), "ann@x 5");
+        assert_eq!(resolved("{other} {{x}}").unwrap(), "{other} {{x}}");
+        assert!(resolved("{principal.claims.list}").unwrap_err().contains("the claim 'list'"));
+        assert!(resolved("{principal.claims.none:-x}").unwrap_err().contains("which 'jwt:ann' lacks"));
+    }
+
+    #[test]
+    fn a_line_break_begins_no_other_header() {
+        let refused = resolved("{principal.claims.evil}").unwrap_err();
+        assert!(refused.contains("would contain invalid characters") && !refused.contains("X-Evil"));
+    }
+
+    #[test]
+    fn the_callers_own_token_is_never_a_value() {
+        let mut caller = principal();
+        caller.subject_token = Some(Secret::new("incoming-token"));
+        caller.claims.insert("raw".to_owned(), json!("incoming-token"));
+        for value in ["{principal.claims.raw}", "Bearer {principal.claims.raw}", "x{principal.claims.raw}y"] {
+            let refused = of_principal("files", &headers(value), &caller).unwrap_err();
+            assert!(refused.message.contains("would forward the token of caller 'jwt:ann'"), "{refused}");
+            assert!(!refused.message.contains("incoming-token"));
+        }
+    }
+
+    #[test]
+    fn a_caller_without_a_token_does_not_get_the_one_of_the_hub() {
+        let nobody = Principal { upstream_tokens: UpstreamTokens::default(), ..principal() };
+        let value = headers("Bearer {principal.token:-own}");
+        assert!(of_principal("files", &value, &nobody).is_err());
+        assert_eq!(own(&value), [("X-Test".to_owned(), "Bearer own".to_owned())]);
+        assert_eq!(own(&headers("Bearer {principal.token}")), []);
+    }
+
+    #[test]
+    fn what_headers_need() {
+        for (value, expected) in [
+            ("Bearer x", HeaderNeeds::Nothing),
+            ("{principal.token:-x}", HeaderNeeds::CallerIfAny),
+            ("{principal.token}", HeaderNeeds::Caller),
+            ("{principal.token:-x}{principal.name}", HeaderNeeds::Caller),
+            ("{principal.name}{principal.token:-x}", HeaderNeeds::Caller),
+        ] {
+            assert_eq!(needs(&headers(value)), expected, "{value}");
+        }
+        for wrong in ["{principal.}", "{principal.tokens}", "{principal.claims.}", "x{principal.token"] {
+            assert!(problem(wrong).is_some(), "{wrong}");
+        }
+        assert_eq!(problem("Bearer {principal.token:-}"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_claim_is_one_header_or_refused(claim in "(?s).{0,20}") {
+            let mut principal = principal();
+            principal.claims.insert("free".to_owned(), Value::String(claim));
+            if let Ok(resolved) = of_principal("files", &headers("a {principal.claims.free}"), &principal) {
+                prop_assert!(!resolved[0].1.contains(['\r', '\n', '\0']));
+            }
+        }
+
+        #[test]
+        fn any_value_is_survived(value in "(?s)(.|\\{principal\\.){0,20}") {
+            let (_, _, _) = (needs(&headers(&value)), own(&headers(&value)), problem(&value));
+            let _ = of_principal("files", &headers(&value), &principal());
+        }
+    }
+}
