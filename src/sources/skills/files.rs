@@ -1,10 +1,13 @@
 //! The files of a skill, and no others: resolved, then compared, then opened without following a link.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 /// The maximum size of one file.
@@ -84,9 +87,7 @@ pub fn open(folder: &Path, path: &str) -> Result<File, Refused> {
 
 /// Whether a file has more names than are found in the folder. A hard link cannot be told from the file itself; that it has
 /// other names can.
-#[cfg(unix)]
 fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let mut missing = data.nlink();
     if missing <= 1 {
         return false;
@@ -107,11 +108,6 @@ fn has_names_outside(folder: &Path, data: &fs::Metadata) -> bool {
     missing > 0
 }
 
-#[cfg(not(unix))]
-fn has_names_outside(_: &Path, _: &fs::Metadata) -> bool {
-    false
-}
-
 /// The bytes of a file inside `folder`, `limit` at most.
 pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
     let file = open(folder, path)?;
@@ -127,13 +123,7 @@ pub fn read(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>, Refused> {
 
 /// Opens the path part by part, each relative to the folder before, and follows no link: even if parts are replaced meanwhile,
 /// nothing outside is opened. A pipe does not block.
-#[cfg(unix)]
 fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
-    use std::ffi::CString;
-    use std::os::fd::{AsRawFd, FromRawFd};
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::OpenOptionsExt;
-
     let mut here = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
@@ -151,14 +141,6 @@ fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
         here = unsafe { File::from_raw_fd(opened) };
     }
     Ok(here)
-}
-
-#[cfg(not(unix))]
-fn open_below(folder: &Path, parts: &[&OsStr]) -> io::Result<File> {
-    let path = parts.iter().fold(folder.to_owned(), |path, part| path.join(part));
-    let file = File::open(&path)?;
-    // The best check here: the opened file is the resolved one if its path still resolves to itself.
-    if fs::canonicalize(&path)? == path { Ok(file) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
 }
 
 /// The files of a skill except `own`, as sorted paths inside its folder; true if there are more. Hidden files and build
@@ -187,7 +169,7 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
                 // A pipe or a device cannot be read.
                 Ok(kind) if !kind.is_file() && !kind.is_symlink() => {}
                 Ok(_) if inside == own => {}
-                Ok(_) => files.push(inside.replace(std::path::MAIN_SEPARATOR, "/")),
+                Ok(_) => files.push(inside.to_owned()),
                 Err(_) => {}
             }
         }
@@ -199,7 +181,6 @@ pub fn list(folder: &Path, own: &str) -> (Vec<String>, bool) {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

@@ -1,7 +1,8 @@
 //! Which file a bare name such as `npx` is. Another `PATH` makes it another program, so approvals are bound to the file.
 
-use std::env::{consts::EXE_SUFFIX, split_paths, var_os};
+use std::env::{split_paths, var_os};
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where the C library looks without a `PATH`.
@@ -15,30 +16,19 @@ pub(super) fn find(program: &str, configured: Option<&OsStr>, folder: Option<&Pa
     }
     let path =
         configured.map(OsStr::to_owned).or_else(|| var_os("PATH")).unwrap_or_else(|| DEFAULT_PATH.into());
-    let suffix = if Path::new(program).extension().is_none() { EXE_SUFFIX } else { "" };
     let here = folder.unwrap_or_else(|| Path::new(""));
     // An empty or relative entry counts from the folder of the server.
-    split_paths(&path)
-        .map(|entry| here.join(entry).join(format!("{program}{suffix}")))
-        .find(|file| may_run(file))
+    split_paths(&path).map(|entry| here.join(entry).join(program)).find(|file| may_run(file))
 }
 
-#[cfg(unix)]
 fn may_run(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-#[cfg(not(unix))]
-fn may_run(file: &Path) -> bool {
-    file.is_file()
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_first_file_that_may_be_executed_counts() {

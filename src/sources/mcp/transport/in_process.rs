@@ -1,9 +1,8 @@
 //! A session with a server in this process.
 
-use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
+use super::{OutgoingRequest, SendStage, Transport};
 use crate::mcp::in_process::{ClientSide, ServerLink};
 use crate::mcp::inbox::{Answerer, Inbox};
-use crate::mcp::protocol::Era;
 use crate::mcp::wire::clean;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -112,12 +111,6 @@ impl Transport for InProcess {
         Box::pin(async move { self.shared.deliver(message, &SendStage::default()).await })
     }
 
-    fn on_negotiated(&self, _era: Era, _version: &'static str) {}
-
-    fn cancels_by_drop(&self) -> bool {
-        false
-    }
-
     fn retired(&self) -> Option<HubError> {
         let is_over = self.shared.is_over.load(Ordering::Acquire) || self.shared.over.get().is_some();
         is_over.then(|| self.shared.gone())
@@ -126,10 +119,6 @@ impl Transport for InProcess {
     fn has_unread(&self) -> bool {
         let to_server = self.shared.to_server.lock();
         to_server.as_ref().is_some_and(|sender| sender.capacity() < sender.max_capacity())
-    }
-
-    fn place(&self) -> TransportPlace {
-        TransportPlace::default()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -7,16 +7,15 @@
 pub mod http;
 pub mod in_process;
 pub mod legacy_sse;
-mod place;
 pub mod stdio;
 
-pub use place::TransportPlace;
-
 use super::protocol::Era;
+use reqwest::Url;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use toolhub_types::error::HubError;
+use toolhub_types::telemetry::session_name;
 use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
 
 /// A request on its way.
@@ -107,10 +106,12 @@ pub trait Transport: Send + Sync {
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>>;
 
     /// The handshake is over; from now on speak in this version.
-    fn on_negotiated(&self, era: Era, version: &'static str);
+    fn on_negotiated(&self, _era: Era, _version: &'static str) {}
 
     /// Whether giving up on a request already tells the server. Otherwise a cancellation has to be sent.
-    fn cancels_by_drop(&self) -> bool;
+    fn cancels_by_drop(&self) -> bool {
+        false
+    }
 
     /// Why no further request can be sent, when that is so. Requests in flight may still be answered.
     fn retired(&self) -> Option<HubError>;
@@ -131,8 +132,35 @@ pub trait Transport: Send + Sync {
     }
 
     /// Where the server is.
-    fn place(&self) -> TransportPlace;
+    fn place(&self) -> TransportPlace {
+        TransportPlace::default()
+    }
 
     /// Ends everything, in bounded time. Requests in flight fail.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Where the other side of a transport is, for telemetry. What is not known, or does not apply, is `None`.
+#[derive(Debug, Default, PartialEq)]
+pub struct TransportPlace {
+    /// `pipe` or `tcp`.
+    pub network: Option<&'static str>,
+    /// `http`.
+    pub protocol: Option<&'static str>,
+    pub address: Option<String>,
+    pub port: Option<u16>,
+    /// A name for the session that nobody can use it with.
+    pub session: Option<String>,
+}
+
+impl TransportPlace {
+    pub fn http(url: &Url, session: Option<&str>) -> Self {
+        TransportPlace {
+            network: Some("tcp"),
+            protocol: Some("http"),
+            address: url.host_str().map(str::to_owned),
+            port: url.port_or_known_default(),
+            session: session.map(session_name),
+        }
+    }
 }

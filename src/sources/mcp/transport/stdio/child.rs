@@ -1,15 +1,13 @@
 //! The process of a server: started with little, ended with all that it has started itself.
 
-#[cfg(unix)]
-use super::group;
-#[cfg(target_os = "linux")]
+use super::group::{self, ExitWatch, ProcessMark, SeenProcess};
 use super::sentinel::WatchedGroup;
 use crate::mcp::wire::clean;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-#[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::{Child, Command};
@@ -21,27 +19,8 @@ const AFTER_EOF: Duration = Duration::from_millis(2500);
 const AFTER_TERM: Duration = Duration::from_millis(1500);
 
 /// What a server gets of our environment without being named: where things are and in which language, no secrets.
-#[cfg(unix)]
 const INHERITED: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"];
-#[cfg(not(unix))]
-const INHERITED: &[&str] = &[
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERNAME",
-    "USERPROFILE",
-];
 
 /// What to start.
 #[derive(Clone, Debug, Default)]
@@ -69,36 +48,17 @@ impl Program {
             command.current_dir(cwd);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        #[cfg(unix)]
-        let mark = group::ProcessMark::new();
-        #[cfg(target_os = "linux")]
-        let watched = WatchedGroup::new().map(Arc::new);
-        #[cfg(unix)]
-        {
-            #[cfg(target_os = "linux")]
-            let entry = watched.clone();
-            #[cfg(target_os = "linux")]
-            let is_watched = watched.is_some();
-            #[cfg(not(target_os = "linux"))]
-            let is_watched = false;
-            let enter = move || {
-                #[cfg(target_os = "linux")]
-                if let Some(watched) = &entry {
-                    watched.enter();
-                }
-            };
-            // SAFETY: it makes one system call and stores a number.
-            unsafe { group::detach(&mut command, is_watched, enter) };
-            mark.put(&mut command);
-        }
+        let (mark, watched) = (ProcessMark::new(), WatchedGroup::new().map(Arc::new));
+        let entry = watched.clone();
+        let enter = move || entry.iter().for_each(|watched| watched.enter());
+        // SAFETY: it makes one system call and stores a number.
+        unsafe { group::detach(&mut command, watched.is_some(), enter) };
+        mark.put(&mut command);
         match command.spawn() {
             Ok(child) => Ok(Process {
                 id: child.id(),
-                #[cfg(target_os = "linux")]
-                watch: child.id().and_then(group::ExitWatch::new),
-                #[cfg(unix)]
+                watch: child.id().and_then(ExitWatch::new),
                 mark,
-                #[cfg(target_os = "linux")]
                 watched,
                 child,
                 over: false,
@@ -148,21 +108,11 @@ impl Program {
 pub struct Process {
     pub child: Child,
     id: Option<u32>,
-    #[cfg(target_os = "linux")]
-    watch: Option<group::ExitWatch>,
-    #[cfg(unix)]
-    mark: group::ProcessMark,
+    watch: Option<ExitWatch>,
+    mark: ProcessMark,
     /// Given up before the process is reaped: afterwards the id of its group may belong to another.
-    #[cfg(target_os = "linux")]
     watched: Option<Arc<WatchedGroup>>,
     over: bool,
-}
-
-/// The processes that a server has started, and those started by them.
-#[derive(Default)]
-pub struct Descendants {
-    #[cfg(unix)]
-    seen: Vec<group::SeenProcess>,
 }
 
 impl Process {
@@ -173,58 +123,43 @@ impl Process {
     /// Waits for the end of the process. Where the system allows it, the process is not reaped yet, so that its group can
     /// still be signalled safely.
     pub async fn exited(&mut self) -> io::Result<ExitStatus> {
-        #[cfg(target_os = "linux")]
-        if let Some(watch) = &self.watch {
-            return watch.exited().await;
+        match &self.watch {
+            Some(watch) => watch.exited().await,
+            None => self.child.wait().await,
         }
-        self.child.wait().await
     }
 
-    /// What it has started, as far as that can be seen: children of a process that has ended lose their parent.
-    pub async fn descendants(&self) -> Descendants {
-        #[cfg(unix)]
-        if let Some(id) = self.id {
-            // Reads all of /proc.
-            let seen = tokio::task::spawn_blocking(move || group::descendants(id)).await;
-            return Descendants { seen: seen.unwrap_or_default() };
-        }
-        Descendants::default()
+    /// The processes that it has started, and those started by them, as far as that can be seen: children of a process that has
+    /// ended lose their parent.
+    pub async fn descendants(&self) -> Vec<SeenProcess> {
+        let Some(id) = self.id else { return Vec::new() };
+        // Reads all of /proc.
+        tokio::task::spawn_blocking(move || group::descendants(id)).await.unwrap_or_default()
     }
 
     /// Ends the process and everything it has started. Its input must be closed already.
-    pub async fn end(mut self, descendants: Descendants) {
+    pub async fn end(mut self, descendants: Vec<SeenProcess>) {
         if timeout(AFTER_EOF, self.exited()).await.is_err() {
-            #[cfg(unix)]
             self.signal(libc::SIGTERM);
             if timeout(AFTER_TERM, self.exited()).await.is_err() {
-                #[cfg(not(unix))]
-                let _ = self.child.start_kill();
-                #[cfg(unix)]
                 self.signal(libc::SIGKILL);
                 let _ = timeout(AFTER_TERM, self.exited()).await;
             }
         }
         // What it left behind: members of its session, those that made sessions of their own, and daemons that left it.
-        #[cfg(unix)]
-        {
-            self.signal(libc::SIGKILL);
-            let mark = self.mark.clone();
-            let kill = move || {
-                group::kill(&descendants.seen);
-                mark.kill();
-            };
-            let _ = tokio::task::spawn_blocking(kill).await;
-        }
-        #[cfg(not(unix))]
-        drop(descendants);
-        #[cfg(target_os = "linux")]
-        drop(self.watched.take());
+        self.signal(libc::SIGKILL);
+        let mark = self.mark.clone();
+        let kill = move || {
+            group::kill(&descendants);
+            mark.kill();
+        };
+        let _ = tokio::task::spawn_blocking(kill).await;
+        self.watched = None;
         self.over = true;
         let _ = timeout(AFTER_TERM, self.child.wait()).await;
     }
 
     /// Signals the group, unless its id may be in other hands by now.
-    #[cfg(unix)]
     fn signal(&self, signal: i32) {
         let Some(group) = self.id.and_then(|id| i32::try_from(id).ok()) else { return };
         let is_reaped = self.child.id().is_none();
@@ -240,24 +175,18 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        #[cfg(unix)]
         if !self.over {
             self.signal(libc::SIGKILL);
             self.mark.kill();
         }
-        #[cfg(target_os = "linux")]
-        drop(self.watched.take());
+        self.watched = None;
     }
 }
 
 /// "exited with code 1", "was killed by signal 9".
 pub fn how_it_ended(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::ExitStatusExt;
-        if let Some(signal) = status.signal() {
-            return format!("was killed by signal {signal}");
-        }
+    if let Some(signal) = status.signal() {
+        return format!("was killed by signal {signal}");
     }
     match status.code() {
         Some(code) => format!("exited with code {code}"),

@@ -2,9 +2,10 @@
 
 #[cfg(target_os = "linux")]
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::sync::OnceLock;
 #[cfg(target_os = "linux")]
-use std::{io, os::unix::process::ExitStatusExt, process::ExitStatus};
+use std::os::unix::process::ExitStatusExt;
+use std::sync::OnceLock;
+use std::{io, process::ExitStatus};
 #[cfg(target_os = "linux")]
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::process::Command;
@@ -237,5 +238,20 @@ impl ExitWatch {
             _ => status,
         };
         Ok(Some(ExitStatus::from_raw(raw)))
+    }
+}
+
+/// Other systems have nothing that shows the end without reaping.
+#[cfg(not(target_os = "linux"))]
+pub enum ExitWatch {}
+
+#[cfg(not(target_os = "linux"))]
+impl ExitWatch {
+    pub fn new(_pid: u32) -> Option<Self> {
+        None
+    }
+
+    pub async fn exited(&self) -> io::Result<ExitStatus> {
+        match *self {}
     }
 }

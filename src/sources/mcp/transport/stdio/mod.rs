@@ -5,14 +5,27 @@
 //! sent. One that is alone is written by its caller, if the pipe takes it at once: see [`stdin_writer`].
 
 mod child;
-#[cfg(unix)]
 mod group;
 mod lines;
 mod output;
 mod pipe;
-mod reason;
 #[cfg(target_os = "linux")]
 mod sentinel;
+#[cfg(not(target_os = "linux"))]
+mod sentinel {
+    /// Other systems have no sentinel.
+    pub enum WatchedGroup {}
+
+    impl WatchedGroup {
+        pub fn new() -> Option<Self> {
+            None
+        }
+
+        pub fn enter(&self) {
+            match *self {}
+        }
+    }
+}
 mod stdin_writer;
 mod supervisor;
 
@@ -24,7 +37,6 @@ pub use sentinel::forget as forget_sentinel;
 use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
 use crate::mcp::id_scan::IdScan;
 use crate::mcp::inbox::{Answerer, Inbox};
-use crate::mcp::protocol::Era;
 use lines::{Line, Lines};
 use pipe::OutputPipe;
 use serde_json::value::RawValue;
@@ -98,10 +110,8 @@ impl Stdio {
             return Err(no_pipes("the server's process was started without its pipes"));
         };
         let (exited, input_broken) = (CancellationToken::new(), CancellationToken::new());
-        #[cfg(unix)]
-        let (stdout, stderr) = (stdout.into_owned_fd(), stderr.into_owned_fd());
-        let stdout = OutputPipe::new(stdout, exited.clone()).map_err(no_pipes)?;
-        let stderr = OutputPipe::new(stderr, exited.clone()).map_err(no_pipes)?;
+        let stdout = OutputPipe::new(stdout.into_owned_fd(), exited.clone()).map_err(no_pipes)?;
+        let stderr = OutputPipe::new(stderr.into_owned_fd(), exited.clone()).map_err(no_pipes)?;
         let input = Arc::new(StdinWriter::new(stdin).map_err(no_pipes)?);
         let shared = Arc::new(StdioShared::new(server));
         let (queue, queued) = mpsc::channel(QUEUE);
@@ -178,12 +188,6 @@ impl Transport for Stdio {
         })
     }
 
-    fn on_negotiated(&self, _era: Era, _version: &'static str) {}
-
-    fn cancels_by_drop(&self) -> bool {
-        false
-    }
-
     fn retired(&self) -> Option<HubError> {
         self.shared.retired.lock().clone()
     }
@@ -197,7 +201,7 @@ impl Transport for Stdio {
     }
 
     fn place(&self) -> TransportPlace {
-        TransportPlace::pipe()
+        TransportPlace { network: Some("pipe"), ..TransportPlace::default() }
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -1,26 +1,21 @@
 //! What writes on the input of a server's process.
 //!
-//! A short message with an empty queue is written by the calling thread: no other thread has to wake up for it. On Unix a
-//! pipe takes such a message whole or not at all; elsewhere everything goes through the queue.
+//! A short message with an empty queue is written by the calling thread: no other thread has to wake up for it. A pipe takes
+//! such a message whole or not at all.
 
 use crate::mcp::transport::SendStage;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::net::unix::pipe::Sender;
 use tokio::process::ChildStdin;
 use tokio::sync::Mutex;
 
-#[cfg(unix)]
-type Pipe = tokio::net::unix::pipe::Sender;
-#[cfg(not(unix))]
-type Pipe = ChildStdin;
-
 /// A pipe takes this much at once or nothing (POSIX has 512 as the least; Linux 4096).
-#[cfg(unix)]
 const WHOLE: usize = libc::PIPE_BUF;
 
 pub struct StdinWriter {
-    pipe: Mutex<Option<Pipe>>,
+    pipe: Mutex<Option<Sender>>,
     queued: Arc<AtomicUsize>,
 }
 
@@ -35,9 +30,8 @@ impl Drop for Queued {
 
 impl StdinWriter {
     pub fn new(stdin: ChildStdin) -> io::Result<Self> {
-        #[cfg(unix)]
-        let stdin = Pipe::from_owned_fd(stdin.into_owned_fd()?)?;
-        Ok(StdinWriter { pipe: Mutex::new(Some(stdin)), queued: Arc::default() })
+        let pipe = Sender::from_owned_fd(stdin.into_owned_fd()?)?;
+        Ok(StdinWriter { pipe: Mutex::new(Some(pipe)), queued: Arc::default() })
     }
 
     pub fn queue(&self) -> Queued {
@@ -47,7 +41,6 @@ impl StdinWriter {
 
     /// Writes one message now, or nothing of it: it is too long, others are ahead of it, or the pipe is full. True also if it
     /// was withdrawn.
-    #[cfg(unix)]
     pub fn write_at_once(&self, text: &str, stage: &SendStage) -> bool {
         if text.len() >= WHOLE || self.queued.load(Ordering::Acquire) > 0 {
             return false;
@@ -65,11 +58,6 @@ impl StdinWriter {
             stage.take_back();
         }
         is_written
-    }
-
-    #[cfg(not(unix))]
-    pub fn write_at_once(&self, _text: &str, _stage: &SendStage) -> bool {
-        false
     }
 
     /// Writes everything. The error is the number of bytes that the pipe took before it broke.

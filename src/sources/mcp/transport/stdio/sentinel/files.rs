@@ -1,32 +1,40 @@
 //! Files and folders of `/proc`, read without allocating.
 
 use std::ffi::CStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::str::FromStr;
 
 const CHUNK: usize = 4096;
 /// Marks are shorter than this.
 const OVERLAP: usize = 128;
 const LINE: usize = 1024;
 
+/// Opens a file or a folder.
+fn open(path: &CStr, kind: i32) -> Option<File> {
+    // SAFETY: the path ends with a zero.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | kind) };
+    // SAFETY: the descriptor is new, and nothing else owns it.
+    (fd >= 0).then(|| unsafe { File::from_raw_fd(fd) })
+}
+
 /// A file, read piece by piece. The end of each piece is repeated before the next one.
 pub struct Chunks {
-    fd: i32,
+    file: File,
     buffer: [u8; OVERLAP + CHUNK],
     kept: usize,
 }
 
 impl Chunks {
     pub fn open(path: &CStr) -> Option<Self> {
-        // SAFETY: the path ends with a zero.
-        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        (fd >= 0).then_some(Chunks { fd, buffer: [0; OVERLAP + CHUNK], kept: 0 })
+        Some(Chunks { file: open(path, 0)?, buffer: [0; OVERLAP + CHUNK], kept: 0 })
     }
 
     /// The next piece, without what is repeated. `None` at the end.
     fn next(&mut self) -> Option<(usize, usize)> {
-        let space = self.buffer.get_mut(self.kept..)?;
-        // SAFETY: the space is this long.
-        let read = unsafe { libc::read(self.fd, space.as_mut_ptr().cast(), space.len().min(CHUNK)) };
-        let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
+        let end = self.kept.saturating_add(CHUNK);
+        let read = self.file.read(self.buffer.get_mut(self.kept..end)?).ok().filter(|read| *read > 0)?;
         Some((self.kept, self.kept.saturating_add(read)))
     }
 
@@ -40,13 +48,6 @@ impl Chunks {
             self.buffer.copy_within(end.saturating_sub(self.kept)..end, 0);
         }
         Some(false)
-    }
-}
-
-impl Drop for Chunks {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is this value's own.
-        unsafe { libc::close(self.fd) };
     }
 }
 
@@ -73,34 +74,20 @@ pub fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
     fields.map(|field| decimal(field).unwrap_or(0))
 }
 
-fn decimal(text: &[u8]) -> Option<u64> {
-    let digits = text.iter().map(|byte| char::from(*byte).to_digit(10));
-    let sum =
-        digits.into_iter().try_fold(0_u64, |sum, digit| sum.checked_mul(10)?.checked_add(u64::from(digit?)));
-    sum.filter(|_| !text.is_empty())
+fn decimal<T: FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Calls `use_path` with the path of a process's file.
-pub fn path_in_proc<T>(pid: i32, file: &[u8], use_path: impl FnOnce(&CStr) -> Option<T>) -> Option<T> {
-    let mut digits = [0_u8; 10];
-    let mut begin = digits.len();
-    let mut rest = pid.unsigned_abs();
-    while rest > 0 {
-        begin = begin.checked_sub(1)?;
-        *digits.get_mut(begin)? = b'0'.wrapping_add((rest % 10) as u8);
-        rest /= 10;
-    }
+/// The environment of a process.
+pub fn environment(pid: i32) -> Option<Chunks> {
     let mut path = [0_u8; 64];
-    let mut places = path.iter_mut();
-    for byte in b"/proc/".iter().chain(digits.get(begin..)?).chain(file) {
-        *places.next()? = *byte;
-    }
-    use_path(CStr::from_bytes_until_nul(&path).ok()?)
+    write!(path.as_mut_slice(), "/proc/{pid}/environ\0").ok()?;
+    Chunks::open(CStr::from_bytes_until_nul(&path).ok()?)
 }
 
 /// A folder, for the entries whose names are numbers.
 pub struct NumberedEntries {
-    fd: i32,
+    folder: File,
     buffer: EntryBuffer,
     at: usize,
     end: usize,
@@ -116,10 +103,8 @@ impl NumberedEntries {
     const NAME: usize = 19;
 
     pub fn open(path: &CStr) -> Option<Self> {
-        let how = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        // SAFETY: the path ends with a zero.
-        let fd = unsafe { libc::open(path.as_ptr(), how) };
-        (fd >= 0).then_some(NumberedEntries { fd, buffer: EntryBuffer([0; CHUNK]), at: 0, end: 0 })
+        let folder = open(path, libc::O_DIRECTORY)?;
+        Some(NumberedEntries { folder, buffer: EntryBuffer([0; CHUNK]), at: 0, end: 0 })
     }
 
     pub fn next_number(&mut self) -> Option<i32> {
@@ -131,7 +116,7 @@ impl NumberedEntries {
             let length = [*entry.get(Self::LENGTH)?, *entry.get(Self::LENGTH + 1)?];
             let length = usize::from(u16::from_ne_bytes(length)).max(Self::NAME);
             let name = entry.get(Self::NAME..length)?.split(|byte| *byte == 0).next()?;
-            let number = decimal(name).and_then(|number| i32::try_from(number).ok());
+            let number = decimal(name);
             self.at = self.at.saturating_add(length);
             if number.is_some() {
                 return number;
@@ -140,20 +125,12 @@ impl NumberedEntries {
     }
 
     fn fill(&mut self) -> Option<()> {
+        let (folder, buffer) = (self.folder.as_raw_fd(), &mut self.buffer.0);
         // SAFETY: the buffer is this long.
-        let read = unsafe {
-            libc::syscall(libc::SYS_getdents64, self.fd, self.buffer.0.as_mut_ptr(), self.buffer.0.len())
-        };
+        let read = unsafe { libc::syscall(libc::SYS_getdents64, folder, buffer.as_mut_ptr(), buffer.len()) };
         self.at = 0;
         self.end = usize::try_from(read).ok().filter(|read| *read > 0)?;
         Some(())
-    }
-}
-
-impl Drop for NumberedEntries {
-    fn drop(&mut self) {
-        // SAFETY: the descriptor is this value's own.
-        unsafe { libc::close(self.fd) };
     }
 }
 
@@ -182,7 +159,7 @@ mod tests {
     #[test]
     fn numbers_are_decimal() {
         assert_eq!(numbers(b") S 12 x 345").collect::<Vec<_>>(), [0, 12, 0, 345]);
-        assert_eq!(decimal(b""), None);
-        assert_eq!(decimal(b"99999999999999999999999"), None);
+        assert_eq!(decimal::<u64>(b""), None);
+        assert_eq!(decimal::<u64>(b"99999999999999999999999"), None);
     }
 }

@@ -1,9 +1,10 @@
 //! The sentinel's own process: a copy of one thread of the host.
 //!
-//! Other threads of the host may have held any lock when the copy was made. So nothing here allocates, locks, panics or
-//! uses more than system calls, and all data is on the stack: the large memory of the host is given back first.
+//! Other threads of the host may have held any lock when the copy was made. So nothing here allocates, locks or panics: of the
+//! standard library it uses only system calls and what works on its arguments alone. All data is on the stack, because the large
+//! memory of the host is given back first.
 
-use super::files::{Chunks, NumberedEntries, each_line, numbers, path_in_proc};
+use super::files::{NumberedEntries, each_line, environment, numbers};
 use super::groups::GroupSlots;
 use crate::mcp::transport::stdio::group::HostMark;
 
@@ -137,9 +138,7 @@ fn large_memory(line: &[u8], kept: [u64; 2]) -> Option<(u64, u64)> {
 }
 
 fn hexadecimal(text: &[u8]) -> Option<u64> {
-    text.iter().try_fold(0_u64, |sum, digit| {
-        sum.checked_mul(16)?.checked_add(u64::from(char::from(*digit).to_digit(16)?))
-    })
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
 unsafe fn end_groups(groups: GroupSlots) {
@@ -161,7 +160,7 @@ unsafe fn end_marked(mark: &[u8]) -> bool {
             if process < 0 {
                 continue;
             }
-            if path_in_proc(pid, b"/environ", |path| Chunks::open(path)?.find(mark)) == Some(true) {
+            if environment(pid).and_then(|environment| environment.find(mark)) == Some(true) {
                 found = true;
                 libc::syscall(libc::SYS_pidfd_send_signal, process, libc::SIGKILL, 0, 0);
             }
@@ -207,9 +206,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_found_in_the_environment_wherever_it_is() {
-        let finds = |mark: &[u8]| {
-            path_in_proc(std::process::id().cast_signed(), b"/environ", |path| Chunks::open(path)?.find(mark))
-        };
+        let finds = |mark: &[u8]| environment(std::process::id().cast_signed())?.find(mark);
         let own = std::fs::read("/proc/self/environ").unwrap();
         for start in (0..own.len().saturating_sub(24)).step_by(7) {
             assert_eq!(finds(&own[start..start + 24]), Some(true), "at {start}");
