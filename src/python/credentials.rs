@@ -10,8 +10,8 @@ use toolhub::catalog::MakeCredentials;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::{
-    AskedHeaders, Bearer, Credentials, FileStore, Grant, HeaderFunction, MemoryStore, OAuth, OAuthConfig,
-    Opener, TokenExchange, TokenExchangeOptions, TokenFunction, TokenStore, open_browser,
+    AskedHeaders, Bearer, Credentials, FileStore, HeaderFunction, MemoryStore, OAuth, OAuthConfig, Opener,
+    TokenExchange, TokenFunction, TokenStore, open_browser,
 };
 use toolhub::sources::mcp::config::{Auth, Endpoint, ServerConfig};
 
@@ -61,60 +61,12 @@ impl CredentialFactory {
                 let function = self.header_function(&config.id);
                 Ok(Some(Arc::new(AskedHeaders::new(config.id.clone(), function))))
             }
-            Auth::ClientCredentials { client_id, client_secret, scopes, token_url, metadata_url, issuer } => {
-                let oauth = OAuth::new(OAuthConfig {
-                    grant: Grant::ClientCredentials,
-                    client_id: Some(client_id.clone()),
-                    client_secret: Some(client_secret.clone()),
-                    scopes: scopes.clone(),
-                    token_url: token_url.clone(),
-                    metadata_url: metadata_url.clone(),
-                    issuer: issuer.clone(),
-                    ..oauth
-                });
-                Ok(Some(Arc::new(oauth?)))
+            Auth::TokenExchange(options) => {
+                Ok(Some(Arc::new(TokenExchange::new(&remote.url, options.clone())?)))
             }
-            Auth::TokenExchange { token_endpoint, client_id, client_secret, audience, resource, scopes } => {
-                let options = TokenExchangeOptions {
-                    token_endpoint: token_endpoint.clone(),
-                    client_id: client_id.clone(),
-                    client_secret: client_secret.clone(),
-                    audience: audience.clone(),
-                    // The authorization server has to know for whom the token is.
-                    resource: match (audience, resource) {
-                        (None, None) => Some(remote.url.clone()),
-                        _ => resource.clone(),
-                    },
-                    scopes: scopes.clone(),
-                };
-                Ok(Some(Arc::new(TokenExchange::new(&remote.url, options)?)))
-            }
-            Auth::OAuth {
-                client_id,
-                client_secret,
-                scopes,
-                redirect_port,
-                redirect_uri,
-                authorization_url,
-                token_url,
-                metadata_url,
-                issuer,
-                client_metadata_url,
-            } => {
-                let oauth = OAuth::new(OAuthConfig {
-                    client_id: client_id.clone(),
-                    client_secret: client_secret.clone(),
-                    scopes: scopes.clone(),
-                    redirect_port: *redirect_port,
-                    redirect_uri: redirect_uri.clone(),
-                    authorization_url: authorization_url.clone(),
-                    token_url: token_url.clone(),
-                    metadata_url: metadata_url.clone(),
-                    issuer: issuer.clone(),
-                    client_id_metadata_url: client_metadata_url.clone(),
-                    ..oauth
-                });
-                Ok(Some(Arc::new(oauth?)))
+            Auth::OAuth(settings) => {
+                let settings = settings.clone();
+                Ok(Some(Arc::new(OAuth::new(OAuthConfig { settings, ..oauth })?)))
             }
         }
     }

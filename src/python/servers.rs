@@ -24,6 +24,7 @@ use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
 use toolhub::error::{ErrorKind, HubError, clip};
 use toolhub::model::Lang;
 use toolhub::sources::mcp::auth::FileStore;
+use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
 use toolhub::sources::mcp::config::{
     Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
 };

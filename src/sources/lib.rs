@@ -6,3 +6,4 @@ pub mod llm;
 pub mod function;
 pub mod mcp;
 pub mod skills;
+mod web;

@@ -37,8 +37,16 @@ fn client(server: &HttpServer) -> OpenAi {
     OpenAi::new(config(&server.base_url())).unwrap()
 }
 
+fn message(role: &str, text: &str) -> ChatMessage {
+    json!({"role": role, "content": text}).try_into().unwrap()
+}
+
+fn hi() -> [ChatMessage; 1] {
+    [message("user", "hi")]
+}
+
 async fn chat(client: &OpenAi) -> Result<ChatAnswer, HubError> {
-    client.chat(&[ChatMessage::user("hi")]).await
+    client.chat(&hi()).await
 }
 
 /// The error of one request to a server with this script, which must have got this number of requests.
@@ -57,7 +65,7 @@ async fn closed_port() -> SocketAddr {
 
 /// Reads a stream to its end: the texts, and how it ended.
 async fn stream(client: &OpenAi) -> (Vec<String>, Result<(), HubError>) {
-    let mut stream = match client.stream(&[ChatMessage::user("hi")]).await {
+    let mut stream = match client.stream(&hi()).await {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), Err(error)),
     };
@@ -158,10 +166,10 @@ async fn many_at_once() {
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..64 {
         let client = client.clone();
-        running.spawn(async move { client.generate("hi").await });
+        running.spawn(async move { chat(&client).await });
     }
-    for text in running.join_all().await {
-        assert_eq!(text.unwrap(), "hello");
+    for answer in running.join_all().await {
+        assert_eq!(answer.unwrap().text, "hello");
     }
 }
 

@@ -13,8 +13,17 @@ pub fn builder() -> ClientBuilder {
     Client::builder().user_agent(USER_AGENT).redirect(redirect::Policy::none())
 }
 
-/// For plain HTTP only: loading the system's certificates takes milliseconds, and fails where there are none.
-pub fn without_certificates(builder: ClientBuilder) -> Result<ClientBuilder, rustls::Error> {
+/// Makes the client, or says why it cannot be made. One for plain HTTP loads no certificates: that takes milliseconds, and fails
+/// where there are none.
+pub fn build(builder: ClientBuilder, is_plain: bool) -> Result<Client, String> {
+    let builder = match is_plain {
+        true => without_certificates(builder).map_err(|error| error.to_string())?,
+        false => builder,
+    };
+    builder.build().map_err(|error| reason(&error))
+}
+
+fn without_certificates(builder: ClientBuilder) -> Result<ClientBuilder, rustls::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let unused = rustls::ClientConfig::builder_with_provider(ring)
         .with_safe_default_protocol_versions()?
@@ -23,8 +32,12 @@ pub fn without_certificates(builder: ClientBuilder) -> Result<ClientBuilder, rus
     Ok(builder.tls_backend_preconfigured(unused))
 }
 
-/// The errors below this one, from the outside in. The innermost says what happened; the outer ones may name the URL with
-/// its query.
+/// The innermost reason, which says what happened; the outer ones may name the URL with its query.
+pub fn reason(error: &reqwest::Error) -> String {
+    sources(error).last().map_or_else(|| "the request failed".to_owned(), ToString::to_string)
+}
+
+/// The errors below this one, from the outside in.
 pub fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(error.source(), |&error| error.source())
 }

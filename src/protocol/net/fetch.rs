@@ -1,6 +1,6 @@
 //! Fetches one small document from an address that the user configured.
 
-use super::{builder, is_loopback, sources, without_certificates};
+use super::{build, builder, is_loopback, reason};
 use reqwest::Url;
 use std::time::Duration;
 
@@ -8,20 +8,13 @@ use std::time::Duration;
 /// a sentence.
 pub async fn fetch(address: &str, most: usize, timeout: Duration) -> Result<Vec<u8>, String> {
     let url = Url::parse(address).map_err(|_| "it is not a URL".to_owned())?;
-    let near = is_loopback(&url);
-    if url.scheme() != "https" && !(near && url.scheme() == "http") {
+    if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
         return Err("it needs https (http is only for this machine)".to_owned());
     }
+    let is_plain = url.scheme() == "http";
     let builder = builder().timeout(timeout);
-    let builder = match near && url.scheme() == "http" {
-        true => without_certificates(builder.no_proxy()).map_err(|error| error.to_string())?,
-        false => builder,
-    };
-    // The innermost error says what happened; the outer ones may name the URL with its query.
-    let failed = |error: reqwest::Error| {
-        sources(&error).last().map_or_else(|| "the request failed".to_owned(), ToString::to_string)
-    };
-    let client = builder.build().map_err(failed)?;
+    let client = build(if is_plain { builder.no_proxy() } else { builder }, is_plain)?;
+    let failed = |error: reqwest::Error| reason(&error);
     let mut response = client.get(url).header("accept", "application/json").send().await.map_err(failed)?;
     if response.status() != 200 {
         return Err(format!("it answered with HTTP {}", response.status().as_u16()));

@@ -8,7 +8,7 @@ mod percent;
 mod retry_after;
 
 pub use backoff::Backoff;
-pub use client::{USER_AGENT, builder, sources, without_certificates};
+pub use client::{USER_AGENT, build, builder, reason, sources};
 pub use fetch::fetch;
 pub use loopback::{is_loopback, literal, needs_no_proxy, unmapped};
 pub use percent::percent_decoded;

@@ -28,7 +28,7 @@ pub struct Usage {
 
 impl ChatAnswer {
     /// Reads a completion object. The error says what is missing, as the end of a sentence.
-    pub(crate) fn from_raw(raw: Value) -> Result<Self, String> {
+    pub(super) fn from_raw(raw: Value) -> Result<Self, String> {
         let choice = raw
             .get("choices")
             .and_then(Value::as_array)
@@ -63,7 +63,7 @@ impl Usage {
 }
 
 /// The text of a `content`: a string, nothing, or a list of parts of which the text parts count.
-pub(crate) fn content_text(content: Option<&Value>) -> Option<String> {
+pub(super) fn content_text(content: Option<&Value>) -> Option<String> {
     match content {
         None | Some(Value::Null) => Some(String::new()),
         Some(Value::String(text)) => Some(text.clone()),
@@ -80,7 +80,7 @@ pub(crate) fn content_text(content: Option<&Value>) -> Option<String> {
     }
 }
 
-pub(crate) fn text_field(value: &Value, name: &str) -> Option<String> {
+pub(super) fn text_field(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 

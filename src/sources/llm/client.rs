@@ -1,69 +1,148 @@
-//! The client: one connection pool for each configuration, shared by all clones.
-
-use std::fmt;
-use std::sync::Arc;
-
-use reqwest::header::CONTENT_TYPE;
+//! The client: it asks, asks again where that may help, and reads the answer, all before one deadline.
 
 use super::answer::ChatAnswer;
 use super::config::OpenAiConfig;
-use super::deadline::ChatDeadline;
-use super::message::ChatMessage;
+use super::endpoint::{ChatEndpoint, ChatMessage};
+use super::refusal::readable_text;
+use super::retry::with_retries;
 use super::stream::ChatStream;
-use super::transport::{ChatTransport, header_text};
-use toolhub_types::error::HubError;
+use crate::web::read_body;
+use bytes::Bytes;
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use toolhub_types::error::{ErrorKind, HubError};
+use toolhub_types::model::FOREVER;
+
+/// How much of an error page is read, and for how long: it is for one sentence, and a server that fails
+/// slowly must leave time for another attempt.
+const ERROR_BODY: usize = 64 * 1024;
+const ERROR_BODY_TIME: Duration = Duration::from_secs(1);
 
 /// A client of one model at one endpoint. Cloning is cheap and shares the connections.
 ///
 /// Its futures have to run in a tokio runtime that has I/O and time enabled. Dropping one cancels the request.
 #[derive(Clone)]
-pub struct OpenAi {
-    transport: Arc<ChatTransport>,
-}
+pub struct OpenAi(Arc<ChatEndpoint>);
 
 impl OpenAi {
     /// Checks the configuration. Nothing is connected yet.
     pub fn new(config: OpenAiConfig) -> Result<Self, HubError> {
-        Ok(Self { transport: Arc::new(ChatTransport::new(config)?) })
-    }
-
-    pub fn config(&self) -> &OpenAiConfig {
-        &self.transport.config
+        Ok(Self(Arc::new(ChatEndpoint::new(config)?)))
     }
 
     /// Asks and waits for the whole answer.
     pub async fn chat(&self, messages: &[ChatMessage]) -> Result<ChatAnswer, HubError> {
-        let deadline = ChatDeadline::after(self.transport.config.timeout);
-        let response = self.transport.open(messages, false, deadline).await?;
-        self.transport.read_answer(response, deadline).await
-    }
-
-    /// The text that the model answers to one user message.
-    pub async fn generate(&self, prompt: &str) -> Result<String, HubError> {
-        let answer = self.chat(&[ChatMessage::user(prompt)]).await?;
-        Ok(answer.text)
+        let deadline = self.deadline();
+        let answer = async {
+            let response = self.open(messages, false, deadline).await?;
+            self.0.read_answer(response).await
+        };
+        timeout_at(deadline, answer).await.unwrap_or_else(|_| Err(self.0.expired()))
     }
 
     /// Asks and returns as soon as the answer begins. The timeout covers the whole stream. Nothing is
     /// tried again once the answer has begun.
     pub async fn stream(&self, messages: &[ChatMessage]) -> Result<ChatStream, HubError> {
-        let deadline = ChatDeadline::after(self.transport.config.timeout);
-        let response = self.transport.open(messages, true, deadline).await?;
-        let transport = Arc::clone(&self.transport);
-        // Not every server can stream, and a login page is not an event stream; the many other types
-        // that servers give to theirs are taken for one.
-        let media_type = header_text(response.headers(), CONTENT_TYPE.as_str());
-        if media_type.contains("json") || media_type.contains("html") {
-            let answer = self.transport.read_answer(response, deadline).await?;
-            return Ok(ChatStream::of_answer(transport, deadline, answer.text));
-        }
-        self.transport.check_encoding(&response)?;
-        Ok(ChatStream::new(transport, deadline, response))
+        let deadline = self.deadline();
+        let stream = async {
+            let response = self.open(messages, true, deadline).await?;
+            // Not every server can stream, and a login page is not an event stream; the many other types
+            // that servers give to theirs are taken for one.
+            let media_type = header_text(&response, &CONTENT_TYPE);
+            if media_type.contains("json") || media_type.contains("html") {
+                let answer = self.0.read_answer(response).await?;
+                return Ok(ChatStream::of_answer(answer.text));
+            }
+            self.0.check_encoding(&response)?;
+            Ok(ChatStream::new(self.0.clone(), deadline, response))
+        };
+        timeout_at(deadline, stream).await.unwrap_or_else(|_| Err(self.0.expired()))
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.0.config.timeout.min(FOREVER)
+    }
+
+    /// Sends the request, again where that may help, until an answer begins.
+    async fn open(
+        &self,
+        messages: &[ChatMessage],
+        stream: bool,
+        deadline: Instant,
+    ) -> Result<Response, HubError> {
+        let body = Bytes::from(self.0.request(messages, stream)?);
+        let (retries, backoff) = (self.0.config.max_retries, &self.0.config.backoff);
+        with_retries(retries, backoff, deadline, || self.0.send(body.clone(), deadline)).await
     }
 }
 
 impl fmt::Debug for OpenAi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenAi").field(&self.transport.config).finish()
+        f.debug_tuple("OpenAi").field(&self.0.config).finish()
     }
+}
+
+impl ChatEndpoint {
+    async fn send(&self, body: Bytes, deadline: Instant) -> Result<Response, HubError> {
+        let request = self.http.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        let mut response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let limit = ERROR_BODY_TIME.min(deadline.saturating_duration_since(Instant::now()));
+        let mut page = Vec::new();
+        let _ = timeout(limit, read_body(&mut response, ERROR_BODY, &mut page)).await;
+        Err(self.refusal(&response, &page))
+    }
+
+    async fn read_answer(&self, mut response: Response) -> Result<ChatAnswer, HubError> {
+        self.check_encoding(&response)?;
+        let (status, limit) = (response.status().as_u16(), self.config.max_body);
+        let mut body = Vec::new();
+        let is_whole = read_body(&mut response, limit, &mut body).await.map_err(|error| {
+            let message = format!(
+                "The model endpoint {} broke off in the middle of its answer: {}.",
+                self.origin,
+                self.cause(&error)
+            );
+            HubError { status: Some(status), ..HubError::new(ErrorKind::Closed, message) }
+        })?;
+        if !is_whole {
+            return Err(self.too_large(&format!("the answer has more than {limit} bytes")));
+        }
+        let json = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&body);
+        let raw: Value = serde_json::from_slice(json).map_err(|error| {
+            let quoted = match self.redactor.quote(&readable_text(&json[..json.len().min(ERROR_BODY)])) {
+                quoted if quoted.is_empty() => "nothing".to_owned(),
+                quoted => quoted,
+            };
+            self.invalid(&format!("did not answer with JSON ({error}): {quoted}"))
+        })?;
+        if let Some(error) = raw.get("error").filter(|error| !error.is_null()) {
+            return Err(self.error_object(status, error));
+        }
+        ChatAnswer::from_raw(raw).map_err(|wrong| self.wrong_shape(&wrong))
+    }
+
+    /// No compression was asked for, so that no small body can become a large one.
+    fn check_encoding(&self, response: &Response) -> Result<(), HubError> {
+        match header_text(response, &CONTENT_ENCODING) {
+            encoding if encoding.is_empty() || encoding == "identity" => Ok(()),
+            encoding => {
+                let encoding = self.redactor.quote(&encoding);
+                Err(self
+                    .invalid(&format!("answered with the encoding {encoding:?}, which was not asked for")))
+            }
+        }
+    }
+}
+
+fn header_text(response: &Response, name: &HeaderName) -> String {
+    let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_ascii_lowercase()
 }

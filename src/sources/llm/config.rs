@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::shown::shown_url;
+use crate::web::shown_url;
+use reqwest::Url;
 use toolhub_protocol::net::Backoff;
 use toolhub_text::secret::Secret;
 use toolhub_types::error::{ErrorKind, HubError};
 
 /// Models are busy for seconds rather than milliseconds.
-pub(crate) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
+pub(super) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
 /// The configuration, or a message, cannot work; nothing was sent.
-pub(crate) fn config_error(message: impl Into<Cow<'static, str>>) -> HubError {
+pub(super) fn config_error(message: impl Into<Cow<'static, str>>) -> HubError {
     HubError::new(ErrorKind::InvalidArguments, message)
 }
 
@@ -81,8 +82,10 @@ impl OpenAiConfig {
 impl fmt::Debug for OpenAiConfig {
     /// Other members may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base_url =
+            Url::parse(&self.base_url).map_or_else(|_| "(not a URL)".to_owned(), |url| shown_url(&url));
         f.debug_struct("OpenAiConfig")
-            .field("base_url", &shown_url(&self.base_url))
+            .field("base_url", &base_url)
             .field("model", &self.model)
             .finish_non_exhaustive()
     }

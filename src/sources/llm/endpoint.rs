@@ -1,68 +1,58 @@
 //! A checked configuration: the URL to post to, the headers, the fixed part of the body, and what must
 //! never be shown. Every problem of the configuration is reported here, before anything is sent.
 
-use std::fmt;
-
-use reqwest::Url;
+use super::config::{OpenAiConfig, config_error};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url};
+use serde::Serialize;
 use serde_json::{Map, Value};
-
-use super::config::OpenAiConfig;
-use super::config::config_error;
-use super::message::ChatMessage;
-use toolhub_protocol::net::percent_decoded;
+use std::time::Duration;
+use toolhub_protocol::net::{self, percent_decoded};
 use toolhub_text::secret::{Redactor, Secret};
 use toolhub_types::error::HubError;
 
+/// How long a connection waits for the next request: the calls of one task, not those of a day.
+const IDLE: Duration = Duration::from_secs(30);
 /// Shorter keys are fillers ("x", "-") for local servers, and hiding them would only garble the errors.
 const SHORTEST_KEY: usize = 4;
 /// Values of headers and query parameters that are shorter are words, not secrets.
 const SHORTEST_HIDDEN_VALUE: usize = 8;
 
-pub(crate) struct ChatEndpoint {
+/// What all clones and streams of a client share.
+pub(super) struct ChatEndpoint {
+    pub(super) http: Client,
     /// With user and password, if the base URL has them: reqwest turns them into a header.
-    url: Url,
-    headers: HeaderMap,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
     body: Map<String, Value>,
-    pub(crate) redactor: Redactor,
+    pub(super) redactor: Redactor,
     /// Scheme, host and port: what an error may name.
-    pub(crate) origin: String,
-    pub(crate) model: String,
+    pub(super) origin: String,
+    pub(super) config: OpenAiConfig,
 }
 
 impl ChatEndpoint {
-    pub(crate) fn new(config: &OpenAiConfig) -> Result<Self, HubError> {
-        check_numbers(config)?;
+    pub(super) fn new(config: OpenAiConfig) -> Result<Self, HubError> {
+        check_numbers(&config)?;
         let url = chat_url(&config.base_url)?;
         Ok(Self {
-            headers: headers(config)?,
-            body: body(config)?,
-            redactor: Redactor::new(secrets(config, &url)),
+            headers: headers(&config)?,
+            body: body(&config)?,
+            redactor: Redactor::new(secrets(&config, &url)),
             origin: url.origin().ascii_serialization(),
-            model: config.model.clone(),
+            http: http_client(&url)?,
+            config,
             url,
         })
     }
 
-    pub(crate) fn url(&self) -> Url {
-        self.url.clone()
-    }
-
-    pub(crate) fn headers(&self) -> HeaderMap {
-        self.headers.clone()
-    }
-
-    pub(crate) fn has_key(&self) -> bool {
+    pub(super) fn has_key(&self) -> bool {
         self.headers.contains_key(AUTHORIZATION)
     }
 
-    pub(crate) fn is_plain_http(&self) -> bool {
-        self.url.scheme() == "http"
-    }
-
     /// The request body for these messages.
-    pub(crate) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, HubError> {
-        #[derive(serde::Serialize)]
+    pub(super) fn request(&self, messages: &[ChatMessage], stream: bool) -> Result<Vec<u8>, HubError> {
+        #[derive(Serialize)]
         struct ChatBody<'a> {
             #[serde(flatten)]
             fixed: &'a Map<String, Value>,
@@ -79,13 +69,32 @@ impl ChatEndpoint {
     }
 }
 
-impl fmt::Debug for ChatEndpoint {
-    /// By hand: the URL may hold a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatEndpoint")
-            .field("origin", &self.origin)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
+/// Proxies are taken from the environment, but not for this machine.
+fn http_client(url: &Url) -> Result<Client, HubError> {
+    let builder = net::builder().no_gzip().pool_idle_timeout(IDLE);
+    let builder = if net::needs_no_proxy(url) { builder.no_proxy() } else { builder };
+    net::build(builder, url.scheme() == "http").map_err(|error| {
+        config_error(format!(
+            "The HTTP client cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
+        ))
+    })
+}
+
+/// A chat message; it is sent as it is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct ChatMessage(Map<String, Value>);
+
+impl TryFrom<Value> for ChatMessage {
+    type Error = HubError;
+
+    fn try_from(value: Value) -> Result<Self, HubError> {
+        match value {
+            Value::Object(fields) if fields.get("role").is_some_and(Value::is_string) => Ok(Self(fields)),
+            _ => Err(config_error(
+                "A chat message must be an object with a text `role`, such as {\"role\": \"user\", \"content\": \"…\"}.",
+            )),
+        }
     }
 }
 
@@ -198,7 +207,6 @@ fn secrets(config: &OpenAiConfig, url: &Url) -> Vec<Secret> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::time::Duration;
     use toolhub_types::error::ErrorKind;
 
     fn config(base_url: &str) -> OpenAiConfig {
@@ -206,11 +214,11 @@ mod tests {
     }
 
     fn url(base_url: &str) -> String {
-        ChatEndpoint::new(&config(base_url)).unwrap().url().to_string()
+        ChatEndpoint::new(config(base_url)).unwrap().url.to_string()
     }
 
-    fn refused(config: &OpenAiConfig) -> String {
-        let error = ChatEndpoint::new(config).unwrap_err();
+    fn refused(config: OpenAiConfig) -> String {
+        let error = ChatEndpoint::new(config).err().unwrap();
         assert_eq!(error.kind, ErrorKind::InvalidArguments);
         error.message.into_owned()
     }
@@ -227,29 +235,29 @@ mod tests {
     #[test]
     fn what_cannot_work_is_refused_without_showing_it() {
         for base_url in ["", "hush", "ftp://hush@h/", "//hush@h", "http://", "http://a:hush@:1"] {
-            let message = refused(&config(base_url));
+            let message = refused(config(base_url));
             assert!(message.contains("base_url") && !message.contains("hush"), "{message}");
         }
         let mut bad = config("http://h");
         bad.api_key = "hush hush".into();
-        assert!(!refused(&bad).contains("hush"));
+        assert!(!refused(bad).contains("hush"));
         let mut bad = config("http://h");
         bad.headers = vec![("x".into(), "hush\n".into())];
-        assert!(!refused(&bad).contains("hush"));
+        assert!(!refused(bad).contains("hush"));
         let mut bad = config("http://h");
         bad.headers = vec![("no good".into(), "x".into())];
-        assert!(refused(&bad).contains("no good"));
+        assert!(refused(bad).contains("no good"));
         let mut bad = config("http://h");
         bad.timeout = Duration::ZERO;
-        assert!(refused(&bad).contains("timeout"));
+        assert!(refused(bad).contains("timeout"));
         let mut bad = config("http://h");
         bad.temperature = Some(f64::NAN);
-        assert!(refused(&bad).contains("temperature"));
-        assert!(refused(&OpenAiConfig::new("http://h", " ")).contains("model"));
+        assert!(refused(bad).contains("temperature"));
+        assert!(refused(OpenAiConfig::new("http://h", " ")).contains("model"));
         for name in ["messages", "stream", "model"] {
             let mut bad = config("http://h");
             bad.extra.insert(name.into(), Value::Null);
-            assert!(refused(&bad).contains(name));
+            assert!(refused(bad).contains(name));
         }
     }
 
@@ -259,9 +267,10 @@ mod tests {
         config.temperature = Some(0.5);
         config.max_tokens = Some(7);
         config.extra.insert("seed".into(), 3.into());
-        let endpoint = ChatEndpoint::new(&config).unwrap();
+        let endpoint = ChatEndpoint::new(config).unwrap();
+        let message = ChatMessage::try_from(json!({"role": "user", "content": "hi"})).unwrap();
         let body = |stream| -> Value {
-            let bytes = endpoint.request(&[ChatMessage::user("hi")], stream).unwrap();
+            let bytes = endpoint.request(std::slice::from_ref(&message), stream).unwrap();
             serde_json::from_slice(&bytes).unwrap()
         };
         let mut expected = json!({"model": "m", "temperature": 0.5, "max_tokens": 7, "seed": 3,
@@ -277,11 +286,25 @@ mod tests {
         let mut config = config("https://me:p%40ss@h/v1?code=query-secret");
         config.api_key = "sk-1".into();
         config.headers = vec![("x-auth".into(), "Bearer header-secret".into())];
-        let endpoint = ChatEndpoint::new(&config).unwrap();
+        let endpoint = ChatEndpoint::new(config).unwrap();
         assert_eq!(
             endpoint.redactor.quote("sk-1 p@ss p%40ss query-secret header-secret Bearer"),
             "*** *** *** *** *** Bearer"
         );
-        assert!(!format!("{:?}", endpoint.headers()).contains("sk-1"));
+        assert!(!format!("{:?}", endpoint.headers).contains("sk-1"));
+    }
+
+    #[test]
+    fn a_message_is_its_json_object() {
+        let value = json!({"role": "tool", "tool_call_id": "c1", "content": "4"});
+        let message = ChatMessage::try_from(value.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&message).unwrap(), value);
+    }
+
+    #[test]
+    fn a_message_without_role_is_refused() {
+        for value in [json!({"content": "x"}), json!("x"), json!({"role": 1})] {
+            assert!(ChatMessage::try_from(value).is_err());
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! config ─► endpoint (checked URL, headers, what to hide) ─► client ─► retry (back-off before one deadline)
 //!                                                              │
-//!                          whole answer ─► answer ◄─ stream ◄─ sse (bytes → events)
+//!                          whole answer ─► answer ◄─ stream ◄──┴─► refusal (what went wrong)
 //! ```
 //!
 //! Three promises shape it. *One total time*: connecting, waiting between attempts and reading the
@@ -16,19 +16,14 @@
 mod answer;
 mod client;
 mod config;
-mod deadline;
 mod endpoint;
-mod http;
-mod message;
 mod refusal;
 mod retry;
-mod shown;
 mod stream;
-mod transport;
 
 pub use answer::{ChatAnswer, Usage};
 pub use client::OpenAi;
 pub use config::OpenAiConfig;
-pub use message::ChatMessage;
+pub use endpoint::ChatMessage;
 pub use stream::ChatStream;
 pub use toolhub_text::secret::Secret;

@@ -1,53 +1,141 @@
-//! A status that is not a success, as one sentence that says what to do.
-
-use std::time::Duration;
-
-use reqwest::header::{HeaderMap, LOCATION};
-use serde_json::Value;
+//! What goes wrong at an endpoint, as one sentence that says what to do.
 
 use super::endpoint::ChatEndpoint;
-use super::retry::AttemptFailure;
-use super::shown::shown_url;
-use toolhub_protocol::net::retry_after;
+use crate::web::shown_url;
+use reqwest::Response;
+use reqwest::header::LOCATION;
+use serde_json::Value;
+use std::time::Duration;
+use toolhub_protocol::net::{self, retry_after};
 use toolhub_types::error::{ErrorKind, HubError};
 
-/// The failure for an HTTP status and what came with it.
-pub(crate) fn refusal(
-    endpoint: &ChatEndpoint,
-    status: u16,
-    headers: &HeaderMap,
-    body: &[u8],
-) -> AttemptFailure {
-    let wait = retry_after(headers);
-    let detail = endpoint.redactor.quote(&readable_text(body));
-    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
-    let message = sentence(endpoint, status, &detail, wait, location);
-    let error = HubError {
-        status: Some(status),
-        retry_after: wait.map(|wait| wait.as_secs_f64()),
-        ..HubError::new(kind_of(status), message)
-    };
-    AttemptFailure { error, again: matches!(status, 429 | 500..=599) }
-}
+impl ChatEndpoint {
+    /// The error for an HTTP status that is not a success, and what came with it.
+    pub(super) fn refusal(&self, response: &Response, body: &[u8]) -> HubError {
+        let status = response.status().as_u16();
+        let wait = retry_after(response.headers());
+        let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let message = self.sentence(status, &self.redactor.quote(&readable_text(body)), wait, location);
+        HubError {
+            status: Some(status),
+            retry_after: wait.map(|wait| wait.as_secs_f64()),
+            ..HubError::new(kind_of(status), message)
+        }
+    }
 
-/// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
-/// put the status that they would have sent into its `code`.
-pub(crate) fn error_object(endpoint: &ChatEndpoint, status: u16, error: &Value) -> HubError {
-    let code = error.get("code").and_then(|code| match code {
-        Value::String(digits) => digits.parse().ok(),
-        number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
-    });
-    let kind = match code {
-        Some(code @ 400..=599) => kind_of(code),
-        _ => ErrorKind::Http,
-    };
-    let detail = endpoint.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
-    let message = format!(
-        "The model endpoint {} reported an error instead of an answer{}.",
-        endpoint.origin,
-        after_colon(&detail)
-    );
-    HubError { status: Some(status), ..HubError::new(kind, message) }
+    /// The error for an `error` object inside an answer that began with 200, whole or streamed. Some servers
+    /// put the status that they would have sent into its `code`.
+    pub(super) fn error_object(&self, status: u16, error: &Value) -> HubError {
+        let code = error.get("code").and_then(|code| match code {
+            Value::String(digits) => digits.parse().ok(),
+            number => number.as_u64().and_then(|n| u16::try_from(n).ok()),
+        });
+        let kind = match code {
+            Some(code @ 400..=599) => kind_of(code),
+            _ => ErrorKind::Http,
+        };
+        let detail = self.redactor.quote(&message_of(error).unwrap_or_else(|| error.to_string()));
+        let message = format!(
+            "The model endpoint {} reported an error instead of an answer{}.",
+            self.origin,
+            after_colon(&detail)
+        );
+        HubError { status: Some(status), ..HubError::new(kind, message) }
+    }
+
+    fn sentence(&self, status: u16, detail: &str, wait: Option<Duration>, location: Option<&str>) -> String {
+        let endpoint_name = format!("The model endpoint {}", self.origin);
+        let why = format!("(HTTP {status}){}", after_colon(detail));
+        match status {
+            401 | 403 if self.has_key() => {
+                format!("{endpoint_name} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
+            }
+            401 | 403 => {
+                format!("{endpoint_name} requires an API key {why}; set OPENAI_API_KEY or pass api_key.")
+            }
+            404 if detail.to_lowercase().contains("model") => {
+                format!(
+                    "{endpoint_name} does not know the model {:?} {why}; pass a model that it serves.",
+                    self.config.model
+                )
+            }
+            404 => format!(
+                "{endpoint_name} has no chat API at {} {why}; check base_url, which usually ends in /v1.",
+                self.url.path()
+            ),
+            429 => match wait.filter(|wait| !wait.is_zero()) {
+                Some(wait) => {
+                    format!(
+                        "{endpoint_name} is limiting requests and asks to wait {} s {why}.",
+                        wait.as_secs_f64()
+                    )
+                }
+                None => format!("{endpoint_name} is limiting requests {why}."),
+            },
+            300..=399 => {
+                let target = location.and_then(|to| self.url.join(to).ok()).map_or_else(
+                    || "elsewhere".to_owned(),
+                    |to| format!("to {}", self.redactor.quote(&shown_url(&to))),
+                );
+                format!(
+                    "{endpoint_name} redirects {target} (HTTP {status}), which is not followed so that the API key stays with its server; set base_url to the final address."
+                )
+            }
+            500..=599 => format!("{endpoint_name} failed {why}."),
+            _ => format!("{endpoint_name} rejected the request {why}."),
+        }
+    }
+
+    /// The error for a request that got no HTTP answer.
+    pub(super) fn unreachable(&self, error: &reqwest::Error) -> HubError {
+        let (origin, cause) = (&self.origin, self.cause(error));
+        if !error.is_connect() {
+            let message = format!("The model endpoint {origin} broke off without an answer: {cause}.");
+            return HubError::new(ErrorKind::Closed, message);
+        }
+        let message = format!(
+            "Could not connect to the model endpoint {origin}: {cause}; check base_url and whether the server is running."
+        );
+        HubError::new(ErrorKind::Connect, message)
+    }
+
+    pub(super) fn expired(&self) -> HubError {
+        let message = format!(
+            "The model endpoint {} had not finished its answer after {} s; raise timeout or ask for less.",
+            self.origin,
+            self.config.timeout.as_secs_f64()
+        );
+        HubError::new(ErrorKind::Timeout, message)
+    }
+
+    /// An answer that is not a chat completion; `what` continues "The model endpoint …".
+    pub(super) fn invalid(&self, what: &str) -> HubError {
+        HubError::new(
+            ErrorKind::Protocol,
+            format!(
+                "The model endpoint {} {what}; check that base_url points to an OpenAI-compatible chat API.",
+                self.origin
+            ),
+        )
+    }
+
+    pub(super) fn wrong_shape(&self, wrong: &str) -> HubError {
+        self.invalid(&format!("answered with JSON that is not a chat completion: {wrong}"))
+    }
+
+    pub(super) fn too_large(&self, what: &str) -> HubError {
+        HubError::new(
+            ErrorKind::Limit,
+            format!(
+                "The model endpoint {} sent too much: {what}; lower max_tokens or raise max_body.",
+                self.origin
+            ),
+        )
+    }
+
+    pub(super) fn cause(&self, error: &reqwest::Error) -> String {
+        self.redactor.quote(&net::reason(error))
+    }
 }
 
 fn kind_of(status: u16) -> ErrorKind {
@@ -58,65 +146,6 @@ fn kind_of(status: u16) -> ErrorKind {
     }
 }
 
-fn sentence(
-    endpoint: &ChatEndpoint,
-    status: u16,
-    detail: &str,
-    wait: Option<Duration>,
-    location: Option<&str>,
-) -> String {
-    let endpoint_name = format!("The model endpoint {}", endpoint.origin);
-    let why = format!("(HTTP {status}){}", after_colon(detail));
-    match status {
-        401 | 403 if endpoint.has_key() => {
-            format!("{endpoint_name} refused the API key {why}; set OPENAI_API_KEY or pass api_key.")
-        }
-        401 | 403 => {
-            format!("{endpoint_name} requires an API key {why}; set OPENAI_API_KEY or pass api_key.")
-        }
-        404 if detail.to_lowercase().contains("model") => {
-            format!(
-                "{endpoint_name} does not know the model {:?} {why}; pass a model that it serves.",
-                endpoint.model
-            )
-        }
-        404 => format!(
-            "{endpoint_name} has no chat API at {} {why}; check base_url, which usually ends in /v1.",
-            endpoint.url().path()
-        ),
-        429 => match wait.filter(|wait| !wait.is_zero()) {
-            Some(wait) => {
-                format!(
-                    "{endpoint_name} is limiting requests and asks to wait {} s {why}.",
-                    wait.as_secs_f64()
-                )
-            }
-            None => format!("{endpoint_name} is limiting requests {why}."),
-        },
-        300..=399 => {
-            let target = location.map_or_else(
-                || "elsewhere".to_owned(),
-                |to| format!("to {}", endpoint.redactor.quote(&shown_target(to))),
-            );
-            format!(
-                "{endpoint_name} redirects {target} (HTTP {status}), which is not followed so that the API key stays with its server; set base_url to the final address."
-            )
-        }
-        500..=599 => format!("{endpoint_name} failed {why}."),
-        _ => format!("{endpoint_name} rejected the request {why}."),
-    }
-}
-
-/// A redirect within the server has no host to show.
-fn shown_target(location: &str) -> String {
-    if location.starts_with('/') && !location.starts_with("//") {
-        let end = location.find(['?', '#']).unwrap_or(location.len());
-        location[..end].to_owned()
-    } else {
-        shown_url(location)
-    }
-}
-
 /// `: detail`, without the full stop that would end our sentence early; nothing when there is none.
 fn after_colon(detail: &str) -> String {
     let detail = detail.trim_end_matches(['.', ' ']);
@@ -124,7 +153,7 @@ fn after_colon(detail: &str) -> String {
 }
 
 /// An error body as text: the message of an error object, the title of an HTML page, or the text.
-pub(crate) fn readable_text(body: &[u8]) -> String {
+pub(super) fn readable_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     if let Ok(value) = serde_json::from_str::<Value>(&text)
         && let Some(message) = message_of(&value)
@@ -185,12 +214,5 @@ mod tests {
         ] {
             assert_eq!(readable_text(body.as_bytes()), expected);
         }
-    }
-
-    #[test]
-    fn a_redirect_shows_no_credentials() {
-        assert_eq!(shown_target("https://u:p@evil/x?key=1"), "https://evil/x");
-        assert_eq!(shown_target("/v2/?key=1"), "/v2/");
-        assert_eq!(shown_target("//evil/?key=1"), "(not a URL)");
     }
 }

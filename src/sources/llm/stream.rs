@@ -3,16 +3,13 @@
 //! The caller pulls, so a slow reader slows the server down instead of filling a queue. Dropping the stream closes the
 //! connection, which tells the server to stop.
 
-use std::fmt;
-use std::sync::Arc;
-
+use super::answer::{content_text, text_field};
+use super::endpoint::ChatEndpoint;
 use reqwest::Response;
 use serde_json::Value;
-
-use super::answer::{content_text, text_field};
-use super::deadline::ChatDeadline;
-use super::refusal::error_object;
-use super::transport::ChatTransport;
+use std::sync::Arc;
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, timeout_at};
 use toolhub_protocol::sse::{SseEvent, SseParser};
 use toolhub_types::error::{ErrorKind, HubError};
 
@@ -21,24 +18,29 @@ const MAX_EVENT: usize = 1024 * 1024;
 
 /// The stream of one answer. Made by [`OpenAi::stream`](super::OpenAi::stream).
 pub struct ChatStream {
-    transport: Arc<ChatTransport>,
-    deadline: ChatDeadline,
     /// `None` once there is nothing more to read; the connection is closed then.
     reader: Option<AnswerReader>,
     pending: Option<String>,
 }
 
 impl ChatStream {
-    pub(crate) fn new(transport: Arc<ChatTransport>, deadline: ChatDeadline, response: Response) -> Self {
-        let parser = SseParser::new(MAX_EVENT);
-        let reader =
-            AnswerReader { response, parser, size: 0, is_finished: false, is_refused: false, ended: None };
-        Self { transport, deadline, reader: Some(reader), pending: None }
+    pub(super) fn new(endpoint: Arc<ChatEndpoint>, deadline: Instant, response: Response) -> Self {
+        let reader = AnswerReader {
+            endpoint,
+            deadline,
+            response,
+            parser: SseParser::new(MAX_EVENT),
+            size: 0,
+            is_finished: false,
+            is_refused: false,
+            ended: None,
+        };
+        Self { reader: Some(reader), pending: None }
     }
 
     /// The stream of a server that cannot stream: its whole answer as one text.
-    pub(crate) fn of_answer(transport: Arc<ChatTransport>, deadline: ChatDeadline, text: String) -> Self {
-        Self { transport, deadline, reader: None, pending: Some(text) }
+    pub(super) fn of_answer(text: String) -> Self {
+        Self { reader: None, pending: Some(text) }
     }
 
     /// The next text, empty for a chunk without one (a role, reasoning, tool calls, usage). `None` after the last one, or
@@ -47,7 +49,7 @@ impl ChatStream {
         if let Some(text) = self.pending.take() {
             return Some(Ok(text));
         }
-        let stepped = self.reader.as_mut()?.step(&self.transport, self.deadline).await;
+        let stepped = self.reader.as_mut()?.step().await;
         if !matches!(stepped, Ok(Some(_))) {
             self.reader = None;
         }
@@ -55,18 +57,10 @@ impl ChatStream {
     }
 }
 
-impl fmt::Debug for ChatStream {
-    /// By hand: the response would show its URL, and a query may hold a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatStream")
-            .field("origin", &self.transport.endpoint.origin)
-            .field("ended", &self.reader.is_none())
-            .finish_non_exhaustive()
-    }
-}
-
 /// The open connection and its state.
 struct AnswerReader {
+    endpoint: Arc<ChatEndpoint>,
+    deadline: Instant,
     response: Response,
     parser: SseParser,
     /// The bytes of text so far.
@@ -75,81 +69,74 @@ struct AnswerReader {
     is_finished: bool,
     /// The model has begun to say why it refuses.
     is_refused: bool,
-    /// How the bytes ended: as HTTP says, or for this reason.
-    ended: Option<Result<(), String>>,
+    /// Why the bytes ended.
+    ended: Option<String>,
 }
 
 impl AnswerReader {
     /// Reads up to the next chunk; `None` when the answer is complete.
-    async fn step(
-        &mut self,
-        transport: &ChatTransport,
-        deadline: ChatDeadline,
-    ) -> Result<Option<String>, HubError> {
+    async fn step(&mut self) -> Result<Option<String>, HubError> {
         loop {
             if let Some(event) = self.parser.next_event() {
-                return self.take(transport, &event);
+                return self.take(&event);
             }
-            if let Some(end) = self.ended.take() {
-                return self.close(transport, end);
+            if let Some(why) = self.ended.take() {
+                return self.close(why);
             }
-            match deadline.run(self.response.chunk()).await {
-                Err(_) => return Err(transport.expired()),
+            let chunk = async {
+                // A server that always has another chunk ready must not delay the timeout.
+                consume_budget().await;
+                self.response.chunk().await
+            };
+            match timeout_at(self.deadline, chunk).await {
+                Err(_) => return Err(self.endpoint.expired()),
                 Ok(Ok(Some(bytes))) => {
-                    self.parser.feed(&bytes).map_err(|large| transport.too_large(&large.to_string()))?
+                    self.parser.feed(&bytes).map_err(|large| self.endpoint.too_large(&large.to_string()))?
                 }
-                Ok(Ok(None)) => self.ended = Some(Ok(())),
-                Ok(Err(error)) => self.ended = Some(Err(transport.cause(&error))),
+                Ok(Ok(None)) => self.ended = Some("the server closed it".to_owned()),
+                Ok(Err(error)) => self.ended = Some(self.endpoint.cause(&error)),
             }
         }
     }
 
     /// The text of one event; `None` for the event that ends the stream.
-    fn take(&mut self, transport: &ChatTransport, event: &SseEvent) -> Result<Option<String>, HubError> {
+    fn take(&mut self, event: &SseEvent) -> Result<Option<String>, HubError> {
         if event.data.trim() == "[DONE]" {
             return Ok(None);
         }
         let status = self.response.status().as_u16();
         let raw: Value = serde_json::from_str(&event.data).map_err(|_| {
-            let quoted = transport.endpoint.redactor.quote(&event.data);
-            transport.invalid(&format!("streamed an event that is not JSON: {quoted}"))
+            let quoted = self.endpoint.redactor.quote(&event.data);
+            self.endpoint.invalid(&format!("streamed an event that is not JSON: {quoted}"))
         })?;
         match raw.get("error") {
             Some(error) if !error.is_null() => {
-                return Err(error_object(&transport.endpoint, status, error));
+                return Err(self.endpoint.error_object(status, error));
             }
-            _ if event.name == "error" => return Err(error_object(&transport.endpoint, status, &raw)),
+            _ if event.name == "error" => return Err(self.endpoint.error_object(status, &raw)),
             _ => {}
         }
-        let chunk = read_chunk(&raw).map_err(|wrong| transport.wrong_shape(wrong))?;
+        let chunk = read_chunk(&raw).map_err(|wrong| self.endpoint.wrong_shape(wrong))?;
         self.is_finished |= chunk.is_finished;
         // Words of an answer that the model gave up stay apart from those with which it refuses.
         let begins = !chunk.refusal.is_empty() && !self.is_refused && self.size > 0;
         self.is_refused |= !chunk.refusal.is_empty();
         let text = format!("{}{}{}", chunk.text, if begins { "\n\n" } else { "" }, chunk.refusal);
         self.size = self.size.saturating_add(text.len());
-        if self.size > transport.config.max_body {
-            let limit = transport.config.max_body;
-            return Err(transport.too_large(&format!("the answer has more than {limit} bytes")));
+        if self.size > self.endpoint.config.max_body {
+            let limit = self.endpoint.config.max_body;
+            return Err(self.endpoint.too_large(&format!("the answer has more than {limit} bytes")));
         }
         Ok(Some(text))
     }
 
     /// The bytes are over. That is fine after the model gave a reason for stopping; otherwise something is missing.
-    fn close(
-        &mut self,
-        transport: &ChatTransport,
-        end: Result<(), String>,
-    ) -> Result<Option<String>, HubError> {
-        let why = match end {
-            Ok(()) => "the server closed it".to_owned(),
-            Err(why) => why,
-        };
-        let last = self.parser.finish().map_err(|large| transport.too_large(&large.to_string()))?;
+    fn close(&mut self, why: String) -> Result<Option<String>, HubError> {
+        let last = self.parser.finish().map_err(|large| self.endpoint.too_large(&large.to_string()))?;
         if let Some(event) = last {
-            match self.take(transport, &event) {
+            match self.take(&event) {
                 Ok(Some(text)) => {
-                    self.ended = Some(Err(why));
+                    self.ended = Some(why);
                     return Ok(Some(text));
                 }
                 Ok(None) => return Ok(None),
@@ -163,7 +150,7 @@ impl AnswerReader {
         }
         let message = format!(
             "The stream from the model endpoint {} broke off before the answer was complete: {why}.",
-            transport.endpoint.origin
+            self.endpoint.origin
         );
         let status = Some(self.response.status().as_u16());
         Err(HubError { status, ..HubError::new(ErrorKind::Closed, message) })

@@ -259,7 +259,7 @@ mod tests {
             "store/file.rs",
             "store/lib.rs",
             "store/shared.rs",
-            "sources/llm/transport.rs",
+            "sources/llm/client.rs",
             "sources/llm/refusal.rs",
         ];
         let mut sentences = 0;

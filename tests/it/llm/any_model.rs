@@ -24,8 +24,8 @@ async fn any_model(reply: Reply) -> (OpenAi, Option<HttpServer>) {
 
 fn question() -> [ChatMessage; 2] {
     [
-        ChatMessage::system("You answer in one short sentence."),
-        ChatMessage::user("What is the capital of France?"),
+        message("system", "You answer in one short sentence."),
+        message("user", "What is the capital of France?"),
     ]
 }
 

@@ -90,7 +90,7 @@ async fn an_error_page_that_never_ends_does_not_hide_the_status() {
 async fn a_request_that_is_dropped_before_it_began_is_not_sent() {
     let server = HttpServer::start([]).await;
     let client = client(&server);
-    drop(client.generate("hi"));
+    drop(chat(&client));
     assert!(server.requests().is_empty());
 }
 
@@ -102,7 +102,7 @@ async fn dropping_a_request_reaches_the_server_and_ends_a_wait_between_attempts(
         let server = HttpServer::start([reply]).await;
         let client = client(&server);
         tokio::select! {
-            answer = client.generate("hi") => panic!("{answer:?}"),
+            answer = chat(&client) => panic!("{answer:?}"),
             () = server.received(1) => {}
         }
         assert_eq!(server.requests().len(), 1);
@@ -117,7 +117,7 @@ async fn dropping_a_stream_reaches_the_server() {
     let both = [text_chunk("half"), text_chunk(" more")].concat();
     let server = HttpServer::start([Reply::event_stream().chunk(both).hang()]).await;
     let client = client(&server);
-    let mut stream = client.stream(&[ChatMessage::user("hi")]).await.unwrap();
+    let mut stream = client.stream(&hi()).await.unwrap();
     assert_eq!(stream.next().await.unwrap().unwrap(), "half");
     drop(stream);
     server.hung_up().await;

@@ -1,14 +1,10 @@
 //! Who we are towards the authorization server.
 
 use crate::mcp_auth::World;
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use toolhub::sources::mcp::auth::{Credentials, Grant, MemoryStore, OAuth, Secret};
+use toolhub::sources::mcp::auth::{Grant, MemoryStore, OAuth};
 
 #[tokio::test]
 async fn a_registered_client_authenticates_as_registered() {
@@ -29,15 +25,15 @@ async fn a_client_of_the_user_comes_first_then_its_document_then_registration() 
     world.issuer.turn(|knobs| knobs.metadata["client_id_metadata_document_supported"] = json!(true));
     world.issuer.register("me", "t0p");
     let mut config = world.config();
-    config.client_id_metadata_url = Some("https://me.example/client.json".to_owned());
+    config.settings.client_id_metadata_url = Some("https://me.example/client.json".to_owned());
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["client_id"], "https://me.example/client.json");
-    (config.client_id, config.client_secret) = (Some("me".to_owned()), Some("t0p".into()));
-    config.issuer = Some(world.issuer.id());
+    (config.settings.client_id, config.settings.client_secret) = (Some("me".to_owned()), Some("t0p".into()));
+    config.settings.issuer = Some(world.issuer.id());
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["client_id"], "me");
     assert_eq!(world.issuer.count("/register"), 0);
-    (config.client_id, config.client_secret, config.issuer) = (None, None, None);
+    (config.settings.client_id, config.settings.client_secret, config.settings.issuer) = (None, None, None);
     config.store = Arc::new(MemoryStore::default());
     world.issuer.turn(|knobs| knobs.metadata["client_id_metadata_document_supported"] = json!(false));
     world.call(&OAuth::new(config).unwrap()).await.unwrap();
@@ -67,7 +63,7 @@ async fn a_registration_is_used_again() {
     let world = World::new().await;
     world.issuer.turn(|knobs| knobs.refresh_tokens = false);
     let mut config = world.config();
-    config.redirect_port = Some(free_port().await);
+    config.settings.redirect_port = Some(free_port().await);
     for _ in 0..3 {
         world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
         world.issuer.revoke_access();
@@ -96,7 +92,7 @@ async fn the_port_of_the_redirect_can_be_chosen() {
     let world = World::new().await;
     let port = free_port().await;
     let mut config = world.config();
-    config.redirect_port = Some(port);
+    config.settings.redirect_port = Some(port);
     world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap();
     assert_eq!(
         world.issuer.last("/authorize").query["redirect_uri"],
@@ -119,9 +115,10 @@ async fn a_program_gets_tokens_without_a_user() {
         });
         world.want(|wants| (wants.first_scopes, wants.scopes) = (Some("read"), vec!["write"]));
         let mut config = world.config();
-        config.grant = Grant::ClientCredentials;
-        (config.client_id, config.client_secret) = (Some("robot".to_owned()), Some("t0p".into()));
-        config.issuer = Some(world.issuer.id());
+        config.settings.grant = Grant::ClientCredentials;
+        (config.settings.client_id, config.settings.client_secret) =
+            (Some("robot".to_owned()), Some("t0p".into()));
+        config.settings.issuer = Some(world.issuer.id());
         config.store = Arc::new(MemoryStore::default());
         let oauth = OAuth::new(config.clone()).unwrap();
         assert_eq!(world.call(&oauth).await.unwrap(), 200);
@@ -139,30 +136,12 @@ async fn a_program_gets_tokens_without_a_user() {
 }
 
 #[tokio::test]
-async fn a_program_may_sign_instead() {
-    let world = World::new().await;
-    let der = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
-    let pem = format!(
-        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----",
-        BASE64_STANDARD.encode(der.as_ref())
-    );
-    let mut config = world.config();
-    config.grant = Grant::ClientCredentials;
-    (config.client_id, config.private_key) = (Some("robot".to_owned()), Some(Secret::new(pem)));
-    config.issuer = Some(world.issuer.id());
-    let oauth = OAuth::new(config).unwrap();
-    assert_eq!(world.call(&oauth).await.unwrap(), 200);
-    let form = world.issuer.last("/token").form();
-    assert_eq!(form["client_assertion"].split('.').count(), 3);
-    assert!(!form.contains_key("client_secret") && oauth.authorization().await.unwrap().is_some());
-}
-
-#[tokio::test]
 async fn the_metadata_of_the_issuer_can_be_named() {
     let world = World::new().await;
     world.want(|wants| wants.metadata_path = "/nowhere");
     let mut config = world.config();
-    config.metadata_url = Some(format!("{}/.well-known/oauth-authorization-server", world.issuer.id()));
+    config.settings.metadata_url =
+        Some(format!("{}/.well-known/oauth-authorization-server", world.issuer.id()));
     assert_eq!(world.call(&OAuth::new(config.clone()).unwrap()).await.unwrap(), 200);
     world.issuer.turn(|knobs| knobs.metadata["issuer"] = json!("https://evil.example"));
     config.store = Arc::new(MemoryStore::default());
@@ -177,10 +156,10 @@ async fn endpoints_and_redirect_can_be_written_out() {
     world.want(|wants| wants.metadata_path = "/nowhere");
     let redirect = format!("http://localhost:{}/oauth/done", free_port().await);
     let mut config = world.config();
-    (config.client_id, config.client_secret) = (Some("me".to_owned()), Some("t0p".into()));
-    config.token_url = Some(world.issuer.site.url("/token"));
-    config.authorization_url = Some(world.issuer.site.url("/authorize"));
-    config.redirect_uri = Some(redirect.clone());
+    (config.settings.client_id, config.settings.client_secret) = (Some("me".to_owned()), Some("t0p".into()));
+    config.settings.token_url = Some(world.issuer.site.url("/token"));
+    config.settings.authorization_url = Some(world.issuer.site.url("/authorize"));
+    config.settings.redirect_uri = Some(redirect.clone());
     assert_eq!(world.call(&OAuth::new(config).unwrap()).await.unwrap(), 200);
     assert_eq!(world.issuer.last("/authorize").query["redirect_uri"], redirect);
     assert_eq!(world.issuer.last("/authorize").query["resource"], world.url());

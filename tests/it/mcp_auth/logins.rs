@@ -88,7 +88,7 @@ async fn scopes_come_from_the_user_then_the_refusal_then_the_metadata() {
     world.call(&world.oauth()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["scope"], "from refusal");
     let mut config = world.config();
-    config.scopes = vec!["mine".to_owned()];
+    config.settings.scopes = vec!["mine".to_owned()];
     world.call(&OAuth::new(config).unwrap()).await.unwrap();
     assert_eq!(world.issuer.last("/authorize").query["scope"], "mine");
 }

@@ -191,11 +191,12 @@ async fn nothing_secret_is_shown() {
     world.issuer.turn(|knobs| knobs.expires_in = 0);
     world.issuer.register("me", "t0p-s3cret");
     let mut config = world.config();
-    (config.client_id, config.client_secret) = (Some("me".to_owned()), Some("wr0ng-s3cret".into()));
-    config.issuer = Some(world.issuer.id());
+    (config.settings.client_id, config.settings.client_secret) =
+        (Some("me".to_owned()), Some("wr0ng-s3cret".into()));
+    config.settings.issuer = Some(world.issuer.id());
     let wrong = OAuth::new(config.clone()).unwrap();
     let mut shown = vec![world.fails(&wrong, &["invalid_client", "client_secret"]).await.to_string()];
-    config.client_secret = Some("t0p-s3cret".into());
+    config.settings.client_secret = Some("t0p-s3cret".into());
     let oauth = OAuth::new(config.clone()).unwrap();
     oauth.login().await.unwrap();
     shown.push(format!("{oauth:?} {config:?} {:?}", config.store.load(&world.url()).unwrap()));

@@ -157,14 +157,14 @@ async fn a_client_of_the_user_is_not_shown_to_another_issuer() {
     let (world, other) = (World::new().await, World::new().await);
     world.issuer.register("me", "t0p");
     let mut config = world.config();
-    config.client_id = Some("me".to_owned());
+    config.settings.client_id = Some("me".to_owned());
     world.issuer.register_public("me");
     let oauth = OAuth::new(config.clone()).unwrap();
     world.call(&oauth).await.unwrap();
     world.issuer.revoke_access();
     world.want(|wants| wants.metadata["authorization_servers"] = json!([other.issuer.id()]));
     world.fails(&oauth, &["'me'", &other.issuer.id(), "set issuer"]).await;
-    (config.client_secret, config.issuer) = (Some("t0p".into()), Some(world.issuer.id()));
+    (config.settings.client_secret, config.settings.issuer) = (Some("t0p".into()), Some(world.issuer.id()));
     world.fails(&OAuth::new(config).unwrap(), &["belongs to", &other.issuer.id()]).await;
     assert_eq!((other.issuer.count("/authorize"), other.issuer.count("/token")), (0, 0));
 }

@@ -6,6 +6,7 @@ use super::*;
 use serde_json::json;
 use toolhub::model::Trust;
 use toolhub::secret::Secret;
+use toolhub::sources::mcp::auth::{Grant, OAuthSettings};
 use toolhub::sources::mcp::config::{Auth, Dialect, ServerOptions};
 
 #[test]
@@ -37,7 +38,7 @@ fn cursor() {
     let linear = remote(&servers, "linear");
     assert_eq!((linear.url.as_str(), linear.dialect), ("https://mcp.linear.app/mcp", Dialect::Auto));
     assert_eq!(headers(linear), [("X-Team", "core")]);
-    let Auth::OAuth { client_id, client_secret, scopes, redirect_port, .. } =
+    let Auth::OAuth(OAuthSettings { client_id, client_secret, scopes, redirect_port, .. }) =
         &server(&servers, "linear").auth
     else {
         panic!("no OAuth");
@@ -53,7 +54,7 @@ fn fastmcp() {
     let servers = &loaded.servers;
     assert_eq!(ids(servers), ["notion", "internal", "local"]);
     assert_eq!(remote(servers, "notion").dialect, Dialect::Streamable);
-    assert!(matches!(server(servers, "notion").auth, Auth::OAuth { client_id: None, .. }));
+    assert!(matches!(&server(servers, "notion").auth, Auth::OAuth(settings) if settings.client_id.is_none()));
     assert_eq!(remote(servers, "internal").dialect, Dialect::Sse);
     assert_eq!(server(servers, "internal").auth, Auth::Bearer("hush-internal".into()));
     assert_eq!(server(servers, "internal").options.timeout, Some(Duration::from_secs(30)));
@@ -95,18 +96,13 @@ fn claude_code() {
     assert_eq!(server(servers, "api").options.timeout, Some(Duration::from_secs(120)));
     assert_eq!(
         server(servers, "signed-in").auth,
-        Auth::OAuth {
+        Auth::OAuth(OAuthSettings {
             client_id: Some("claude-client".into()),
-            client_secret: None,
             scopes: vec!["channels:read".into(), "chat:write".into()],
             redirect_port: Some(8080),
-            redirect_uri: None,
-            authorization_url: None,
-            token_url: None,
             metadata_url: Some("https://auth.example.com/.well-known/openid-configuration".into()),
-            issuer: None,
-            client_metadata_url: None,
-        }
+            ..OAuthSettings::default()
+        })
     );
     let db = command(servers, "db");
     assert_eq!(db.program, "/opt/plugin/servers/db-server");
@@ -225,14 +221,14 @@ fn our_own_options() {
     assert_eq!(server(&servers, "everything").options, expected);
     assert_eq!(
         server(&servers, "machine").auth,
-        Auth::ClientCredentials {
-            client_id: "hub".into(),
-            client_secret: "hush-secret".into(),
+        Auth::OAuth(OAuthSettings {
+            grant: Grant::ClientCredentials,
+            client_id: Some("hub".into()),
+            client_secret: Some("hush-secret".into()),
             scopes: vec!["tools:read".into(), "tools:call".into()],
             token_url: Some("https://auth.example.com/token".into()),
-            metadata_url: None,
-            issuer: None,
-        }
+            ..OAuthSettings::default()
+        })
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use serde_json::json;
+use toolhub::sources::mcp::auth::OAuthSettings;
 use toolhub::sources::mcp::config::Auth;
 
 /// The notices for an entry that must not load, beside one that must.
@@ -267,12 +268,9 @@ fn shapes_of_authentication() {
     }
     assert_eq!(auth(json!({"url": "http://h", "oauth": false})), Auth::None);
     for shape in [json!("oauth"), json!("OAuth"), json!({}), json!({"type": "oauth2"})] {
-        assert!(matches!(
-            auth(json!({"url": "http://h", "auth": shape})),
-            Auth::OAuth { client_id: None, .. }
-        ));
+        assert_eq!(auth(json!({"url": "http://h", "auth": shape})), Auth::OAuth(OAuthSettings::default()));
     }
-    assert!(matches!(auth(json!({"url": "http://h", "oauth": true})), Auth::OAuth { .. }));
+    assert!(matches!(auth(json!({"url": "http://h", "oauth": true})), Auth::OAuth(_)));
 }
 
 #[test]

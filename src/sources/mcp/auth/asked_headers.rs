@@ -130,16 +130,6 @@ impl Credentials for AskedHeaders {
         Some(Box::pin(self.ask()))
     }
 
-    /// The function is asked again for the next request; for this one it has answered.
-    fn refused<'a>(
-        &'a self,
-        _: &'a str,
-        _: u16,
-        _: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>> {
-        Box::pin(std::future::ready(Ok(false)))
-    }
-
     fn differ_by_caller(&self) -> bool {
         true
     }

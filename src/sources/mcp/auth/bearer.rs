@@ -37,16 +37,6 @@ impl Credentials for Bearer {
             }
         })
     }
-
-    /// There is no other token than the one that was refused.
-    fn refused<'a>(
-        &'a self,
-        _: &'a str,
-        _: u16,
-        _: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>> {
-        Box::pin(async { Ok(false) })
-    }
 }
 
 impl fmt::Debug for Bearer {

@@ -12,18 +12,18 @@
 mod asked_headers;
 mod bearer;
 pub mod oauth;
-mod quote;
 
 pub use asked_headers::{AskedHeaders, HeaderFunction};
 pub use bearer::{Bearer, TokenFunction};
 pub use oauth::{
-    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, Opener, StoredToken, TokenExchange,
+    FileStore, Grant, MemoryStore, OAuth, OAuthConfig, OAuthSettings, Opener, StoredToken, TokenExchange,
     TokenExchangeOptions, TokenStore, open_browser,
 };
 pub use toolhub_text::secret::Secret;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use toolhub_text::secret::Redactor;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
@@ -40,10 +40,12 @@ pub trait Credentials: Send + Sync {
     /// credentials are there and the request may be sent again.
     fn refused<'a>(
         &'a self,
-        sent: &'a str,
-        status: u16,
-        challenge: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<bool, HubError>>;
+        _sent: &'a str,
+        _status: u16,
+        _challenge: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<bool, HubError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
 
     /// Other headers of a request; `None` if there are none.
     fn headers<'a>(&'a self) -> Option<BoxFuture<'a, GivenHeaders>> {
@@ -92,4 +94,26 @@ fn bearer_header(token: &str) -> Result<String, HubError> {
         ));
     }
     Ok(format!("Bearer {token}"))
+}
+
+/// How much of a server's text an error message quotes.
+const QUOTE_CHARS: usize = 200;
+
+/// Foreign text made fit for an error message: one line, no terminal commands, no secrets, bounded.
+fn quote(text: &str, secrets: &[&str]) -> String {
+    Redactor::new(secrets.iter().map(|secret| Secret::new(*secret))).quote_within(text, QUOTE_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_is_one_plain_line_without_secrets() {
+        assert_eq!(
+            quote("bad\u{1b}[31m\r\n token t0p-s3cret\u{202e}!", &["t0p-s3cret", ""]),
+            "bad token ***!"
+        );
+        assert_eq!(quote(&"x".repeat(500), &[]).chars().count(), QUOTE_CHARS + 1);
+    }
 }

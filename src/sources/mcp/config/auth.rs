@@ -5,7 +5,7 @@
 //! | `"auth": "<token>"`, `{"type": "bearer", "token": …}`, `{"token": …}` | [`Auth::Bearer`] |
 //! | `"auth": "oauth"` (FastMCP), `{"type": "oauth", …}`, `{"CLIENT_ID": …}` (Cursor) | [`Auth::OAuth`] |
 //! | `"oauth": true`, `{"clientId": …, "callbackPort": …}` (Claude Code, Gemini, VS Code) | [`Auth::OAuth`] |
-//! | `{"type": "client_credentials", "client_id": …, "client_secret": …}` under either key | [`Auth::ClientCredentials`] |
+//! | `{"type": "client_credentials", "client_id": …, "client_secret": …}` under either key | [`Auth::OAuth`] |
 //! | `{"token_exchange": {"token_endpoint": …, "client_id": …, …}}`, `{"type": "token_exchange", …}` | [`Auth::TokenExchange`] |
 //!
 //! A client secret goes to the authorization server that the user names, and to no other: one of `issuer`, `metadata_url` and
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::endpoint::problem_of_url;
 use super::fields::{Fields, kind};
+use crate::mcp::auth::{Grant, OAuthSettings, TokenExchangeOptions};
 use toolhub_text::secret::Secret;
 use toolhub_types::error::clip;
 
@@ -33,41 +34,10 @@ pub enum Auth {
     TokenFunction,
     /// A function of the program gives the headers of each request, by caller.
     HeaderFunction,
-    /// OAuth without a user (client credentials).
-    ClientCredentials {
-        client_id: String,
-        client_secret: Secret,
-        scopes: Vec<String>,
-        token_url: Option<String>,
-        metadata_url: Option<String>,
-        issuer: Option<String>,
-    },
+    /// With a person and a browser, or without a user (client credentials).
+    OAuth(OAuthSettings),
     /// The token of each caller of a served hub is exchanged for one of this server (RFC 8693).
-    TokenExchange {
-        token_endpoint: String,
-        client_id: String,
-        client_secret: Option<Secret>,
-        audience: Option<String>,
-        resource: Option<String>,
-        scopes: Vec<String>,
-    },
-    /// OAuth with a person and a browser. What is not given is found out, or registered.
-    OAuth {
-        client_id: Option<String>,
-        client_secret: Option<Secret>,
-        scopes: Vec<String>,
-        /// Where to wait for the browser on this machine.
-        redirect_port: Option<u16>,
-        redirect_uri: Option<String>,
-        authorization_url: Option<String>,
-        token_url: Option<String>,
-        /// The metadata of the authorization server.
-        metadata_url: Option<String>,
-        /// The only authorization server to log in at.
-        issuer: Option<String>,
-        /// A document on the web that describes this client; its URL is the client's id.
-        client_metadata_url: Option<String>,
-    },
+    TokenExchange(TokenExchangeOptions),
 }
 
 /// What an object asks for.
@@ -75,9 +45,8 @@ pub enum Auth {
 enum AuthKind {
     None,
     Bearer,
-    ClientCredentials,
+    OAuth(Grant),
     TokenExchange,
-    OAuth,
 }
 
 pub(super) fn read(fields: &mut Fields<'_, '_>) -> Auth {
@@ -130,18 +99,7 @@ fn bearer(fields: &mut Fields<'_, '_>, key: &str, token: &str) -> Auth {
 }
 
 fn plain_oauth() -> Auth {
-    Auth::OAuth {
-        client_id: None,
-        client_secret: None,
-        scopes: Vec::new(),
-        redirect_port: None,
-        redirect_uri: None,
-        authorization_url: None,
-        token_url: None,
-        metadata_url: None,
-        issuer: None,
-        client_metadata_url: None,
-    }
+    Auth::OAuth(OAuthSettings::default())
 }
 
 fn from_object(mut fields: Fields<'_, '_>) -> Auth {
@@ -155,53 +113,44 @@ fn from_object(mut fields: Fields<'_, '_>) -> Auth {
         fields.ignore(&["type", "grant_type", "grantType"]);
         return token_exchange(fields);
     }
-    let off = fields.flag("enabled") == Some(false) || kind == AuthKind::None;
-    let client_id = any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]);
-    let client_secret = any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"]);
-    let scopes = scopes(&mut fields);
-    let token_url = any_url(&mut fields, &["token_url", "tokenUrl"]);
-    let metadata_url = any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]);
-    let issuer = any_url(&mut fields, &["issuer"]);
-    let is_login = matches!(kind, AuthKind::ClientCredentials | AuthKind::OAuth) && !off;
-    // A secret without its client is another mistake, and is sent to nobody.
-    let has_secret = client_id.is_some() && client_secret.is_some();
-    if is_login && has_secret && [&token_url, &metadata_url, &issuer] == [&None; 3] {
-        fields.error("issuer", NO_ISSUER);
-    }
+    let off = fields.flag("enabled") == Some(false);
     let token = any_text(&mut fields, &["token"]);
-    let auth = match kind {
-        AuthKind::None | AuthKind::TokenExchange => Auth::None,
-        AuthKind::Bearer => match token {
-            Some(token) => bearer(&mut fields, "token", &token),
-            None => missing(&mut fields, "token"),
-        },
-        AuthKind::ClientCredentials => match (client_id, client_secret) {
-            (Some(client_id), Some(secret)) => Auth::ClientCredentials {
-                client_id,
-                client_secret: Secret::new(secret),
-                scopes,
-                token_url,
-                metadata_url,
-                issuer,
-            },
-            (None, _) => missing(&mut fields, "client_id"),
-            (_, None) => missing(&mut fields, "client_secret"),
-        },
-        AuthKind::OAuth => Auth::OAuth {
-            client_id,
-            client_secret: client_secret.map(Secret::new),
-            scopes,
-            redirect_port: port(&mut fields),
-            redirect_uri: any_url(&mut fields, &["redirect_uri", "redirectUri"]),
-            authorization_url: any_url(&mut fields, &["authorization_url", "authorizationUrl"]),
-            token_url,
-            metadata_url,
-            issuer,
-            client_metadata_url: any_url(&mut fields, &["client_metadata_url", "clientMetadataUrl"]),
-        },
+    let settings = OAuthSettings {
+        grant: if let AuthKind::OAuth(grant) = kind { grant } else { Grant::default() },
+        client_id: any_text(&mut fields, &["client_id", "clientId", "CLIENT_ID"]),
+        client_secret: any_text(&mut fields, &["client_secret", "clientSecret", "CLIENT_SECRET"])
+            .map(Secret::new),
+        scopes: scopes(&mut fields),
+        redirect_port: port(&mut fields),
+        redirect_uri: any_url(&mut fields, &["redirect_uri", "redirectUri"]),
+        authorization_url: any_url(&mut fields, &["authorization_url", "authorizationUrl"]),
+        token_url: any_url(&mut fields, &["token_url", "tokenUrl"]),
+        metadata_url: any_url(&mut fields, &["metadata_url", "authServerMetadataUrl"]),
+        issuer: any_url(&mut fields, &["issuer"]),
+        client_id_metadata_url: any_url(&mut fields, &["client_metadata_url", "clientMetadataUrl"]),
+    };
+    let auth = match (kind, token) {
+        (AuthKind::None | AuthKind::TokenExchange, _) => Auth::None,
+        (AuthKind::Bearer, Some(token)) => bearer(&mut fields, "token", &token),
+        (AuthKind::Bearer, None) => missing(&mut fields, "token"),
+        (AuthKind::OAuth(_), _) => oauth(&mut fields, settings, off),
     };
     fields.finish();
     if off { Auth::None } else { auth }
+}
+
+fn oauth(fields: &mut Fields<'_, '_>, settings: OAuthSettings, off: bool) -> Auth {
+    let OAuthSettings { client_id, client_secret, token_url, metadata_url, issuer, .. } = &settings;
+    // A secret without its client is another mistake, and is sent to nobody.
+    let has_secret = client_id.is_some() && client_secret.is_some();
+    if !off && has_secret && [token_url, metadata_url, issuer] == [&None; 3] {
+        fields.error("issuer", NO_ISSUER);
+    }
+    match (settings.grant, client_id, client_secret) {
+        (Grant::ClientCredentials, None, _) => missing(fields, "client_id"),
+        (Grant::ClientCredentials, _, None) => missing(fields, "client_secret"),
+        _ => Auth::OAuth(settings),
+    }
 }
 
 fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
@@ -212,9 +161,14 @@ fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
     let resource = any_url(&mut fields, &["resource"]);
     let scopes = scopes(&mut fields);
     let auth = match (endpoint, client_id) {
-        (Some(token_endpoint), Some(client_id)) => {
-            Auth::TokenExchange { token_endpoint, client_id, client_secret, audience, resource, scopes }
-        }
+        (Some(token_endpoint), Some(client_id)) => Auth::TokenExchange(TokenExchangeOptions {
+            token_endpoint,
+            client_id,
+            client_secret,
+            audience,
+            resource,
+            scopes,
+        }),
         (None, _) => missing(&mut fields, "token_endpoint"),
         (_, None) => missing(&mut fields, "client_id"),
     };
@@ -225,22 +179,26 @@ fn token_exchange(mut fields: Fields<'_, '_>) -> Auth {
 fn kind_of(fields: &mut Fields<'_, '_>) -> AuthKind {
     let key = fields.first(&["type", "grant_type", "grantType"]);
     let Some((key, given)) = key.and_then(|key| Some((key, fields.text(key)?))) else {
-        return if fields.has("token") { AuthKind::Bearer } else { AuthKind::OAuth };
+        return if fields.has("token") {
+            AuthKind::Bearer
+        } else {
+            AuthKind::OAuth(Grant::AuthorizationCode)
+        };
     };
     let plain: String = given.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
     match plain.to_ascii_lowercase().as_str() {
         "none" => AuthKind::None,
         "bearer" | "token" => AuthKind::Bearer,
-        "clientcredentials" => AuthKind::ClientCredentials,
+        "clientcredentials" => AuthKind::OAuth(Grant::ClientCredentials),
         "tokenexchange" => AuthKind::TokenExchange,
-        "oauth" | "oauth2" | "authorizationcode" => AuthKind::OAuth,
+        "oauth" | "oauth2" | "authorizationcode" => AuthKind::OAuth(Grant::AuthorizationCode),
         _ => {
             let message = format!(
                 "must be \"bearer\", \"oauth\", \"client_credentials\", \"token_exchange\" or \"none\", not {:?}.",
                 clip(given)
             );
             fields.error(key, message);
-            AuthKind::OAuth
+            AuthKind::OAuth(Grant::AuthorizationCode)
         }
     }
 }

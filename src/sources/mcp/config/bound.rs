@@ -6,6 +6,7 @@
 use super::auth::Auth;
 use super::endpoint::Endpoint;
 use super::{Command, Remote, ServerConfig};
+use crate::mcp::auth::{Grant, OAuthSettings, TokenExchangeOptions};
 use toolhub_text::secret::Secret;
 use toolhub_types::model::BoundValue;
 
@@ -58,29 +59,40 @@ fn of_login(auth: &Auth) -> Option<BoundValue> {
         // Which token a function gives is known when it is called.
         Auth::TokenFunction => Some(value("auth", &["token function"])),
         Auth::HeaderFunction => Some(value("auth", &["header function"])),
-        Auth::ClientCredentials { client_id, client_secret: _, scopes, token_url, metadata_url, issuer } => {
-            let who = [client_id, given(token_url), given(metadata_url), given(issuer), &scopes.join(" ")];
-            Some(value("auth", &[&["client_credentials"], &who[..]].concat()))
-        }
-        Auth::TokenExchange { token_endpoint, client_id, client_secret: _, audience, resource, scopes } => {
+        Auth::TokenExchange(options) => {
+            let TokenExchangeOptions {
+                token_endpoint,
+                client_id,
+                client_secret: _,
+                audience,
+                resource,
+                scopes,
+            } = options;
             let who = [token_endpoint, client_id, given(audience), given(resource), &scopes.join(" ")];
             Some(value("auth", &[&["token_exchange"], &who[..]].concat()))
         }
-        Auth::OAuth {
-            client_id,
-            client_secret: _,
-            scopes,
-            redirect_port: _,
-            redirect_uri: _,
-            authorization_url,
-            token_url,
-            metadata_url,
-            issuer,
-            client_metadata_url,
-        } => {
-            let named = [client_id, authorization_url, token_url, metadata_url, issuer, client_metadata_url];
+        Auth::OAuth(settings) => {
+            let OAuthSettings {
+                grant,
+                client_id,
+                client_secret: _,
+                scopes,
+                redirect_port: _,
+                redirect_uri: _,
+                authorization_url,
+                token_url,
+                metadata_url,
+                issuer,
+                client_id_metadata_url,
+            } = settings;
+            let kind = match grant {
+                Grant::AuthorizationCode => "oauth",
+                Grant::ClientCredentials => "client_credentials",
+            };
+            let named =
+                [client_id, authorization_url, token_url, metadata_url, issuer, client_id_metadata_url];
             let who: Vec<&str> = named.into_iter().map(given).collect();
-            Some(value("auth", &[&["oauth"], &who[..], &[&scopes.join(" ")]].concat()))
+            Some(value("auth", &[&[kind], &who[..], &[&scopes.join(" ")]].concat()))
         }
     }
 }
@@ -89,30 +101,22 @@ fn of_login(auth: &Auth) -> Option<BoundValue> {
 mod tests {
     use super::*;
 
-    fn oauth(client: &str, secret: &str, issuer: &str) -> Auth {
-        Auth::OAuth {
+    fn settings(client: &str, secret: &str, issuer: &str) -> OAuthSettings {
+        OAuthSettings {
             client_id: Some(client.to_owned()),
             client_secret: Some(Secret::new(secret)),
             scopes: vec!["read".to_owned()],
-            redirect_port: None,
-            redirect_uri: None,
-            authorization_url: None,
-            token_url: None,
-            metadata_url: None,
             issuer: Some(issuer.to_owned()),
-            client_metadata_url: None,
+            ..OAuthSettings::default()
         }
     }
 
+    fn oauth(client: &str, secret: &str, issuer: &str) -> Auth {
+        Auth::OAuth(settings(client, secret, issuer))
+    }
+
     fn credentials(client: &str, secret: &str, issuer: &str) -> Auth {
-        Auth::ClientCredentials {
-            client_id: client.to_owned(),
-            client_secret: Secret::new(secret),
-            scopes: Vec::new(),
-            token_url: None,
-            metadata_url: None,
-            issuer: Some(issuer.to_owned()),
-        }
+        Auth::OAuth(OAuthSettings { grant: Grant::ClientCredentials, ..settings(client, secret, issuer) })
     }
 
     #[test]

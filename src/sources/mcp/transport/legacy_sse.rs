@@ -3,17 +3,17 @@
 
 use super::http::HttpOptions;
 use super::http::body::{self, BodyKind, Events};
-use super::http::endpoint::{HttpEndpoint, shown};
+use super::http::endpoint::HttpEndpoint;
 use super::http::outgoing::OutgoingBody;
 use super::http::protocol_headers::ProtocolHeaders;
 use super::http::refusal::refusal;
-use super::http::sending::{SEND_TIME, accepted};
-use super::http::shared::HttpShared;
+use super::http::shared::{HttpShared, SEND_TIME, accepted};
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::mcp::inbox::Inbox;
 use crate::mcp::message::ping;
 use crate::mcp::proof;
 use crate::mcp::protocol::Era;
+use crate::web::shown_url;
 use reqwest::{Method, Url};
 use serde_json::value::RawValue;
 use std::pin::pin;
@@ -63,7 +63,7 @@ fn endpoint(remote: &HttpEndpoint, base: &Url, text: &str) -> Result<Url, HubErr
     if !remote.is_same_origin(&url) {
         return Err(refuse(format!(
             "the server asks for its messages at another origin, {}, where nothing is sent; configure the server's own address",
-            remote.quote(&shown(&url))
+            remote.quote(&shown_url(&url))
         )));
     }
     Ok(url)
@@ -119,10 +119,6 @@ impl Transport for LegacySse {
 
     fn on_negotiated(&self, era: Era, version: &'static str) {
         self.shared.on_negotiated(era, version);
-    }
-
-    fn cancels_by_drop(&self) -> bool {
-        false
     }
 
     fn retired(&self) -> Option<HubError> {

@@ -51,8 +51,8 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
         "没有找到授权服务器；请设置 metadata_url，或使用 bearer 令牌。已查看：{0}。",
     ),
     (
-        "OAuth got a client_secret or private_key without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
-        "OAuth 收到了 client_secret 或 private_key，但没有 issuer、metadata_url 或 token_url，因此服务器可以决定谁得到它；请将 issuer 设为您的授权服务器。",
+        "OAuth got a client_secret without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
+        "OAuth 收到了 client_secret，但没有 issuer、metadata_url 或 token_url，因此服务器可以决定谁得到它；请将 issuer 设为您的授权服务器。",
     ),
     (
         "The client '{}' was used at '{}', but the server now names '{}' as its authorization server; set issuer in the configuration if that is right.",
@@ -72,11 +72,6 @@ pub(super) const LOGIN: &[(&str, &str)] = &[
     ),
     ("There is no refresh token.", "没有刷新令牌。"),
     ("The login was cancelled.", "登录已取消。"),
-    (
-        "The private_key cannot be read; give an EC P-256 or RSA key as PKCS #8 PEM ('BEGIN PRIVATE KEY').",
-        "无法读取 private_key；请以 PKCS #8 PEM（'BEGIN PRIVATE KEY'）给出 EC P-256 或 RSA 密钥。",
-    ),
-    ("The private_key cannot sign.", "private_key 无法签名。"),
     ("OAuth with client credentials needs a client_id.", "使用客户端凭据的 OAuth 需要 client_id。"),
     (
         "The authorization server '{}' has no page to sign in at; use client credentials or a bearer token.",

@@ -7,31 +7,24 @@ use tokio::process::Command;
 use toolhub_types::error::HubError;
 use toolhub_types::tool::BoxFuture;
 
-#[cfg(target_os = "macos")]
-const PROGRAM: (&str, &[&str]) = ("open", &[]);
-#[cfg(windows)]
-const PROGRAM: (&str, &[&str]) = ("rundll32", &["url.dll,FileProtocolHandler"]);
-#[cfg(not(any(target_os = "macos", windows)))]
-const PROGRAM: (&str, &[&str]) = ("xdg-open", &[]);
+const PROGRAM: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 /// The default opener. It ends when the program does, which may be when the user closes the browser.
 pub fn open_browser(url: Url) -> BoxFuture<'static, Result<(), HubError>> {
     Box::pin(async move {
-        let (program, arguments) = PROGRAM;
         let failed = |why: &str| {
             denied(format!(
-                "No browser can be opened for the login ({program}: {why}); give an opener that shows the address to the user."
+                "No browser can be opened for the login ({PROGRAM}: {why}); give an opener that shows the address to the user."
             ))
         };
         // The program's parser never sees anything but an http(s) URL, which cannot look like an option.
         if !matches!(url.scheme(), "http" | "https") {
             return Err(failed("only http and https addresses are opened"));
         }
-        let mut command = Command::new(program);
-        command.args(arguments).arg(url.as_str());
+        let mut command = Command::new(PROGRAM);
+        command.arg(url.as_str());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // The browser outlives us and does not get our Ctrl-C.
-        #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| failed(&error.to_string()))?;
         match child.wait().await {

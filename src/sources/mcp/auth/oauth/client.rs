@@ -1,35 +1,35 @@
 //! The OAuth client: registered beforehand, described by a document, or registered now; and how it authenticates.
 
-use super::super::quote::quote;
-use super::super::{Secret, denied};
-use super::clock::now;
-use super::config::OAuthConfig;
+use super::super::{Secret, denied, quote};
+use super::config::OAuthSettings;
 use super::discovery::Discovered;
-use super::jwt;
-use super::random::form;
-use super::stored::{Client, StoredToken};
-use super::web::Web;
+use super::stored::{Client, StoredToken, now};
+use super::web::{Web, form};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use toolhub_types::error::HubError;
 
+/// The name that the user sees on the page of the login.
+const NAME: &str = "toolhub";
+
 impl Client {
     /// The client that needs no registration now, in the order of the MCP specification.
-    pub(super) fn known(config: &OAuthConfig, found: &Discovered) -> Option<Self> {
-        let document = config.client_id_metadata_url.clone().filter(|_| found.issuer.takes_client_documents);
-        let (id, secret) = match &config.client_id {
-            Some(id) => (id.clone(), config.client_secret.clone()),
+    pub(super) fn known(settings: &OAuthSettings, found: &Discovered) -> Option<Self> {
+        let document =
+            settings.client_id_metadata_url.clone().filter(|_| found.issuer.takes_client_documents);
+        let (id, secret) = match &settings.client_id {
+            Some(id) => (id.clone(), settings.client_secret.clone()),
             None => (document?, None),
         };
-        Some(Client { id, secret, method: None, redirect: None, ends_at: None })
+        Some(Client { id, secret, ..Client::default() })
     }
 
     /// Whether the configuration still means the client of a stored token.
-    pub(super) fn suits(&self, config: &OAuthConfig) -> bool {
-        match &config.client_id {
+    pub(super) fn suits(&self, settings: &OAuthSettings) -> bool {
+        match &settings.client_id {
             Some(id) => *id == self.id,
-            None => self.redirect.is_some() || config.client_id_metadata_url.as_ref() == Some(&self.id),
+            None => self.redirect.is_some() || settings.client_id_metadata_url.as_ref() == Some(&self.id),
         }
     }
 
@@ -43,7 +43,6 @@ impl Client {
     /// Dynamic client registration (RFC 7591).
     pub(super) async fn register(
         web: &Web,
-        config: &OAuthConfig,
         found: &Discovered,
         redirect: &str,
         scopes: &[String],
@@ -56,7 +55,7 @@ impl Client {
             )));
         };
         let mut request = json!({
-            "client_name": config.client_name,
+            "client_name": NAME,
             "redirect_uris": [redirect],
             "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"],
@@ -66,7 +65,8 @@ impl Client {
         if !scopes.is_empty() {
             request["scope"] = json!(scopes.join(" "));
         }
-        let answer = web.post_json(endpoint, request.to_string().into_bytes()).await?;
+        let (what, kind) = ("registration endpoint", "application/json");
+        let answer = web.post(endpoint, what, kind, request.to_string(), None).await?;
         let fields: Value = answer.json().unwrap_or_default();
         let text = |name: &str| {
             fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -95,43 +95,28 @@ impl Client {
     }
 
     /// The ways to authenticate, the likeliest first. There are several when nothing says which one this client has to use.
-    pub(super) fn ways<'a>(&'a self, config: &OAuthConfig, found: &Discovered) -> Vec<&'a str> {
+    pub(super) fn ways<'a>(&'a self, offered: Option<&[String]>) -> Vec<&'a str> {
         match (&self.method, &self.secret) {
-            _ if self.signs(config) => vec!["private_key_jwt"],
             (_, None) => vec!["none"],
             (Some(method), _) => vec![method],
-            (None, _) => fitting(found.issuer.auth_methods.as_deref()),
+            (None, _) => fitting(offered),
         }
-    }
-
-    fn signs(&self, config: &OAuthConfig) -> bool {
-        config.private_key.is_some() && config.client_id.as_ref() == Some(&self.id)
     }
 
     /// Adds our identity to the form of a token request; some ways also need a header.
     ///
     /// The form always names the client, as RFC 6749 (3.2.1) allows: the SDK for Python looks for it nowhere else.
-    pub(super) fn identify(
-        &self,
-        way: &str,
-        config: &OAuthConfig,
-        found: &Discovered,
-        fields: &mut Vec<(&'static str, String)>,
-    ) -> Result<Option<String>, HubError> {
-        fields.push(("client_id", self.id.clone()));
-        if let Some(key) = config.private_key.as_ref().filter(|_| self.signs(config)) {
-            fields.push(("client_assertion_type", jwt::ASSERTION_TYPE.to_owned()));
-            fields.push(("client_assertion", jwt::assertion(key, &self.id, &found.issuer.id)?));
-            return Ok(None);
+    pub(super) fn identify<'a>(&'a self, way: &str, fields: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
+        fields.push(("client_id", &self.id));
+        let secret = self.secret.as_ref().filter(|_| way != "none")?.expose();
+        if way == "client_secret_post" {
+            fields.push(("client_secret", secret));
+            return None;
         }
-        match self.secret.as_ref().filter(|_| way != "none") {
-            Some(secret) if way == "client_secret_post" => {
-                fields.push(("client_secret", secret.expose().to_owned()));
-                Ok(None)
-            }
-            Some(secret) => Ok(Some(basic(&self.id, secret.expose()))),
-            None => Ok(None),
-        }
+        Some(format!(
+            "Basic {}",
+            BASE64_STANDARD.encode(format!("{}:{}", encoded(&self.id), encoded(secret)))
+        ))
     }
 }
 
@@ -150,17 +135,8 @@ fn fitting(offered: Option<&[String]>) -> Vec<&'static str> {
 
 /// The authentication method to register: a program on a user's machine cannot keep a secret, so none if possible.
 fn preferred(offered: Option<&[String]>) -> &'static str {
-    pick(offered, ["none", "client_secret_basic", "client_secret_post"]).unwrap_or("none")
-}
-
-fn pick(offered: Option<&[String]>, ways: [&'static str; 3]) -> Option<&'static str> {
-    let offered = offered?;
-    ways.into_iter().find(|way| offered.iter().any(|other| other == way))
-}
-
-/// The header of a client that proves itself with its secret.
-pub(super) fn basic(id: &str, secret: &str) -> String {
-    format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))))
+    let is_offered = |way: &&str| offered.is_some_and(|offered| offered.iter().any(|other| other == way));
+    ["none", "client_secret_basic", "client_secret_post"].into_iter().find(is_offered).unwrap_or("none")
 }
 
 /// RFC 6749 wants both parts of the Basic header encoded like a form first. A space is written in the way that servers

@@ -16,27 +16,24 @@ use toolhub_types::tool::BoxFuture;
 /// Shows the user the page of a login. It may return before the user has answered. It only ever gets http(s) URLs.
 pub type Opener = Arc<dyn Fn(Url) -> BoxFuture<'static, Result<(), HubError>> + Send + Sync>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
     /// A person signs in, in a browser.
+    #[default]
     AuthorizationCode,
     /// The program has an identity of its own.
     ClientCredentials,
 }
 
-#[derive(Clone)]
-pub struct OAuthConfig {
-    pub server_url: String,
+/// What the user says about a login. What is not given is found out, or registered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OAuthSettings {
     pub grant: Grant,
     /// A client that was registered at the authorization server beforehand.
     pub client_id: Option<String>,
     pub client_secret: Option<Secret>,
-    /// PKCS #8 as PEM, EC P-256 or RSA: the client signs its requests instead of sending a secret.
-    pub private_key: Option<Secret>,
     /// The scopes to request first. Empty: those that the server names.
     pub scopes: Vec<String>,
-    /// The name that the user sees on the page of the login.
-    pub client_name: String,
     /// Of the redirect to this machine. `None`: any free one.
     pub redirect_port: Option<u16>,
     /// The whole redirect, for a client that was registered with this one: `http://localhost:8080/…`.
@@ -50,6 +47,12 @@ pub struct OAuthConfig {
     pub authorization_url: Option<String>,
     /// A document on the web that describes this client; its URL is the client's id.
     pub client_id_metadata_url: Option<String>,
+}
+
+#[derive(Clone)]
+pub struct OAuthConfig {
+    pub server_url: String,
+    pub settings: OAuthSettings,
     pub store: Arc<dyn TokenStore>,
     pub opener: Opener,
     /// The language of the page that the browser shows after the login.
@@ -66,19 +69,7 @@ impl OAuthConfig {
     pub fn new(server_url: impl Into<String>) -> Self {
         OAuthConfig {
             server_url: server_url.into(),
-            grant: Grant::AuthorizationCode,
-            client_id: None,
-            client_secret: None,
-            private_key: None,
-            scopes: Vec::new(),
-            client_name: "toolhub".to_owned(),
-            redirect_port: None,
-            redirect_uri: None,
-            issuer: None,
-            metadata_url: None,
-            token_url: None,
-            authorization_url: None,
-            client_id_metadata_url: None,
+            settings: OAuthSettings::default(),
             store: Arc::new(MemoryStore::default()),
             opener: Arc::new(open_browser),
             lang: Lang::En,
@@ -90,7 +81,7 @@ impl OAuthConfig {
 
     /// Fails when a user is needed and none is there.
     pub(super) fn check_attended(&self) -> Result<(), HubError> {
-        if self.grant != Grant::AuthorizationCode || !self.is_unattended.load(Ordering::Relaxed) {
+        if self.settings.grant != Grant::AuthorizationCode || !self.is_unattended.load(Ordering::Relaxed) {
             return Ok(());
         }
         let id = clip(&self.server_id);
@@ -99,21 +90,20 @@ impl OAuthConfig {
 
     /// The server's URL, when all settings go together.
     pub(super) fn check(&self) -> Result<Url, HubError> {
-        let has_secret = self.client_secret.is_some() || self.private_key.is_some();
-        if self.client_id.is_none() && has_secret {
-            return Err(denied("OAuth got a client_secret or private_key without a client_id; give both."));
+        let settings = &self.settings;
+        let has_secret = settings.client_secret.is_some();
+        if settings.client_id.is_none() && has_secret {
+            return Err(denied("OAuth got a client_secret without a client_id; give both."));
         }
-        if self.grant == Grant::ClientCredentials && (self.client_id.is_none() || !has_secret) {
+        if settings.grant == Grant::ClientCredentials && !has_secret {
+            return Err(denied("OAuth with client credentials needs a client_id and a client_secret."));
+        }
+        if has_secret && [&settings.issuer, &settings.metadata_url, &settings.token_url] == [&None; 3] {
             return Err(denied(
-                "OAuth with client credentials needs a client_id and a client_secret (or a private_key).",
+                "OAuth got a client_secret without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
             ));
         }
-        if has_secret && [&self.issuer, &self.metadata_url, &self.token_url] == [&None; 3] {
-            return Err(denied(
-                "OAuth got a client_secret or private_key without issuer, metadata_url or token_url, so the server could choose who gets it; set issuer to your authorization server.",
-            ));
-        }
-        if let Some(text) = &self.client_id_metadata_url {
+        if let Some(text) = &settings.client_id_metadata_url {
             let url = parse(text, "client_id_metadata_url")?;
             if url.scheme() != "https" || url.path() == "/" {
                 return Err(denied(format!(
@@ -122,7 +112,7 @@ impl OAuthConfig {
                 )));
             }
         }
-        if let Some(text) = &self.redirect_uri {
+        if let Some(text) = &settings.redirect_uri {
             let url = parse(text, "redirect_uri")?;
             if url.scheme() != "http" || !is_loopback(&url) || url.port().is_none() || url.query().is_some() {
                 return Err(denied(format!(
@@ -131,7 +121,7 @@ impl OAuthConfig {
                 )));
             }
         }
-        if self.authorization_url.is_some() && self.token_url.is_none() {
+        if settings.authorization_url.is_some() && settings.token_url.is_none() {
             return Err(denied("OAuth got an authorization_url without a token_url; give both."));
         }
         parse(&self.server_url, "server_url")
@@ -140,10 +130,10 @@ impl OAuthConfig {
     /// Further URLs that the user wrote.
     pub(super) fn named_urls(&self) -> Result<Vec<Url>, HubError> {
         let named = [
-            ("metadata_url", &self.metadata_url),
-            ("issuer", &self.issuer),
-            ("token_url", &self.token_url),
-            ("authorization_url", &self.authorization_url),
+            ("metadata_url", &self.settings.metadata_url),
+            ("issuer", &self.settings.issuer),
+            ("token_url", &self.settings.token_url),
+            ("authorization_url", &self.settings.authorization_url),
         ];
         named.into_iter().filter_map(|(what, text)| Some(parse(text.as_deref()?, what))).collect()
     }
@@ -160,10 +150,7 @@ impl fmt::Debug for OAuthConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuthConfig")
             .field("server_url", &self.server_url)
-            .field("grant", &self.grant)
-            .field("client_id", &self.client_id)
-            .field("scopes", &self.scopes)
-            .field("issuer", &self.issuer)
+            .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
@@ -174,19 +161,17 @@ mod tests {
 
     #[test]
     fn settings_that_do_not_go_together_are_named() {
-        let with = |change: fn(&mut OAuthConfig)| {
+        let with = |change: fn(&mut OAuthSettings)| {
             let mut config = OAuthConfig::new("https://mcp.example.com/mcp");
-            change(&mut config);
+            change(&mut config.settings);
             config.check().and_then(|_| config.named_urls()).err().map(|error| error.message.into_owned())
         };
         assert_eq!(with(|_| {}), None);
         for (change, named) in [
-            ((|c| c.client_secret = Some("s".into())) as fn(&mut OAuthConfig), "client_id"),
+            ((|c| c.client_secret = Some("s".into())) as fn(&mut OAuthSettings), "client_id"),
             (|c| c.grant = Grant::ClientCredentials, "client_secret"),
             (|c| (c.client_id, c.client_secret) = (Some("me".into()), Some("s".into())), "set issuer"),
-            (|c| (c.client_id, c.private_key) = (Some("me".into()), Some("s".into())), "set issuer"),
             (|c| c.client_id_metadata_url = Some("http://x/y".into()), "client_id_metadata_url"),
-            (|c| c.server_url = "mcp.example.com".into(), "server_url"),
             (|c| c.issuer = Some("file:///x".into()), "issuer"),
             (|c| c.metadata_url = Some("no".into()), "metadata_url"),
             (|c| c.authorization_url = Some("https://x/".into()), "token_url"),
@@ -198,9 +183,14 @@ mod tests {
     }
 
     #[test]
+    fn the_address_of_the_server_is_checked() {
+        assert!(OAuthConfig::new("mcp.example.com").check().unwrap_err().message.contains("server_url"));
+    }
+
+    #[test]
     fn debug_shows_no_secret() {
         let mut config = OAuthConfig::new("https://mcp.example.com/mcp");
-        config.client_secret = Some("t0p".into());
+        config.settings.client_secret = Some("t0p".into());
         assert!(!format!("{config:?}").contains("t0p"));
     }
 }

@@ -3,9 +3,9 @@
 //!
 //! A document is accepted only from the origin that it describes, and only if it names that origin.
 
-use super::super::{denied, quote::quote};
+use super::super::{denied, quote};
 use super::challenge::Challenge;
-use super::config::{OAuthConfig, parse};
+use super::config::{OAuthSettings, parse};
 use super::web::Web;
 use reqwest::Url;
 use serde_json::Value;
@@ -43,11 +43,7 @@ struct Resource {
 }
 
 /// Read field by field, so that a wrong field that we do not need does no harm.
-trait MetadataDocument: Sized {
-    fn read(fields: &Value) -> Result<Self, &'static str>;
-}
-
-impl MetadataDocument for Resource {
+impl Resource {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         Ok(Resource {
             id: text(fields, "resource").ok_or("'resource' is missing")?,
@@ -57,7 +53,7 @@ impl MetadataDocument for Resource {
     }
 }
 
-impl MetadataDocument for Issuer {
+impl Issuer {
     fn read(fields: &Value) -> Result<Self, &'static str> {
         let url = |name: &str| text(fields, name).and_then(|text| Url::parse(&text).ok());
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool).unwrap_or(false);
@@ -73,25 +69,15 @@ impl MetadataDocument for Issuer {
             takes_client_documents: flag("client_id_metadata_document_supported"),
         })
     }
-}
 
-fn text(fields: &Value, name: &str) -> Option<String> {
-    fields.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
-    let values = fields.get(name)?.as_array()?;
-    Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-}
-
-impl Issuer {
     /// The one whose endpoints the user wrote. Users who configure endpoints vouch for PKCE support.
-    fn named(config: &OAuthConfig, token_url: &str) -> Result<Self, HubError> {
+    fn named(settings: &OAuthSettings, token_url: &str) -> Result<Self, HubError> {
         let token_endpoint = parse(token_url, "token_url")?;
-        let authorization = config.authorization_url.as_deref().map(|text| parse(text, "authorization_url"));
+        let authorization =
+            settings.authorization_url.as_deref().map(|text| parse(text, "authorization_url"));
         let origin = token_endpoint.origin().ascii_serialization();
         Ok(Issuer {
-            id: config.issuer.clone().unwrap_or(origin),
+            id: settings.issuer.clone().unwrap_or(origin),
             token_endpoint,
             authorization_endpoint: authorization.transpose()?,
             registration_endpoint: None,
@@ -104,30 +90,39 @@ impl Issuer {
     }
 }
 
+fn text(fields: &Value, name: &str) -> Option<String> {
+    fields.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn list(fields: &Value, name: &str) -> Option<Vec<String>> {
+    let values = fields.get(name)?.as_array()?;
+    Some(values.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
 /// Looks everything up again: a server may have moved to another authorization server since.
 pub(super) async fn discover(
     web: &Web,
-    config: &OAuthConfig,
+    settings: &OAuthSettings,
     server: &Url,
     challenge: &Challenge,
 ) -> Result<Discovered, HubError> {
     web.check(server, "server's URL")?;
     let mut search = MetadataSearch { web, tried: Vec::new() };
     let resource = search.resource(server, challenge).await?;
-    let issuer = match (&config.token_url, &config.metadata_url, &resource) {
-        (Some(token_url), _, _) => Issuer::named(config, token_url)?,
+    let issuer = match (&settings.token_url, &settings.metadata_url, &resource) {
+        (Some(token_url), _, _) => Issuer::named(settings, token_url)?,
         (None, Some(url), _) => search.issuer_at(url).await?,
         (None, None, Some(resource)) => {
-            let id = choose(resource, config.issuer.as_deref(), server)?;
+            let id = choose(resource, settings.issuer.as_deref(), server)?;
             search.issuer(&id).await?
         }
         // Servers of 2025-03-26 have no resource metadata, and are their own authorization server unless the user says otherwise.
         (None, None, None) => {
             let own = server.origin().ascii_serialization();
-            search.issuer(config.issuer.as_deref().unwrap_or(&own)).await?
+            search.issuer(settings.issuer.as_deref().unwrap_or(&own)).await?
         }
     };
-    if let Some(expected) = config.issuer.as_deref().filter(|expected| !same_issuer(expected, &issuer.id)) {
+    if let Some(expected) = settings.issuer.as_deref().filter(|expected| !same_issuer(expected, &issuer.id)) {
         return Err(denied(format!(
             "The client belongs to the authorization server '{expected}', but the server now uses '{}'; change the issuer in the configuration if that is right.",
             quote(&issuer.id, &[])
@@ -170,7 +165,7 @@ impl MetadataSearch<'_> {
         urls.push(at(server, "/.well-known/oauth-protected-resource"));
         urls.dedup();
         for url in urls {
-            if let Some(found) = self.document::<Resource>(&url, "resource metadata").await? {
+            if let Some(found) = self.document(&url, "resource metadata", Resource::read).await? {
                 return if covers(&found.id, server) {
                     Ok(Some(found))
                 } else {
@@ -193,7 +188,7 @@ impl MetadataSearch<'_> {
             )));
         };
         for place in issuer_places(&url) {
-            if let Some(found) = self.document::<Issuer>(&place, "authorization server").await? {
+            if let Some(found) = self.document(&place, "authorization server", Issuer::read).await? {
                 if same_issuer(&found.id, id) {
                     return Ok(found);
                 }
@@ -212,7 +207,7 @@ impl MetadataSearch<'_> {
     async fn issuer_at(&mut self, metadata_url: &str) -> Result<Issuer, HubError> {
         let url = Url::parse(metadata_url).map_err(|_| self.nothing_found())?;
         let found =
-            self.document::<Issuer>(&url, "metadata_url").await?.ok_or_else(|| self.nothing_found())?;
+            self.document(&url, "metadata_url", Issuer::read).await?.ok_or_else(|| self.nothing_found())?;
         match Url::parse(&found.id) {
             Ok(id) if id.origin() == url.origin() => Ok(found),
             _ => Err(denied(format!(
@@ -224,12 +219,16 @@ impl MetadataSearch<'_> {
     }
 
     /// `None` when there is no such document here: many servers answer anything with a page or a redirect.
-    async fn document<T: MetadataDocument>(&mut self, url: &Url, what: &str) -> Result<Option<T>, HubError> {
+    async fn document<T>(
+        &mut self,
+        url: &Url,
+        what: &str,
+        read: fn(&Value) -> Result<T, &'static str>,
+    ) -> Result<Option<T>, HubError> {
         let answer = self.web.get(url, what).await?;
         let why = match answer.status {
             200 => {
-                match answer.json::<Value>().map_err(|_| "it is not JSON").and_then(|fields| T::read(&fields))
-                {
+                match answer.json::<Value>().map_err(|_| "it is not JSON").and_then(|fields| read(&fields)) {
                     Ok(found) => return Ok(Some(found)),
                     Err(why) => why.to_owned(),
                 }

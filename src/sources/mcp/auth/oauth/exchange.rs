@@ -3,12 +3,9 @@
 //! The caller's own token goes to the token endpoint that the operator configured, and nowhere else. Where there is no caller,
 //! for lists of tools, the client asks for a token in its own name (client credentials); if it gets none, requests go without.
 
-use super::super::quote::quote;
-use super::super::{Credentials, Secret, bearer_header, denied};
-use super::client::basic;
-use super::clock::now;
-use super::random::form;
-use super::token::seconds;
+use super::super::{Credentials, Secret, bearer_header, denied, quote};
+use super::stored::{Client, now};
+use super::token::{TokenEndpoint, TokenRefusal, renew_at, seconds};
 use super::web::Web;
 use reqwest::Url;
 use serde_json::Value;
@@ -19,10 +16,8 @@ use toolhub_types::tool::BoxFuture;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
-/// A token is renewed this many seconds before it ends, or after ¾ of a short life.
-const AHEAD: u64 = 30;
-/// How long a token without `expires_in` is used.
-const UNSAID_LIFE: u64 = 300;
+/// How many seconds a token without `expires_in` is used.
+const DEFAULT_LIFETIME: u64 = 300;
 
 /// A client that got no token in its own name asks again after this many seconds.
 const REFUSED_FOR: u64 = 60;
@@ -35,7 +30,7 @@ pub struct TokenExchangeOptions {
     pub client_secret: Option<Secret>,
     /// The name of the upstream server at the authorization server.
     pub audience: Option<String>,
-    /// The address of the upstream server; given to the authorization server when there is no audience.
+    /// The address of the upstream server.
     pub resource: Option<String>,
     pub scopes: Vec<String>,
 }
@@ -54,38 +49,45 @@ impl HeldToken {
 
 /// The credentials of one caller, or of the hub itself, for one server.
 pub struct TokenExchange {
-    options: TokenExchangeOptions,
-    endpoint: Url,
-    web: Arc<Web>,
+    exchange: Arc<Exchange>,
     /// The caller's token. Another token of the same caller has credentials of its own: it may grant less.
     subject: Option<Secret>,
     /// Locked while a token is asked for: concurrent requests wait for one exchange.
     held: tokio::sync::Mutex<Option<HeldToken>>,
 }
 
+/// What the credentials of all callers share.
+struct Exchange {
+    options: TokenExchangeOptions,
+    endpoint: Url,
+    web: Web,
+    client: Client,
+}
+
 impl TokenExchange {
     /// The credentials of the hub itself for the server at this address.
-    pub fn new(server: &str, options: TokenExchangeOptions) -> Result<Self, HubError> {
+    pub fn new(server: &str, mut options: TokenExchangeOptions) -> Result<Self, HubError> {
         let parse = |text: &str| {
             Url::parse(text).map_err(|_| denied("The token endpoint of a token exchange is not a URL."))
         };
         let endpoint = parse(&options.token_endpoint)?;
-        let web = Arc::new(Web::new(parse(server)?, [endpoint.clone()]));
+        let web = Web::new(parse(server)?, [endpoint.clone()]);
         web.check(&endpoint, "token endpoint")?;
-        Ok(TokenExchange { options, endpoint, web, subject: None, held: tokio::sync::Mutex::default() })
+        // The authorization server has to know for whom the token is.
+        if options.audience.is_none() && options.resource.is_none() {
+            options.resource = Some(server.to_owned());
+        }
+        let (id, secret) = (options.client_id.clone(), options.client_secret.clone());
+        let client = Client { id, secret, ..Client::default() };
+        Ok(Self::of(Arc::new(Exchange { options, endpoint, web, client }), None))
     }
 
-    fn for_subject(&self, token: Secret) -> Self {
-        TokenExchange {
-            options: self.options.clone(),
-            endpoint: self.endpoint.clone(),
-            web: self.web.clone(),
-            subject: Some(token),
-            held: tokio::sync::Mutex::default(),
-        }
+    fn of(exchange: Arc<Exchange>, subject: Option<Secret>) -> Self {
+        TokenExchange { exchange, subject, held: tokio::sync::Mutex::default() }
     }
 
     async fn ask(&self) -> Result<HeldToken, HubError> {
+        let Exchange { options, endpoint: url, web, client } = &*self.exchange;
         let mut fields = match &self.subject {
             Some(subject) => vec![
                 ("grant_type", GRANT),
@@ -95,55 +97,17 @@ impl TokenExchange {
             ],
             None => vec![("grant_type", "client_credentials")],
         };
-        let scopes = self.options.scopes.join(" ");
-        let optional =
-            [("audience", self.options.audience.as_deref()), ("resource", self.options.resource.as_deref())];
-        fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        if !scopes.is_empty() {
-            fields.push(("scope", &scopes));
+        let scopes = Some(options.scopes.join(" ")).filter(|scopes| !scopes.is_empty());
+        let optional = [("audience", &options.audience), ("resource", &options.resource), ("scope", &scopes)];
+        fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))));
+        match (TokenEndpoint { web, url, client, auth_methods: None }).send(&fields).await {
+            Ok((_, body)) => self.accept(&body),
+            Err(TokenRefusal::Unreachable(error)) => Err(error),
+            Err(TokenRefusal::Refused { why, .. }) => Err(denied(format!(
+                "The token endpoint '{}' refused to exchange the caller's token ({why}).",
+                self.shown()
+            ))),
         }
-        // A server that takes the secret in one way only has not used up the token.
-        match self.send(&fields, true).await {
-            Err((_, true)) if self.options.client_secret.is_some() => {
-                self.send(&fields, false).await.map_err(|(error, _)| error)
-            }
-            sent => sent.map_err(|(error, _)| error),
-        }
-    }
-
-    /// The error, and whether the client was refused.
-    async fn send(&self, fields: &[(&str, &str)], in_header: bool) -> Result<HeldToken, (HubError, bool)> {
-        let id = self.options.client_id.as_str();
-        let secret = self.options.client_secret.as_ref();
-        let mut fields = fields.to_vec();
-        let header = match secret {
-            Some(secret) if in_header => Some(basic(id, secret.expose())),
-            Some(secret) => {
-                fields.extend([("client_id", id), ("client_secret", secret.expose())]);
-                None
-            }
-            None => {
-                fields.push(("client_id", id));
-                None
-            }
-        };
-        let answer = self.web.post_form(&self.endpoint, form(fields), header.as_deref()).await;
-        let answer = answer.map_err(|error| (error, false))?;
-        let body: Value = answer.json().unwrap_or_default();
-        if (200..300).contains(&answer.status) {
-            return self.accept(&body).map_err(|error| (error, false));
-        }
-        let text = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let secrets: Vec<&str> =
-            [self.subject.as_ref(), secret].into_iter().flatten().map(Secret::expose).collect();
-        let mut why = format!("HTTP {}", answer.status);
-        for part in [text("error"), text("error_description")].into_iter().flatten() {
-            why = format!("{why}: {}", quote(part, &secrets));
-        }
-        let is_client = text("error") == Some("invalid_client") || answer.status == 401;
-        let text =
-            format!("The token endpoint '{}' refused to exchange the caller's token ({why}).", self.shown());
-        Err((denied(text), is_client))
     }
 
     fn accept(&self, body: &Value) -> Result<HeldToken, HubError> {
@@ -164,13 +128,12 @@ impl TokenExchange {
             );
             return Err(denied(text));
         }
-        let life = body.get("expires_in").and_then(seconds).unwrap_or(UNSAID_LIFE);
-        let renew_at = now().saturating_add(life - AHEAD.min(life / 4));
-        Ok(HeldToken { header: Secret::new(bearer_header(issued)?), renew_at })
+        let lifetime = body.get("expires_in").and_then(seconds).unwrap_or(DEFAULT_LIFETIME);
+        Ok(HeldToken { header: Secret::new(bearer_header(issued)?), renew_at: renew_at(lifetime) })
     }
 
     fn shown(&self) -> String {
-        quote(&self.endpoint.origin().ascii_serialization(), &[])
+        quote(&self.exchange.endpoint.origin().ascii_serialization(), &[])
     }
 }
 
@@ -204,7 +167,7 @@ impl Credentials for TokenExchange {
             );
             denied(text)
         })?;
-        Ok(Some(Arc::new(self.for_subject(subject))))
+        Ok(Some(Arc::new(Self::of(self.exchange.clone(), Some(subject)))))
     }
 
     fn are_of_one_token(&self) -> bool {

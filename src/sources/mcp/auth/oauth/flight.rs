@@ -1,17 +1,74 @@
-//! One flight: why a token is needed, and how it is obtained.
+//! The tokens for one server: the one in use, why it is not enough, and the flight that gets the next one.
 
-use super::super::{denied, quote::quote};
+use super::super::{bearer_header, denied, quote};
 use super::challenge::Challenge;
-use super::config::Grant;
+use super::config::{Grant, OAuthConfig};
 use super::discovery::{Discovered, discover};
 use super::login::Login;
-use super::state::{Flight, FlightEnd, Held, LoginState, OAuthShared, Origin};
+use super::store::TokenStore;
 use super::stored::{Client, StoredToken};
 use super::token::Failure;
+use super::web::Web;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+use parking_lot::Mutex;
+use reqwest::Url;
 use std::sync::Arc;
-use tokio::sync::watch;
+use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::tool::BoxFuture;
+
+/// A token that was refused within this time after a login will not be accepted after another one.
+const FRESH: Duration = Duration::from_secs(60);
+
+pub(super) struct OAuthShared {
+    pub(super) config: OAuthConfig,
+    pub(super) server: Url,
+    pub(super) web: Web,
+    pub(super) state: Mutex<LoginState>,
+}
+
+#[derive(Default)]
+pub(super) struct LoginState {
+    /// The store has been read.
+    pub(super) loaded: bool,
+    pub(super) held: Option<Arc<Held>>,
+    /// The task that gets the next token; all that need it wait for its end.
+    pub(super) flight: Option<(Flight, AbortHandle)>,
+    /// The number of times that the server wanted more scopes.
+    pub(super) step_ups: u32,
+}
+
+/// The token in use.
+pub(super) struct Held {
+    pub(super) token: StoredToken,
+    pub(super) origin: Origin,
+    pub(super) since: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    Store,
+    Refresh,
+    Login,
+}
+
+impl Held {
+    pub(super) fn new(token: StoredToken, origin: Origin) -> Arc<Self> {
+        Arc::new(Held { token, origin, since: Instant::now() })
+    }
+
+    pub(super) fn header(&self) -> Result<String, HubError> {
+        bearer_header(self.token.access_token.expose())
+    }
+
+    pub(super) fn is_fresh(&self) -> bool {
+        self.since.elapsed() < FRESH
+    }
+}
+
+pub(super) type Flight = Shared<BoxFuture<'static, Result<(), HubError>>>;
 
 /// Limits how often a server can ask the user for more scopes.
 const MAX_STEP_UPS: u32 = 5;
@@ -43,43 +100,65 @@ impl Need {
     }
 }
 
-/// One waiter of a flight.
-pub(super) struct Seat {
-    pub(super) ended: BoxFuture<'static, Result<(), HubError>>,
-    /// True when the flight is for this need.
-    pub(super) is_ours: bool,
-}
-
 impl OAuthShared {
-    /// Joins the flight that is under way, or starts one.
-    pub(super) fn fly(self: &Arc<Self>, need: Need) -> Seat {
+    pub(super) async fn load(self: &Arc<Self>) -> Result<(), HubError> {
+        if self.state.lock().loaded {
+            return Ok(());
+        }
+        let stored = self.newest_stored().await?;
         let mut state = self.state.lock();
-        let (ended, is_ours) = match state.under_way() {
-            Some(ended) => (ended, false),
-            None => (self.start(&mut state, need), true),
-        };
-        Seat { ended: Box::pin(wait(ended)), is_ours }
+        if !state.loaded {
+            state.loaded = true;
+            state.held = stored.map(|token| Held::new(token, Origin::Store));
+        }
+        Ok(())
+    }
+
+    /// The last token that was stored for this server and this client.
+    pub(super) async fn newest_stored(self: &Arc<Self>) -> Result<Option<StoredToken>, HubError> {
+        if self.config.settings.grant == Grant::ClientCredentials {
+            return Ok(None);
+        }
+        let tokens = self.stored(|store, server| store.load(server)).await?;
+        Ok(tokens.into_iter().rfind(|token| token.client.suits(&self.config.settings)))
+    }
+
+    /// Asks the store from a thread that may block.
+    pub(super) async fn stored<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn TokenStore, &str) -> Result<T, HubError> + Send + 'static,
+    ) -> Result<T, HubError> {
+        let (store, server) = (Arc::clone(&self.config.store), self.config.server_url.clone());
+        let asked = tokio::task::spawn_blocking(move || ask(&*store, &server)).await;
+        asked.unwrap_or_else(|_| Err(denied("The token store failed unexpectedly.")))
+    }
+
+    /// Joins the flight that is under way, or starts one; true if that is for this need.
+    pub(super) fn fly(self: &Arc<Self>, need: Need) -> (Flight, bool) {
+        let mut state = self.state.lock();
+        if let Some(flight) = state.under_way() {
+            return (flight, false);
+        }
+        let shared = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let result = shared.next_token(need).await;
+            shared.state.lock().flight = None;
+            result
+        });
+        let abort = task.abort_handle();
+        let ended = task.map(|ended| ended.unwrap_or_else(|_| Err(cancelled())));
+        let flight = (Box::pin(ended) as BoxFuture<'static, _>).shared();
+        state.flight = Some((flight.clone(), abort));
+        (flight, true)
     }
 
     /// Waits for the flight that is under way, when there is one.
     pub(super) async fn join(&self) -> Result<(), HubError> {
         let under_way = self.state.lock().under_way();
         match under_way {
-            Some(ended) => wait(ended).await,
+            Some(flight) => flight.await,
             None => Ok(()),
         }
-    }
-
-    fn start(self: &Arc<Self>, state: &mut LoginState, need: Need) -> FlightEnd {
-        let (end, ended) = watch::channel(None);
-        let shared = Arc::clone(self);
-        let task = tokio::spawn(async move {
-            let result = shared.next_token(need).await;
-            shared.state.lock().flight = None;
-            end.send_replace(Some(result));
-        });
-        state.flight = Some(Flight { ended: ended.clone(), task: task.abort_handle() });
-        ended
     }
 
     async fn next_token(self: &Arc<Self>, need: Need) -> Result<(), HubError> {
@@ -92,7 +171,7 @@ impl OAuthShared {
             // Before anything is sent, so that the caller does not wait for an authorization server in vain.
             self.config.check_attended()?;
         }
-        let found = discover(&self.web, &self.config, &self.server, &need.challenge()).await?;
+        let found = discover(&self.web, &self.config.settings, &self.server, &need.challenge()).await?;
         self.check_client_stays(old.as_deref(), &found)?;
         // A token of another issuer, or for another resource, cannot be used.
         let bound =
@@ -100,7 +179,7 @@ impl OAuthShared {
         let old = old.filter(bound);
         let scopes = self.scopes(&need, old.as_deref(), &found)?;
         let login = Login { config: &self.config, web: &self.web, found: &found, scopes };
-        if self.config.grant == Grant::ClientCredentials {
+        if self.config.settings.grant == Grant::ClientCredentials {
             let token = login.with_client_credentials().await?;
             self.state.lock().held = Some(Held::new(token, Origin::Login));
             return Ok(());
@@ -115,7 +194,7 @@ impl OAuthShared {
     /// names it.
     fn check_client_stays(&self, old: Option<&Held>, found: &Discovered) -> Result<(), HubError> {
         let moved = old.map(|held| &held.token.issuer).filter(|issuer| **issuer != found.issuer.id);
-        match (moved, &self.config.client_id, &self.config.issuer) {
+        match (moved, &self.config.settings.client_id, &self.config.settings.issuer) {
             (Some(before), Some(client_id), None) => Err(denied(format!(
                 "The client '{client_id}' was used at '{}', but the server now names '{}' as its authorization server; set issuer in the configuration if that is right.",
                 quote(before, &[]),
@@ -130,8 +209,9 @@ impl OAuthShared {
     fn scopes(&self, need: &Need, old: Option<&Held>, found: &Discovered) -> Result<Vec<String>, HubError> {
         let wanted = need.scopes();
         let mut scopes: Vec<String> = old.map(|held| held.token.asked_scopes.clone()).unwrap_or_default();
-        let first =
-            [&self.config.scopes, wanted, &found.resource_scopes].into_iter().find(|list| !list.is_empty());
+        let first = [&self.config.settings.scopes, wanted, &found.resource_scopes]
+            .into_iter()
+            .find(|list| !list.is_empty());
         scopes.extend(first.into_iter().flatten().cloned());
         if let (Need::Scopes(_), Some(old)) = (need, old) {
             if wanted.iter().all(|scope| old.token.asked_scopes.contains(scope)) {
@@ -151,7 +231,7 @@ impl OAuthShared {
         }
         let offline = "offline_access".to_owned();
         if !scopes.is_empty()
-            && self.config.grant == Grant::AuthorizationCode
+            && self.config.settings.grant == Grant::AuthorizationCode
             && found.issuer.scopes.contains(&offline)
         {
             scopes.push(offline);
@@ -203,7 +283,7 @@ impl OAuthShared {
                 _ => match self.refresh(login, &old.token).await {
                     Ok(()) => return Ok(()),
                     Err(Failure::GrantEnded(_)) => {}
-                    Err(Failure::UnknownClient(error)) if self.config.client_id.is_some() => {
+                    Err(Failure::UnknownClient(error)) if self.config.settings.client_id.is_some() => {
                         return Err(error);
                     }
                     Err(Failure::UnknownClient(_)) => registered = None,
@@ -258,12 +338,13 @@ impl OAuthShared {
     }
 }
 
-async fn wait(mut ended: FlightEnd) -> Result<(), HubError> {
-    match ended.wait_for(Option::is_some).await {
-        Ok(result) => result.clone().unwrap_or(Ok(())),
-        Err(_) => {
-            Err(HubError::new(ErrorKind::Cancelled, "The login was cancelled.")
-                .with_outcome(Outcome::NotSent))
-        }
+impl LoginState {
+    /// A flight that has ended and is still here died with its runtime.
+    fn under_way(&self) -> Option<Flight> {
+        self.flight.as_ref().filter(|(_, task)| !task.is_finished()).map(|(flight, _)| flight.clone())
     }
+}
+
+fn cancelled() -> HubError {
+    HubError::new(ErrorKind::Cancelled, "The login was cancelled.").with_outcome(Outcome::NotSent)
 }

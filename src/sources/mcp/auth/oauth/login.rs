@@ -1,15 +1,17 @@
 //! The grants: a login in the browser, client credentials, a refresh.
 
-use super::super::quote::quote;
-use super::super::{Secret, denied};
+use super::super::{Secret, denied, quote};
 use super::config::OAuthConfig;
 use super::discovery::Discovered;
-use super::random::{random, s256};
 use super::redirect::{Expected, Redirect};
 use super::stored::{Client, StoredToken};
 use super::token::{Failure, TokenRequest};
 use super::web::Web;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use reqwest::Url;
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
 use toolhub_types::error::HubError;
 
 /// What all grants have in common.
@@ -36,23 +38,23 @@ impl Login<'_> {
             lang: self.config.lang,
         };
         let code = self.ask_user(url, redirect, expected).await?;
-        let fields = vec![
-            ("grant_type", "authorization_code".to_owned()),
-            ("code", code),
-            ("redirect_uri", redirect_uri),
-            ("code_verifier", verifier),
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", &code),
+            ("redirect_uri", &redirect_uri),
+            ("code_verifier", &verifier),
         ];
-        self.request(&client).send(self.web, fields, None).await.map_err(Failure::error)
+        self.request(&client).send(&fields, None).await.map_err(Failure::error)
     }
 
     pub(super) async fn with_client_credentials(&self) -> Result<StoredToken, HubError> {
-        let client = Client::known(self.config, self.found)
+        let client = Client::known(&self.config.settings, self.found)
             .ok_or_else(|| denied("OAuth with client credentials needs a client_id."))?;
-        let mut fields = vec![("grant_type", "client_credentials".to_owned())];
-        if !self.scopes.is_empty() {
-            fields.push(("scope", self.scopes.join(" ")));
+        let (mut fields, scopes) = (vec![("grant_type", "client_credentials")], self.scopes.join(" "));
+        if !scopes.is_empty() {
+            fields.push(("scope", &scopes));
         }
-        self.request(&client).send(self.web, fields, None).await.map_err(Failure::error)
+        self.request(&client).send(&fields, None).await.map_err(Failure::error)
     }
 
     /// The scopes are left out: the new token has those of the old one.
@@ -61,11 +63,8 @@ impl Login<'_> {
         old: &StoredToken,
         refresh_token: &Secret,
     ) -> Result<StoredToken, Failure> {
-        let fields = vec![
-            ("grant_type", "refresh_token".to_owned()),
-            ("refresh_token", refresh_token.expose().to_owned()),
-        ];
-        let mut new = self.request(&old.client).send(self.web, fields, Some(refresh_token)).await?;
+        let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh_token.expose())];
+        let mut new = self.request(&old.client).send(&fields, Some(refresh_token)).await?;
         new.asked_scopes.clone_from(&old.asked_scopes);
         if new.scopes.is_empty() {
             new.scopes.clone_from(&old.scopes);
@@ -74,7 +73,13 @@ impl Login<'_> {
     }
 
     fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
-        TokenRequest { config: self.config, found: self.found, client, scopes: &self.scopes }
+        TokenRequest {
+            server: &self.config.server_url,
+            web: self.web,
+            found: self.found,
+            client,
+            scopes: &self.scopes,
+        }
     }
 
     fn authorization_endpoint(&self) -> Result<&Url, HubError> {
@@ -99,10 +104,11 @@ impl Login<'_> {
     /// The port to come back to, and the client that may: many authorization servers compare the whole redirect, so an
     /// earlier registration is only good with the port that it was made with.
     async fn client(&self, registered: Option<Client>) -> Result<(Redirect, Client), HubError> {
+        let settings = &self.config.settings;
         let chosen =
-            self.config.redirect_uri.clone().or_else(|| self.config.redirect_port.map(Redirect::with_port));
+            settings.redirect_uri.clone().or_else(|| settings.redirect_port.map(Redirect::with_port));
         let chosen = chosen.as_deref();
-        if let Some(client) = Client::known(self.config, self.found) {
+        if let Some(client) = Client::known(settings, self.found) {
             return Ok((Redirect::bind(chosen).await?, client));
         }
         if let Some(client) = registered
@@ -113,8 +119,7 @@ impl Login<'_> {
             return Ok((redirect, client));
         }
         let redirect = Redirect::bind(chosen).await?;
-        let client =
-            Client::register(self.web, self.config, self.found, redirect.uri(), &self.scopes).await?;
+        let client = Client::register(self.web, self.found, redirect.uri(), &self.scopes).await?;
         Ok((redirect, client))
     }
 
@@ -155,5 +160,36 @@ impl Login<'_> {
         tokio::time::timeout(limit, both).await.unwrap_or_else(|_| {
             Err(denied(format!("Login timed out after {} s; retry to get a new link.", limit.as_secs())))
         })
+    }
+}
+
+/// 256 random bits as text that can stand in a URL.
+fn random() -> Result<String, HubError> {
+    let mut bytes = [0u8; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| denied("Could not read random bytes from the OS."))?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// The challenge of PKCE's method S256 for this verifier.
+fn s256(verifier: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_challenge_is_the_one_of_rfc_7636() {
+        assert_eq!(
+            s256("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+        );
+    }
+
+    #[test]
+    fn random_values_are_long_and_differ() {
+        let (a, b) = (random().unwrap(), random().unwrap());
+        assert!(a.len() == 43 && b.len() == 43 && a != b);
     }
 }

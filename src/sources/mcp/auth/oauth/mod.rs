@@ -4,36 +4,30 @@
 //! next one: a separate task that all callers wait for. It continues when a caller gives up, because a refresh token may be
 //! valid only once, and a login that a user has begun should not be lost.
 
-mod address;
 mod browser;
 mod challenge;
 mod client;
-mod clock;
 mod config;
 mod discovery;
 mod exchange;
 mod flight;
-mod jwt;
 mod login;
-mod random;
 mod redirect;
-mod state;
 mod store;
 mod stored;
 mod token;
 mod web;
 
 pub use browser::open_browser;
-pub use config::{Grant, OAuthConfig, Opener};
+pub use config::{Grant, OAuthConfig, OAuthSettings, Opener};
 pub use exchange::{TokenExchange, TokenExchangeOptions};
 pub use store::{FileStore, MemoryStore, TokenStore};
 pub use stored::{Client, StoredToken};
 
 use super::Credentials;
 use challenge::Challenge;
-use flight::Need;
+use flight::{Need, OAuthShared};
 use parking_lot::Mutex;
-use state::OAuthShared;
 use std::fmt;
 use std::sync::Arc;
 use toolhub_types::error::{ErrorKind, HubError};
@@ -62,9 +56,9 @@ impl OAuth {
             if self.0.has_another(sent, &need) {
                 return Ok(true);
             }
-            let flight = self.0.fly(need.clone());
-            flight.ended.await?;
-            if flight.is_ours {
+            let (flight, is_ours) = self.0.fly(need.clone());
+            flight.await?;
+            if is_ours {
                 return Ok(self.0.state.lock().held.is_some());
             }
         }
@@ -87,8 +81,8 @@ impl OAuth {
 
 impl Drop for OAuth {
     fn drop(&mut self) {
-        if let Some(flight) = self.0.state.lock().flight.take() {
-            flight.abort();
+        if let Some((_, task)) = self.0.state.lock().flight.take() {
+            task.abort();
         }
     }
 }
@@ -115,7 +109,7 @@ impl OAuthShared {
         let held = self.state.lock().held.clone();
         match held {
             Some(held) if !held.token.is_due() => return held.header().map(Some),
-            Some(held) if self.can_renew(&held.token) => match self.fly(Need::Renewal).ended.await {
+            Some(held) if self.can_renew(&held.token) => match self.fly(Need::Renewal).0.await {
                 Err(error) if error.kind == ErrorKind::Connect && !held.token.is_over() => {
                     return held.header().map(Some);
                 }
@@ -130,7 +124,7 @@ impl OAuthShared {
     }
 
     fn can_renew(&self, token: &StoredToken) -> bool {
-        token.refresh_token.is_some() || self.config.grant == Grant::ClientCredentials
+        token.refresh_token.is_some() || self.config.settings.grant == Grant::ClientCredentials
     }
 
     /// Whether the refused token is not the current one, and the current one may be accepted.

@@ -1,6 +1,6 @@
 //! The redirect at the end of a login: a listener on this machine that takes one answer.
 
-use super::super::{denied, quote::quote};
+use super::super::{denied, quote};
 use reqwest::Url;
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,11 +1,16 @@
 //! A token and its client, as they are stored.
 
 use super::super::Secret;
-use super::clock::now;
 use serde::{Deserialize, Serialize};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970, as tokens have the time.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
 
 /// A client as one authorization server knows it. It is never shown to another one.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Client {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,9 +57,5 @@ impl StoredToken {
 
     pub(super) fn is_over(&self) -> bool {
         self.expires_at.is_some_and(|at| at <= now())
-    }
-
-    pub(super) fn has_place_of(&self, other: &StoredToken) -> bool {
-        self.server == other.server && self.issuer == other.issuer && self.client.id == other.client.id
     }
 }

@@ -1,13 +1,18 @@
 //! The one way out to an authorization server: checked addresses, no redirects, small answers, bounded time.
+//!
+//! Documents written by third parties name the servers of a login. To prevent requests into the own network (SSRF), only
+//! hosts that the user named may be there.
 
-use super::super::{denied, quote::quote};
-use super::address::{PublicNames, is_public, proxy_hosts};
+use super::super::{denied, quote};
+use crate::web::read_body;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::de::DeserializeOwned;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use toolhub_protocol::net::{self, is_loopback, literal};
+use toolhub_protocol::net::{self, is_loopback, literal, unmapped};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -70,21 +75,17 @@ impl Web {
         self.send(self.client(url)?.get(url.clone()), url).await
     }
 
-    pub(super) async fn post_json(&self, url: &Url, body: Vec<u8>) -> Result<WebAnswer, HubError> {
-        self.check(url, "registration endpoint")?;
-        let request = self.client(url)?.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
-        self.send(request, url).await
-    }
-
-    pub(super) async fn post_form(
+    /// `kind` is the media type of the body.
+    pub(super) async fn post(
         &self,
         url: &Url,
-        form: String,
+        what: &str,
+        kind: &str,
+        body: String,
         authorization: Option<&str>,
     ) -> Result<WebAnswer, HubError> {
-        self.check(url, "token endpoint")?;
-        let request = self.client(url)?.post(url.clone());
-        let mut request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        self.check(url, what)?;
+        let mut request = self.client(url)?.post(url.clone()).header(CONTENT_TYPE, kind).body(body);
         if let Some(value) = authorization {
             request = request.header(AUTHORIZATION, value);
         }
@@ -96,11 +97,8 @@ impl Web {
         let failed = |error: reqwest::Error| unreachable(host, &error);
         let mut response = request.header(ACCEPT, "application/json").send().await.map_err(failed)?;
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(failed)? {
-            if body.len() + chunk.len() > MAX_BODY {
-                return Err(denied(format!("The authorization server '{host}' sent more than 1 MB.")));
-            }
-            body.extend_from_slice(&chunk);
+        if !read_body(&mut response, MAX_BODY, &mut body).await.map_err(failed)? {
+            return Err(denied(format!("The authorization server '{host}' sent more than 1 MB.")));
         }
         Ok(WebAnswer { status: response.status().as_u16(), body })
     }
@@ -114,11 +112,12 @@ impl Web {
             return Ok(client);
         }
         let builder = net::builder().timeout(TIMEOUT);
-        let builder = match near {
-            true => net::without_certificates(builder.no_proxy()).map_err(|error| cannot_set_up(&error))?,
-            false => builder.dns_resolver(self.names()),
-        };
-        let client = builder.build().map_err(|error| cannot_set_up(&error))?;
+        let builder = if near { builder.no_proxy() } else { builder.dns_resolver(self.names()) };
+        let client = net::build(builder, near).map_err(|error| {
+            denied(format!(
+                "The HTTP client for the login cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
+            ))
+        })?;
         Ok(place.get_or_init(|| client))
     }
 
@@ -128,18 +127,83 @@ impl Web {
     }
 }
 
-fn cannot_set_up(error: &dyn std::error::Error) -> HubError {
-    denied(format!(
-        "The HTTP client for the login cannot be set up: {error}; for https the system needs its CA certificates (or SSL_CERT_FILE)."
-    ))
+/// `name=value&…` as a form is sent.
+pub(super) fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    // Only the query of this URL is used: its writer is the form encoder that is already here.
+    let Ok(mut url) = Url::parse("http://localhost/") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(pairs);
+    url.query().unwrap_or_default().to_owned()
 }
 
-/// The innermost reason is the one that helps. URLs are left out: they may carry a code.
+/// Whether the address is public: not this machine, not private, not reserved.
+fn is_public(ip: IpAddr) -> bool {
+    match unmapped(ip) {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let shared = a == 100 && (64..128).contains(&b);
+    let benchmark = a == 198 && (b == 18 || b == 19);
+    let protocol = a == 192 && b == 0 && c == 0;
+    !(a == 0
+        || a >= 224
+        || ip.is_private()
+        || ip.is_loopback()
+        || ip.is_link_local()
+        || ip.is_documentation()
+        || shared
+        || benchmark
+        || protocol)
+}
+
+/// Global unicast, without the ranges that lead into other networks (Teredo, 6to4) or nowhere (documentation).
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let [a, b, ..] = ip.segments();
+    a & 0xe000 == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x200 || b == 0xdb8))
+}
+
+/// Looks names up and keeps only public addresses, except for the hosts that the user named: a public name may well
+/// point to a private address.
+struct PublicNames {
+    trusted: Arc<[String]>,
+}
+
+impl Resolve for PublicNames {
+    fn resolve(&self, name: Name) -> Resolving {
+        let trusted = Arc::clone(&self.trusted);
+        Box::pin(async move {
+            let host = name.as_str().trim_end_matches('.').to_ascii_lowercase();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            if trusted.contains(&host) {
+                return Ok(Box::new(found.into_iter()) as Addrs);
+            }
+            let public: Vec<SocketAddr> = found.into_iter().filter(|a| is_public(a.ip())).collect();
+            if public.is_empty() {
+                return Err(format!("'{host}' is an address inside a private network").into());
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The hosts of the proxies that the environment names. Requests through one look up the proxy, not the target.
+fn proxy_hosts() -> impl Iterator<Item = String> {
+    let names = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+    names.into_iter().filter_map(|name| {
+        let value = std::env::var(name).ok()?;
+        let url = if value.contains("://") { value } else { format!("http://{value}") };
+        Url::parse(&url).ok()?.host_str().map(str::to_owned)
+    })
+}
+
+/// URLs are left out: they may carry a code.
 fn unreachable(host: &str, error: &reqwest::Error) -> HubError {
-    let reason = match net::sources(error).last() {
-        _ if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
-        Some(inner) => quote(&inner.to_string(), &[]),
-        None => "the request failed".to_owned(),
+    let reason = match error.is_timeout() {
+        true => format!("no answer within {} s", TIMEOUT.as_secs()),
+        false => quote(&net::reason(error), &[]),
     };
     HubError::new(
         ErrorKind::Connect,
@@ -184,5 +248,52 @@ mod tests {
         assert!(allows("https://10.0.0.4/mcp", &["https://10.0.0.5/"], "https://10.0.0.5/token"));
         assert!(!allows("http://10.0.0.4/mcp", &[], "http://10.0.0.4/token"));
         assert!(allows("http://localhost:1/mcp", &[], "http://127.0.0.1:2/token"));
+    }
+
+    #[test]
+    fn forms_keep_any_value() {
+        assert_eq!(form([("a", "1 &2=ü+"), ("b", "")]), "a=1+%262%3D%C3%BC%2B&b=");
+    }
+
+    #[test]
+    fn only_the_open_internet_is_public() {
+        for ip in ["93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822", "::ffff:8.8.8.8"] {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "198.18.0.1",
+            "192.0.2.1",
+            "::1",
+            "::",
+            "fe80::1",
+            "fd00::1",
+            "ff02::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a00:1::",
+            "2001:0:4136:e378::1",
+            "64:ff9b:1::1",
+        ] {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_of_a_private_address_is_refused_unless_the_user_named_it() {
+        let resolve = |trusted: &[&str]| {
+            let trusted = trusted.iter().map(|host| (*host).to_owned()).collect();
+            PublicNames { trusted }.resolve("localhost".parse().unwrap())
+        };
+        assert!(resolve(&[]).await.is_err());
+        assert!(resolve(&["localhost"]).await.is_ok());
     }
 }

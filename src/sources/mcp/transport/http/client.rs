@@ -47,16 +47,11 @@ enum ClientWay {
 
 /// A client for this URL, and the headers that its user and password make.
 pub(super) fn client(url: &Url) -> Result<(HttpClient, HeaderMap), String> {
-    let mut builder =
+    let builder =
         net::builder().retry(reqwest::retry::never()).tcp_nodelay(true).gzip(true).pool_idle_timeout(IDLE);
-    if url.scheme() == "http" {
-        builder = net::without_certificates(builder).map_err(|error| error.to_string())?;
-    }
-    if net::needs_no_proxy(url) {
-        builder = builder.no_proxy();
-    }
-    let full = builder.build().map_err(|error| ExchangeError::from(error).reason())?;
-    let headers = full.get(url.clone()).build().map_err(|error| ExchangeError::from(error).reason())?;
+    let builder = if net::needs_no_proxy(url) { builder.no_proxy() } else { builder };
+    let full = net::build(builder, url.scheme() == "http")?;
+    let headers = full.get(url.clone()).build().map_err(|error| net::reason(&error))?;
     let headers = headers.headers().clone();
     let open = OpenConnections::default();
     let way = if is_direct(url) { ClientWay::Plain(plain(open.clone())) } else { ClientWay::Full(full) };

@@ -4,22 +4,40 @@
 
 use super::client::{HttpClient, HttpResponse, client};
 use super::failure::{self, ExchangeError};
-use super::options::HttpOptions;
 use super::outgoing::OutgoingBody;
 use crate::mcp::auth::Credentials;
 use crate::mcp::secrets::ServerSecrets;
+use crate::web::shown_url;
 use arc_swap::ArcSwapOption;
 use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::header::{TRANSFER_ENCODING, WWW_AUTHENTICATE};
 use reqwest::{Method, Url};
 use std::fmt;
 use std::sync::Arc;
-use toolhub_text::secret::shown_path;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 const MOST_REDIRECTS: usize = 5;
 /// A login, then one more for a wider scope, then one for chance.
 const MOST_RENEWALS: usize = 3;
+
+/// Where a server is and what it gets.
+pub struct HttpOptions {
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    /// The bytes of one message, after unpacking.
+    pub limit: usize,
+    /// Credentials that change: a callable, OAuth.
+    pub credentials: Option<Arc<dyn Credentials>>,
+    /// Gets the secrets of all these options, and hides them in what the server says.
+    pub secrets: Arc<ServerSecrets>,
+}
+
+impl fmt::Debug for HttpOptions {
+    /// By hand: URL and headers may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpOptions").field("limit", &self.limit).finish_non_exhaustive()
+    }
+}
 
 pub(crate) struct HttpEndpoint {
     client: HttpClient,
@@ -68,7 +86,7 @@ impl HttpEndpoint {
         }
         Ok(HttpEndpoint {
             client,
-            shown: shown(&url),
+            shown: shown_url(&url),
             url,
             headers,
             limit: options.limit,
@@ -239,11 +257,6 @@ fn checked_url(text: &str) -> Result<Url, HubError> {
     }
     url.set_fragment(None);
     Ok(url)
-}
-
-/// A URL as it may be shown: without user, password, query, fragment and keys in its path.
-pub(crate) fn shown(url: &Url) -> String {
-    format!("{}{}", url.origin().ascii_serialization(), shown_path(url.path()))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), HubError> {

@@ -15,16 +15,14 @@ pub(crate) mod endpoint;
 mod exchange;
 pub(crate) mod failure;
 mod listen;
-mod options;
 pub(crate) mod outgoing;
 pub(crate) mod protocol_headers;
 mod reconnect_delay;
 pub(crate) mod refusal;
-pub(crate) mod sending;
 pub(crate) mod shared;
 mod unbroken;
 
-pub use options::HttpOptions;
+pub use endpoint::HttpOptions;
 
 use super::{OutgoingRequest, Transport, TransportPlace};
 use crate::mcp::inbox::Inbox;

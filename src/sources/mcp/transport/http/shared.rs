@@ -1,20 +1,23 @@
-//! What a transport over HTTP and its tasks share.
+//! What a transport over HTTP and its tasks share, and posting what the server does not have to answer.
 
-use super::HttpOptions;
-use super::body::{SharedEvent, is_message};
+use super::body::{self, SharedEvent, is_message};
 use super::client::HttpResponse;
-use super::endpoint::HttpEndpoint;
+use super::endpoint::{HttpEndpoint, HttpOptions};
 use super::failure;
 use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
-use super::sending::{SEND_TIME, accepted, closed, unaccepted};
+use super::refusal::{Refusal, read_refusal};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::protocol::Era;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use reqwest::{Method, Url};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
+
+/// How long the server may take to accept it.
+pub(crate) const SEND_TIME: Duration = Duration::from_secs(3);
 
 pub(crate) struct HttpShared {
     /// Gone once the transport is closed, and its connections with it.
@@ -124,4 +127,29 @@ impl HttpShared {
         self.inbox.end(&closed(&remote));
         Some(remote)
     }
+}
+
+/// Waits for a 2xx, and for the end of its body, so that the connection can be used again.
+pub(crate) async fn accepted(
+    remote: &HttpEndpoint,
+    post: impl Future<Output = Result<HttpResponse, HubError>>,
+    id: Option<u64>,
+) -> Result<(), Refusal> {
+    let response = post.await.map_err(Refusal::unsent)?;
+    if response.status().is_success() {
+        body::beginning(response).await;
+        return Ok(());
+    }
+    Err(read_refusal(remote, response, id).await)
+}
+
+fn unaccepted(remote: &HttpEndpoint) -> HubError {
+    let text =
+        format!("the server did not accept a message within {} s ({})", SEND_TIME.as_secs(), remote.shown);
+    HubError::new(ErrorKind::Timeout, text)
+}
+
+/// The error of what is in flight when a transport is closed.
+fn closed(remote: &HttpEndpoint) -> HubError {
+    HubError::new(ErrorKind::Closed, format!("the connection was closed ({})", remote.shown))
 }
