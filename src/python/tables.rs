@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use toolhub::error::{ErrorKind, HubError};
 use toolhub::hub::MIN_RESULT_LIMIT;
 use toolhub::secret;
-use toolhub::sources::mcp::config::SERVER_OPTIONS;
+use toolhub::sources::mcp::config;
 
 /// The kinds of errors in order: name, whether a retry can help, and the outcome that it implies by default.
 #[pyfunction]
@@ -22,7 +22,7 @@ pub fn min_result_limit() -> usize {
 /// The keys of `toolhub` in the entry of a server.
 #[pyfunction]
 pub fn server_options() -> Vec<&'static str> {
-    SERVER_OPTIONS.to_vec()
+    config::server_options()
 }
 
 /// Whether a name says that what it stands for must not be shown.

@@ -11,7 +11,6 @@ mod dialects;
 mod files;
 mod local;
 mod mistakes;
-mod reload;
 mod secrets;
 
 fn env(name: &str) -> Option<String> {

@@ -16,6 +16,7 @@ use super::fields::Fields;
 use super::program_file;
 use crate::mcp::in_process::ServerLink;
 use crate::mcp::principal_headers;
+use crate::web::shown_url;
 use toolhub_text::secret::{Secret, is_secret_flag, scrubbed_text, shown_path};
 use toolhub_types::error::clip;
 
@@ -115,13 +116,7 @@ impl Remote {
 
     /// The URL without what may be secret in it: user, password, query and keys in the path.
     pub fn shown_url(&self) -> String {
-        let Ok(mut url) = Url::parse(&self.url) else { return "***".to_owned() };
-        url.set_query(None);
-        let path = shown_path(url.path()).into_owned();
-        url.set_path(&path);
-        // These fail for URLs without a host only, and such a one was refused.
-        let _ = url.set_username("").and_then(|()| url.set_password(None));
-        url.into()
+        Url::parse(&self.url).map_or_else(|_| "***".to_owned(), |url| shown_url(&url))
     }
 }
 

@@ -10,7 +10,7 @@ use super::endpoint::{self, Endpoint};
 use super::fields::{Fields, kind};
 use super::foreign;
 use super::notice::{Notes, Notice};
-use super::options::{self, ServerOptions};
+use super::options::{ServerOptions, server_options};
 use super::variables::Variables;
 use super::{Environment, ServerConfig};
 use crate::mcp::in_process::ServerLink;
@@ -84,13 +84,14 @@ fn read_at(
     let off = foreign::is_off(&mut fields);
     let mut options = ServerOptions::default();
     foreign::read(&mut fields, &mut options);
-    if let Some(ours) = fields.inner("toolhub") {
-        options.read(ours);
+    if let Some(mut ours) = fields.inner("toolhub") {
+        options.read(&mut ours);
+        ours.finish();
     }
     let endpoint = known.or_else(|| endpoint::read(&mut fields));
     let auth = auth::read(&mut fields);
     let auth = endpoint.as_ref().map_or(Auth::None, |endpoint| fitting(auth, endpoint, &mut fields));
-    fields.finish_beside("toolhub", options::KEYS);
+    fields.finish_beside("toolhub", &server_options());
     let config = endpoint.filter(|_| notes.errors.is_empty()).map(|endpoint| ServerConfig {
         id,
         endpoint,

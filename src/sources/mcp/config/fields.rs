@@ -58,6 +58,11 @@ impl<'a, 'n> Fields<'a, 'n> {
         self.asked.extend_from_slice(keys);
     }
 
+    /// The keys that were asked for.
+    pub fn known(self) -> Vec<&'static str> {
+        self.asked
+    }
+
     pub fn error(&mut self, key: &str, message: impl Into<String>) {
         let path = self.path(key);
         self.notes.error(&*path, message);
@@ -199,7 +204,7 @@ impl<'a, 'n> Fields<'a, 'n> {
     }
 
     /// The same, when some of these keys may belong to the object next to them.
-    pub fn finish_beside(mut self, other: &str, its_keys: &[&str]) {
+    pub fn finish_beside(mut self, other: &str, its_keys: &[&'static str]) {
         // A leading `_` or `/` is how people write comments without comments.
         let unknown = self
             .object

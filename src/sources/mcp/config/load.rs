@@ -1,11 +1,14 @@
 //! A whole configuration: where the servers are in it, and what each of them became.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
+use toolhub_types::error::clip;
 
 use super::entry::{self, Entry};
 use super::fields::kind;
@@ -13,7 +16,7 @@ use super::jsonc;
 use super::merge::{self, Merged};
 use super::notice::{Notes, Notice};
 use super::variables::Variables;
-use super::{Environment, ServerConfig, later_wins};
+use super::{Environment, ServerConfig};
 
 /// Where clients keep their servers. An inner key after a dot.
 const TABLES: &[(&str, Option<&str>)] = &[
@@ -101,11 +104,7 @@ struct ConfigFileStamp {
 pub fn config_stamp(path: &Path) -> ConfigStamp {
     ConfigStamp([path, &local_file(path)].map(|path| {
         let data = std::fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&data);
-        #[cfg(not(unix))]
-        let inode = 0;
-        Some(ConfigFileStamp { modified: data.modified().ok(), length: data.len(), inode })
+        Some(ConfigFileStamp { modified: data.modified().ok(), length: data.len(), inode: data.ino() })
     }))
 }
 
@@ -171,6 +170,23 @@ fn load_values(files: &[(Option<&Path>, &Value)], env: Environment<'_>) -> Loade
     obey_gemini(&roots, &mut loaded.servers);
     loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
     loaded
+}
+
+/// One server for each id: a later entry overrides an earlier one. A server keeps the place of its first mention, so the order of
+/// a list is stable when one entry changes.
+fn later_wins(servers: Vec<ServerConfig>) -> Vec<ServerConfig> {
+    let mut positions: HashMap<Arc<str>, usize> = HashMap::new();
+    let mut kept: Vec<ServerConfig> = Vec::new();
+    for server in servers {
+        match positions.get(&server.id) {
+            Some(place) => kept[*place] = server,
+            None => {
+                positions.insert(server.id.clone(), kept.len());
+                kept.push(server);
+            }
+        }
+    }
+    kept
 }
 
 fn add_server(loaded: &mut Loaded, entry: Entry) {
@@ -258,4 +274,61 @@ fn obey_gemini(roots: &[&Map<String, Value>], servers: &mut [ServerConfig]) {
 
 fn of_gemini<'a>(root: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     root.get("mcp")?.get(key)
+}
+
+/// The member `key` of the root, with all variables replaced; `None` if the file has none. The error is a sentence without
+/// any value, because a value may be a secret.
+pub fn section(path: &Path, key: &str, env: Environment<'_>) -> Result<Option<Value>, String> {
+    let failed = |why: String| format!("'{}': {why}", clip(&path.display().to_string()));
+    let text = std::fs::read(path).map_err(|error| failed(format!("cannot be read: {error}.")))?;
+    let root = jsonc::parse(&text).map_err(failed)?;
+    let Some(mut value) = root.and_then(|mut root| root.get_mut(key).map(Value::take)) else {
+        return Ok(None);
+    };
+    expand(&mut value, key, &Variables::new(Some(path), env)).map_err(failed)?;
+    Ok(Some(value))
+}
+
+fn expand(value: &mut Value, at: &str, variables: &Variables<'_>) -> Result<(), String> {
+    match value {
+        Value::String(text) => {
+            *text = variables.expand(text).map_err(|why| format!("`{}` {why}", clip(at)))?;
+            Ok(())
+        }
+        Value::Array(items) => items.iter_mut().try_for_each(|item| expand(item, at, variables)),
+        Value::Object(members) => {
+            members.iter_mut().try_for_each(|(key, member)| expand(member, &format!("{at}.{key}"), variables))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_section_has_its_variables_replaced_and_errors_show_no_value() {
+        let folder = std::env::temp_dir().join(format!("toolhub-section-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("mcp.json");
+        let env = |name: &str| (name == "TOKEN").then(|| "s3cret".to_owned());
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            section(&path, "serve", &env)
+        };
+        let text = r#"{"mcpServers": {}, /* who may call */ "serve": {"token": {"ann": "${TOKEN}"}, "port": 1, "core": ["$TOKEN"]},}"#;
+        let expected = json!({"token": {"ann": "s3cret"}, "port": 1, "core": ["s3cret"]});
+        assert_eq!(read(text), Ok(Some(expected)));
+        assert_eq!(read(r#"{"mcpServers": {}}"#), Ok(None));
+        assert_eq!(read(""), Ok(None));
+        let missing = read(r#"{"serve": {"token": "hunter2${NONE}"}}"#).unwrap_err();
+        assert!(
+            missing.contains("`serve.token`") && missing.contains("NONE") && !missing.contains("hunter2")
+        );
+        assert!(read("{").is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(section(&path, "serve", &env).is_err());
+    }
 }

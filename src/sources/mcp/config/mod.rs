@@ -14,7 +14,6 @@
 mod auth;
 mod bound;
 mod command_line;
-mod difference;
 mod endpoint;
 mod entry;
 mod env_file;
@@ -26,17 +25,14 @@ mod merge;
 mod notice;
 mod options;
 mod program_file;
-mod section;
 mod variables;
 
 pub use auth::Auth;
-pub use difference::{Difference, changed, later_wins};
 pub use endpoint::{Command, Dialect, Endpoint, Remote};
 pub use entry::{server_from, server_in_process};
-pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_entries};
+pub use load::{ConfigStamp, Loaded, config_stamp, load_file, load_value, raw_entries, section};
 pub use notice::Notice;
-pub use options::{KEYS as SERVER_OPTIONS, ServerOptions};
-pub use section::section;
+pub use options::{ServerOptions, server_options};
 pub use variables::Environment;
 
 use std::sync::Arc;

@@ -1,8 +1,10 @@
 //! The options of one server: the object under `toolhub`.
 
-use std::time::Duration;
-
 use super::fields::Fields;
+use super::notice::Notes;
+use super::variables::Variables;
+use serde_json::Map;
+use std::time::Duration;
 use toolhub_text::pattern::PatternList;
 use toolhub_types::error::clip;
 use toolhub_types::model::{Trust, tags};
@@ -73,27 +75,14 @@ impl Default for ServerOptions {
     }
 }
 
-/// All keys of `toolhub`.
-pub const KEYS: &[&str] = &[
-    "timeout",
-    "startup_timeout",
-    "retries",
-    "max_concurrency",
-    "include",
-    "exclude",
-    "prefix",
-    "candidates",
-    "capabilities",
-    "effects",
-    "assume_read_only",
-    "trust",
-    "pin",
-    "max_message_bytes",
-    "idle_timeout",
-    "roots",
-    "allow_sampling",
-    "inherit_env",
-];
+/// All keys of `toolhub`: those that are read.
+pub fn server_options() -> Vec<&'static str> {
+    let (nothing, mut notes) = (Map::new(), Notes::new(None, None));
+    let variables = Variables::new(None, &|_| None);
+    let mut fields = Fields::new(&nothing, &variables, &mut notes);
+    ServerOptions::default().read(&mut fields);
+    fields.known()
+}
 
 impl ServerOptions {
     /// Whether a tool of the server is to be offered.
@@ -116,13 +105,13 @@ impl ServerOptions {
     }
 
     /// Takes what the object says; what it does not mention stays.
-    pub(super) fn read(&mut self, mut fields: Fields<'_, '_>) {
+    pub(super) fn read(&mut self, fields: &mut Fields<'_, '_>) {
         self.timeout = fields.seconds("timeout").or(self.timeout);
         self.startup_timeout = fields.seconds("startup_timeout").unwrap_or(self.startup_timeout);
         self.retries = fields.whole("retries", 0, 100).map_or(self.retries, |n| n as u32);
         self.max_concurrency = fields.whole("max_concurrency", 1, 1_000_000).map(|n| n as usize);
         if let Some(patterns) = fields.texts("include") {
-            self.offer_only(patterns, &mut fields, "include");
+            self.offer_only(patterns, fields, "include");
         }
         self.exclude.extend(fields.texts("exclude").unwrap_or_default());
         self.prefix = fields.text("prefix").map(str::to_owned);
@@ -133,7 +122,7 @@ impl ServerOptions {
         if self.assume_read_only && self.effects == Some(true) {
             fields.error("assume_read_only", "contradicts `effects`: both are true.");
         }
-        self.read_trust(&mut fields);
+        self.read_trust(fields);
         self.pin = fields.flag("pin").unwrap_or(self.pin);
         self.max_message_bytes = fields
             .whole("max_message_bytes", 1024, 4 * 1024 * 1024 * 1024)
@@ -143,11 +132,8 @@ impl ServerOptions {
         self.roots = fields.expanded_list("roots").unwrap_or_default();
         self.allow_sampling = fields.flag("allow_sampling").unwrap_or(self.allow_sampling);
         self.inherit_env = fields.texts("inherit_env").unwrap_or_default();
-        fields.finish();
     }
-}
 
-impl ServerOptions {
     fn read_trust(&mut self, fields: &mut Fields<'_, '_>) {
         let Some(word) = fields.text("trust") else { return };
         match Trust::ALL.into_iter().find(|trust| trust.name() == word) {
