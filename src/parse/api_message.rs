@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::call_parts::{self, CallParts};
-use super::draft::Draft;
+use super::author::{self, PartAuthor};
+use super::call_parts::CallParts;
 use super::json_calls::{self, CallShape};
 use super::keys::INNER_KEYS;
+use super::parsed_call::Draft;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
-use super::turn::{self, PartAuthor};
 
 /// The error of a call that may lack its end, because the answer does.
 const CUT_ANSWER: &str = "The call cannot be read: the answer was cut off before its end.";
@@ -45,10 +45,10 @@ pub(super) fn kind_of(value: &Value) -> MessageKind {
     match value {
         Value::Object(map) => {
             let has_parts = PART_KEYS.iter().any(|key| map.contains_key(*key));
-            match turn::author_of(map) {
+            match author::author_of(map) {
                 PartAuthor::Model => MessageKind::Answer,
                 PartAuthor::Others => MessageKind::Conversation,
-                PartAuthor::Unsaid if has_parts && !turn::is_call(map) => MessageKind::Answer,
+                PartAuthor::Unsaid if has_parts && !author::is_call(map) => MessageKind::Answer,
                 PartAuthor::Unsaid => MessageKind::Other,
             }
         }
@@ -98,8 +98,8 @@ impl<'a> ApiMessage<'a> {
         let (format, is_of_others, is_broken_off) = (None, false, false);
         let mut found = Self { drafts, raw, text, format, is_of_others, is_broken_off, tools, last: None };
         let last = match value {
-            Value::Array(items) if turn::said_now(items).is_empty() => items.last(),
-            Value::Object(map) if turn::author_of(map) == PartAuthor::Others => Some(value),
+            Value::Array(items) if author::said_now(items).is_empty() => items.last(),
+            Value::Object(map) if author::author_of(map) == PartAuthor::Others => Some(value),
             _ => {
                 found.message(value);
                 return found;
@@ -128,8 +128,8 @@ impl<'a> ApiMessage<'a> {
     fn message(&mut self, value: &'a Value) {
         match value {
             Value::String(text) => self.say(text),
-            Value::Array(items) => turn::said_now(items).iter().for_each(|item| self.message(item)),
-            Value::Object(map) if turn::author_of(map) != PartAuthor::Others => self.part(map),
+            Value::Array(items) => author::said_now(items).iter().for_each(|item| self.message(item)),
+            Value::Object(map) if author::author_of(map) != PartAuthor::Others => self.part(map),
             _ => {}
         }
     }
@@ -142,12 +142,12 @@ impl<'a> ApiMessage<'a> {
     fn part(&mut self, map: &'a Map<String, Value>) {
         let before = self.drafts.len();
         self.object(map);
-        let goes_on = turn::goes_on(map);
-        let was_cut = goes_on || turn::was_cut(map);
-        self.is_broken_off |= was_cut || turn::declines(map);
+        let goes_on = author::goes_on(map);
+        let was_cut = goes_on || author::was_cut(map);
+        self.is_broken_off |= was_cut || author::declines(map);
         if self.drafts.len() > before && was_cut {
             // A call that says so of itself lacks its end, whatever its arguments look like.
-            let is_call = goes_on || turn::is_call(map);
+            let is_call = goes_on || author::is_call(map);
             self.last.iter_mut().for_each(|last| last.is_closed &= !is_call);
             self.cut_last();
         }
@@ -249,7 +249,7 @@ impl<'a> ApiMessage<'a> {
             None => input,
         };
         let draft = match &parts.fault {
-            Some(why) => Draft::failed(name, call_parts::cannot_be_read(why)),
+            Some(why) => Draft::unreadable(name, why),
             None => Draft::new(name, Ok(arguments), Repairs::default()),
         };
         let repairs = draft.repairs.without(&[SyntaxRepair::ArgumentsAsString]);

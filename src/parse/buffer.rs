@@ -1,22 +1,30 @@
-//! The state behind the input: the text that is there, the read head, and what was found before it.
+//! The state that all readers share: the text, the read head, what was found before it, and what is still held back. Readers use
+//! it through `input`, and report to it through `output`.
+
+use std::sync::Arc;
 
 use foldhash::HashSet;
+use parking_lot::Mutex;
 
 use super::certainty::{CallForm, CallForms};
-use super::draft::Draft;
-use super::found::{FoundCall, LONGEST_PLACED, TextPiece, WholeText, made_id};
-use super::hold::{Checkpoint, Hold, QuotedBlock};
+use super::held_calls::{Checkpoint, HeldCalls};
+use super::input_view::InputView;
 use super::parsed::{Event, ParsedCall};
-use super::quote::{OpenQuote, REACH};
+use super::parsed_call::Draft;
 use super::repair::SyntaxRepair;
-use super::view::InputView;
 
+/// The most bytes of a line that are looked at before a mark.
+pub(super) const REACH: usize = 4096;
+
+/// The state, shared by the machine and the parser that feeds it.
+#[derive(Clone, Default)]
+pub(super) struct InputBuffer(pub Arc<Mutex<BufferState>>);
+
+/// The state that the readers share: the text, the read head, and what was found before it.
 #[derive(Default)]
 pub(super) struct BufferState {
-    /// What has arrived, from `base` on. Not used for a whole text.
+    /// What has arrived, from `base` on.
     pub arrived: String,
-    /// All of the text. Then there are no events: the calls and `around` tell all.
-    pub whole: Option<WholeText>,
     /// The position of the first byte that is kept.
     pub base: usize,
     pub ended: bool,
@@ -29,49 +37,51 @@ pub(super) struct BufferState {
     /// The byte before `base`.
     pub last: Option<u8>,
     pub events: Vec<Event>,
-    /// The text around the calls of a whole text.
-    pub around: Vec<TextPiece>,
-    pub calls: Vec<FoundCall>,
+    /// Calls have no events: the text came whole.
+    pub is_silent: bool,
+    pub calls: Vec<ParsedCall>,
     pub forms: CallForms,
-    /// The block that is being read has no marker.
+    /// The block that is being read has no marker, or stands in a block quote.
     pub is_bare: bool,
     /// The number of calls that can no longer grow by an end tag.
     pub settled: usize,
-    /// The ids that were given. Those that are made here are in the calls.
+    /// The ids of the calls, and those that an API issued.
     pub ids: HashSet<String>,
     /// An API issued the ids: each call keeps its own, even if another call has the same.
     pub keeps_ids: bool,
-    pub hold: Hold,
-    /// Where the block begins that is being read, until its first call.
-    pub opening: Option<usize>,
-    /// Quotations are looked for from here on: behind the last call.
-    pub quotes_from: usize,
+    pub held: HeldCalls,
+    /// The end of the last call.
+    pub calls_end: usize,
     /// All of the text was released, and the machine waits for an opening.
     pub is_idle: bool,
+    /// A call with a strong marker was found.
+    pub is_strong: bool,
+    /// The rest of the text has no calls.
+    pub is_stopped: bool,
+    /// A message has begun that says what it is.
+    pub has_message: bool,
+    /// The number of rescans so far.
+    pub rescans: usize,
 }
 
 impl BufferState {
-    /// The text from `base` on.
-    pub fn text(&self) -> &str {
-        self.whole.as_ref().map_or(&self.arrived, WholeText::as_str)
-    }
-
     pub fn view(&self) -> InputView<'_> {
-        InputView { bytes: self.text().as_bytes(), base: self.base, ended: self.ended }
+        let Self { base, ended, last, head, .. } = *self;
+        InputView { bytes: self.arrived.as_bytes(), base, ended, before: last, head }
     }
 
     pub fn between(&self, from: usize, to: usize) -> &str {
-        self.text().get(from - self.base..to - self.base).unwrap_or_default()
+        self.arrived.get(from - self.base..to - self.base).unwrap_or_default()
     }
 
-    pub fn emit(
-        &mut self,
-        drafts: impl IntoIterator<Item = Draft>,
-        raw: Option<&str>,
-        to: usize,
-        format: &'static str,
-    ) {
-        let span = self.begin_calls(to);
+    pub fn emit(&mut self, drafts: Vec<Draft>, raw: Option<&str>, to: usize, format: &'static str) {
+        let now = self.checkpoint();
+        self.held.before_call(now);
+        let from = self.head_chars;
+        self.advance(to);
+        self.calls_end = to;
+        self.settled = self.calls.len();
+        let span = (from, self.head_chars);
         for draft in drafts {
             let form = if self.is_bare { CallForm::Bare(format) } else { CallForm::Marked(format) };
             self.forms.note(self.calls.len(), form);
@@ -79,32 +89,12 @@ impl BufferState {
         }
     }
 
-    /// Settles the calls so far, moves the head to `to`, and returns the span of the calls up to there.
-    pub fn begin_calls(&mut self, to: usize) -> (usize, usize) {
-        let now = self.checkpoint();
-        self.hold.before_call(now);
-        if let Some(quote) = self.opening.take().and_then(|at| self.quote_before(at)) {
-            self.hold.quoted = Some(QuotedBlock { before: now, quote, from: self.quotes_from });
-        }
-        let from = self.head_chars;
-        self.advance(to);
-        self.quotes_from = to;
-        self.settled = self.calls.len();
-        (from, self.head_chars)
-    }
-
-    /// The quotation that is open at `at`.
-    pub fn quote_before(&self, at: usize) -> Option<OpenQuote> {
-        let (line, begins) = self.line_before(at);
-        OpenQuote::before(line, begins)
-    }
-
-    /// The part of a line before `at` that is not farther than [`REACH`] and not part of a call, and whether it begins the line.
-    pub fn line_before(&self, at: usize) -> (&[u8], bool) {
-        let from = self.quotes_from.max(at.saturating_sub(REACH)).max(self.base);
-        let before = self.text().as_bytes().get(from - self.base..at - self.base).unwrap_or_default();
+    /// The part of a line before `at` that is not farther than [`REACH`] and not part of a call.
+    pub fn line_before(&self, at: usize) -> &[u8] {
+        let from = self.calls_end.max(at.saturating_sub(REACH)).max(self.base);
+        let before = self.arrived.as_bytes().get(from - self.base..at - self.base).unwrap_or_default();
         let line = memchr::memrchr2(b'\n', b'\r', before).map(|end| end + 1);
-        (&before[line.unwrap_or(0)..], line.is_some() || from == 0)
+        &before[line.unwrap_or(0)..]
     }
 
     /// Drops about this many bytes of the text that has arrived.
@@ -117,34 +107,28 @@ impl BufferState {
 
     fn checkpoint(&self) -> Checkpoint {
         let Self { head, head_chars, settled, .. } = *self;
-        Checkpoint { head, head_chars, events: self.count_events(), calls: self.calls.len(), settled }
+        Checkpoint { head, head_chars, events: self.events.len(), calls: self.calls.len(), settled }
     }
 
-    /// The number of events, or of the pieces of text that a whole text has in their place.
-    fn count_events(&self) -> usize {
-        self.events.len() + self.around.len()
-    }
-
-    /// Forgets what was found after a checkpoint: it is text, up to `to`.
+    /// Discards what was found after a checkpoint: it is text, up to `to`.
     pub fn go_back(&mut self, checkpoint: Checkpoint, to: usize) {
         for call in self.calls.drain(checkpoint.calls..) {
-            // The others have an id that was made here.
-            call.made().map(|call| self.ids.remove(&call.id));
+            self.ids.remove(&call.id);
         }
         self.forms.truncate(checkpoint.calls);
         self.events.truncate(checkpoint.events);
-        self.around.truncate(checkpoint.events);
         (self.head, self.head_chars) = (checkpoint.head, checkpoint.head_chars);
         self.settled = checkpoint.settled;
         self.release(to);
+        // Without a call there was none with a strong marker.
+        self.is_strong &= !self.calls.is_empty();
     }
 
+    /// Releases the text up to `to`.
     pub fn release(&mut self, to: usize) {
-        if to > self.head && !self.forms.has_words_after(self.calls.len()) {
-            let Self { forms, whole, arrived, .. } = self;
-            let text = whole.as_ref().map_or(arrived.as_str(), WholeText::as_str);
-            let passed = text.get(self.head - self.base..to - self.base).unwrap_or_default();
-            forms.pass(passed, self.calls.len());
+        if to > self.head {
+            let passed = self.arrived.get(self.head - self.base..to - self.base).unwrap_or_default();
+            self.forms.pass(passed, self.calls.len());
         }
         self.release_unsaid(to);
     }
@@ -154,18 +138,11 @@ impl BufferState {
         if to <= self.head {
             return;
         }
-        let is_open = self.count_events() > self.hold.closed_events();
-        if self.whole.is_some() {
-            match self.around.last_mut().filter(|_| is_open) {
-                Some(TextPiece::Input(range)) if range.end == self.head => range.end = to,
-                _ => self.around.push(TextPiece::Input(self.head..to)),
-            }
-        } else {
-            let text = self.arrived.get(self.head - self.base..to - self.base).unwrap_or_default();
-            match self.events.last_mut().filter(|_| is_open) {
-                Some(Event::Text { text: last }) => last.push_str(text),
-                _ => self.events.push(Event::Text { text: text.to_owned() }),
-            }
+        let is_open = self.events.len() > self.held.closed_events();
+        let text = self.arrived.get(self.head - self.base..to - self.base).unwrap_or_default();
+        match self.events.last_mut().filter(|_| is_open) {
+            Some(Event::Text { text: last }) => last.push_str(text),
+            _ => self.events.push(Event::Text { text: text.to_owned() }),
         }
         self.advance(to);
     }
@@ -180,20 +157,18 @@ impl BufferState {
         }
     }
 
-    pub fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
+    fn add(&mut self, draft: Draft, span: (usize, usize), raw: Option<&str>) {
         let index = self.calls.len();
         let Draft { name, arguments, id, source, mut repairs, error, is_custom } = draft;
         let given = id.is_some();
-        let own = id.filter(|id| self.keeps_ids || !self.is_used(id));
+        let own = id.filter(|id| self.keeps_ids || !self.ids.contains(id));
         let id_from_model = own.is_some();
         if given && !id_from_model {
             repairs.add(SyntaxRepair::UsedId);
         }
-        if let Some(own) = &own {
-            self.ids.insert(own.clone());
-        }
         let id = own.unwrap_or_else(|| self.fresh_id(index));
-        if self.whole.is_none() {
+        self.ids.insert(id.clone());
+        if !self.is_silent {
             match &error {
                 Some(error) => self.events.push(Event::CallError { index, error: error.clone() }),
                 None => self.events.extend([
@@ -204,8 +179,8 @@ impl BufferState {
             }
         }
         let raw = error.is_some().then(|| raw.unwrap_or_default().to_owned());
-        let repairs = repairs.names();
-        self.push(FoundCall::Made(Box::new(ParsedCall {
+        let (repairs, certainty) = (repairs.names(), None);
+        self.calls.push(ParsedCall {
             name,
             arguments,
             id,
@@ -216,43 +191,13 @@ impl BufferState {
             repairs,
             error,
             raw,
-            ..ParsedCall::default()
-        })));
+            certainty,
+        });
     }
 
-    /// True if the next call may stay where it stands in the text: the text is whole, and no call has the id of its number.
-    pub fn can_place(&self) -> bool {
-        let is_free = || self.ids.is_empty() || !self.ids.contains(&made_id(self.calls.len()));
-        self.whole.as_ref().is_some_and(|whole| whole.as_str().len() <= LONGEST_PLACED) && is_free()
-    }
-
-    pub fn push(&mut self, call: FoundCall) {
-        if self.calls.is_empty() && self.whole.is_some() {
-            // All of the text is here: as many calls as this one fit into the rest of it.
-            self.calls.reserve(1 + self.text().len() / self.head.max(1));
-        }
-        self.calls.push(call);
-    }
-
-    /// True if another call has this id.
-    pub fn is_used(&self, id: &str) -> bool {
-        self.ids.contains(id) || self.is_made(id)
-    }
-
-    /// True if a call has this id because it was made for it: `call_` and the number of the call.
-    fn is_made(&self, id: &str) -> bool {
-        let number =
-            id.strip_prefix("call_").and_then(|rest| rest.trim_end_matches('_').parse::<usize>().ok());
-        let Some(index) = number.and_then(|number| number.checked_sub(1)) else { return false };
-        self.calls.get(index).is_some_and(|call| match call.made() {
-            Some(call) => call.id == id && !call.id_from_model,
-            None => made_id(index) == id,
-        })
-    }
-
-    /// An id for the call at `index` that no other call has so far.
+    /// An id for the call at `index` that no other call has so far: `call_1` and so on.
     fn fresh_id(&self, index: usize) -> String {
-        let mut id = made_id(index);
+        let mut id = format!("call_{}", index + 1);
         while self.ids.contains(&id) {
             id.push('_');
         }

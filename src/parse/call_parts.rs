@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::Draft;
+use super::author::{self, PartAuthor};
 use super::keys::{KeyUse, is_record};
 use super::lenient::given_twice;
+use super::parsed_call::Draft;
 use super::repair::Repairs;
-use super::turn::{self, PartAuthor};
 use toolhub_text::canonical::canonical;
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ impl CallParts {
         self.is_typed |= is_named && has_type;
         let wraps =
             map.iter().any(|(key, value)| matches!(use_of(key, value).0, KeyUse::Inner | KeyUse::List));
-        if wraps && turn::author_of(&map) == PartAuthor::Others {
+        if wraps && author::author_of(&map) == PartAuthor::Others {
             self.fault = Some("it stands in a message that is not the model's".to_owned());
         }
         for (key, value) in map {
@@ -162,11 +162,7 @@ impl SaidPart {
 
 /// Why a call cannot be read that says one thing in two ways.
 pub fn contradiction(first: &str, other: &str) -> String {
-    cannot_be_read(&differ(first, other))
-}
-
-pub(super) fn cannot_be_read(why: &str) -> String {
-    format!("The call cannot be read: {why}.")
+    format!("The call cannot be read: {}.", differ(first, other))
 }
 
 fn differ(first: &str, other: &str) -> String {

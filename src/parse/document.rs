@@ -1,6 +1,6 @@
 //! JSON that is not a tool call, such as a plan or a table of arguments, as models write it.
 
-use super::dialects::DOCUMENT_NAME;
+use super::dialects::DOCUMENT;
 use super::lenient::{self, MissingClosers};
 use super::notation::Notation;
 use super::options::ParseOptions;
@@ -29,7 +29,7 @@ pub fn read_documents(text: &str, reasoning: ReasoningMode) -> Vec<JsonDocument>
     let mut stream = StreamParser::new(&ParseOptions::documents().with_reasoning(reasoning));
     stream.feed(text);
     stream.finish();
-    let documents = stream.into_calls().into_iter().filter(|call| call.name == DOCUMENT_NAME);
+    let documents = stream.into_calls().into_iter().filter(|call| call.name == DOCUMENT);
     let read = documents.map(|document| {
         let mut fields = document.arguments.into_map();
         let cut = fields.remove("cut").and_then(|why| why.as_str().map(str::to_owned));

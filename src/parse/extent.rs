@@ -3,9 +3,9 @@
 //! This only finds the end; [`lenient`](super::lenient) reads the value. The scan resumes where it stopped, so a long
 //! value costs the same in one delta and in a thousand.
 
+use super::input_view::{ByteSet, InputView};
 use super::keys::swallows_brace;
 use super::notation::Notation;
-use super::view::InputView;
 
 /// Where a value ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +29,6 @@ pub(super) struct ExtentScan<'a> {
     /// The number of open brackets of each kind: tells a surplus closing bracket without a search.
     counts: [usize; 3],
     state: ScanState,
-}
-
-/// A set of bytes.
-#[derive(Default)]
-struct ByteSet([u64; 4]);
-
-impl ByteSet {
-    fn add(&mut self, byte: u8) {
-        self.0[byte as usize / 64] |= 1 << (byte % 64);
-    }
-
-    fn has(&self, byte: u8) -> bool {
-        self.0[byte as usize / 64] & (1 << (byte % 64)) != 0
-    }
 }
 
 #[derive(Clone, Copy, PartialEq)]

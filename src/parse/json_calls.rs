@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::call_parts::{self, CallParts};
-use super::draft::Draft;
 use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
+use super::parsed_call::Draft;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
 
@@ -102,7 +102,7 @@ fn object(
         return None;
     }
     if let Some(why) = &parts.fault {
-        return (!is_bare).then(|| vec![Draft::failed(&name, call_parts::cannot_be_read(why))]);
+        return (!is_bare).then(|| vec![Draft::unreadable(&name, why)]);
     }
     if let Some(list) = parts.take_list() {
         repairs.add(SyntaxRepair::NestedShape);

@@ -122,19 +122,6 @@ pub(super) fn holds_call(key: &str) -> bool {
     is_arguments || (has(CALL_WORDS) && !has(PAST_WORDS))
 }
 
-/// True if strict JSON contains a string that the lenient reader would take for `"arguments {`.
-pub(super) fn has_swallowed_brace(json: &[u8]) -> bool {
-    memchr::memchr_iter(b'{', json).filter(|at| json.get(at + 1) == Some(&b'"')).any(|at| {
-        let before = |byte: &u8| !byte.is_ascii_whitespace() && *byte != b':';
-        let word = json[..at].iter().rposition(before).map_or(&[][..], |last| &json[..=last]);
-        // Mostly a quote, because the brace is where it should be.
-        word.last().is_some_and(u8::is_ascii_alphabetic) && {
-            let string = memchr::memrchr(b'"', word).map_or(0, |quote| quote + 1);
-            swallows_brace(&json[string..=at])
-        }
-    })
-}
-
 /// True if the text of a key is `arguments {`: its closing quote and colon are missing.
 pub(super) fn swallows_brace(text: &[u8]) -> bool {
     let Some(key) = text.strip_suffix(b"{") else { return false };

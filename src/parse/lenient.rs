@@ -52,18 +52,11 @@ pub(super) struct CutList {
 /// Reads the value at the start of `text`; the caller checks what follows.
 pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> Result<LenientValue, String> {
     if notation == Notation::Json
-        && let Ok(value) = serde_json::from_str::<Value>(text)
+        && let Ok(value) = serde_json::from_str(text)
         && !repeats_key(text)
     {
-        let end = text.len();
-        return Ok(LenientValue {
-            value,
-            repairs: Repairs::default(),
-            whole: true,
-            end,
-            cut: None,
-            dangling: 0,
-        });
+        let (repairs, end) = (Repairs::default(), text.len());
+        return Ok(LenientValue { value, repairs, whole: true, end, cut: None, dangling: 0 });
     }
     LenientReader::new(text, notation, missing).finish()
 }

@@ -11,19 +11,19 @@
 //! gives the same calls. Nothing runs in the background: [`StreamParser::feed`] polls the machine once. Each character
 //! is read a bounded number of times.
 //!
-//! **Dependencies** go one way: `context` ← `marker` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
+//! **Dependencies** go one way: `buffer` ← `input`, `output` ← `reader` ← `read/*` ← `dialects/*` ← `openings` ← `machine` ← `stream`.
 //!
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
 //! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`), code in
 //! fences of a programming language and comments are text, and so are a call that is only quoted (`quote`) and the answer of
-//! a tool that the model invented (`responses`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! a tool that the model invented (`read/common`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
-//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`hold`) until the
+//! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`held_calls`) until the
 //! text ends; if the tag comes, they become text. `reasoning` has the modes, `reasoning_tags` the tags.
 //!
-//! **Messages of the chat APIs.** Only what the model says now has calls: `turn` tells its words from those of others. The same
+//! **Messages of the chat APIs.** Only what the model says now has calls: `author` tells its words from those of others. The same
 //! holds for a text that is such a message, written as JSON.
 //!
 //! JSON that is not a call, such as a plan, is found by the same machine ([`read_documents`]): what was only thought of is
@@ -35,7 +35,8 @@
 //! **Spans** count characters of the input and include the tags; the calls of one JSON list share a span. A missing or
 //! repeated id is replaced by a new one (`call_1`, …).
 //!
-//! To add a dialect: add a file in `dialects/` with its markers and reader, and a line in the list of `dialects/mod.rs`.
+//! To add a dialect: add a row to `dialects/table.rs`, and its cases to `tests/parse/cases`. Only a format that no shared reader
+//! can read gets a file of its own.
 //!
 //! ```
 //! use toolhub_parse::{ParseOptions, parse};
@@ -45,62 +46,52 @@
 //! ```
 
 mod api_message;
+mod author;
 mod buffer;
 mod call_arguments;
 mod call_parts;
 mod certainty;
-mod context;
 mod dialects;
 mod document;
-mod draft;
 mod elements;
 mod extent;
-mod fast_call;
-mod found;
-mod hold;
+mod held_calls;
 mod input;
+mod input_view;
 mod json_calls;
 mod keys;
 mod lenient;
 mod machine;
-mod marker;
 mod native;
 mod notation;
 mod openings;
 mod options;
+mod output;
 mod parsed;
-mod plain_json;
+mod parsed_call;
 mod python;
-mod quote;
 mod read;
+mod reader;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
-mod responses;
 mod resume;
 mod schemas;
 mod sentence;
 mod stream;
 mod strings;
-mod turn;
-mod turn_marks;
 mod typed;
-mod view;
-mod whole;
 
 pub use call_arguments::CallArguments;
 pub use call_parts::contradiction;
 pub use certainty::Certainty;
 pub use dialects::names as formats;
 pub use document::{JsonDocument, read_documents, read_json};
-pub use draft::NO_NAME;
-pub use found::{CallView, FoundText, WholeText, write_id};
 pub use native::{is_own_request, message_text, parse_request, parse_value};
 pub use options::{ParseOptions, UnknownFormat};
 pub use parsed::{Event, ParsedCall, ParsedText};
-pub use plain_json::plain_length;
+pub use parsed_call::NO_NAME;
 pub use reasoning::{ReasoningMode, UnknownReasoning};
 pub use schemas::ToolSchemas;
-pub use sentence::sentence_around;
-pub use stream::StreamParser;
-pub use whole::{find, parse};
+pub use sentence::{CallText, sentence_around};
+pub use stream::{StreamParser, parse};

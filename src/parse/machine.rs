@@ -3,32 +3,31 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::context::ReadContext;
-use super::dialects::{self, JSON_BARE_NAME};
-use super::draft::Draft;
-use super::found::{FoundText, WholeText};
-use super::input::{BlockSummary, InputBuffer};
-use super::marker::{LinePlace, MessageText, Opening, QuickRead, ReadOutcome};
-use super::openings::{MarkerEntry, Openings};
-use super::read::{common, quoted};
+use super::buffer::InputBuffer;
+use super::dialects::{self, Form, JSON_BARE, LinePlace, STARTS};
+use super::openings::{MarkEntry, Openings};
+use super::output::BlockSummary;
+use super::parsed_call::Draft;
+use super::read::common;
+use super::reader::{MessageText, Opening, ReadContext, ReadOutcome};
 use super::reasoning::{self, ReasoningMode};
 use super::repair::Repairs;
 
 /// Reads the text to its end. What is still held back then counts: no closing tag came.
 pub(super) async fn run(cx: ReadContext, openings: &'static Openings, mode: ReasoningMode) {
-    cx.input.compare_markers(dialects::share_marker);
+    cx.compare_markers(dialects::share_marker);
     read(&cx, openings, mode).await;
-    cx.input.decide();
+    cx.release_held();
 }
 
 async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode) {
     let mut from = 0;
     match mode {
-        ReasoningMode::Auto => cx.input.doubt(),
+        ReasoningMode::Auto => cx.hold_calls(),
         ReasoningMode::Closed => {}
         ReasoningMode::Open => match common::pass_reasoning(cx, 0).await {
             Some(after) => {
-                cx.input.doubt();
+                cx.hold_calls();
                 from = after;
             }
             None => return,
@@ -39,13 +38,13 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
         from = block(cx, openings, mode, at, entry).await;
         if cx.is_stopped() {
             // Words of the model about itself, unless all of it was only thought.
-            match common::pass_reasoning(cx, from).await.filter(|_| cx.input.is_undecided()) {
+            match common::pass_reasoning(cx, from).await.filter(|_| cx.is_undecided()) {
                 Some(after) => {
-                    cx.forget(after);
+                    cx.discard_until(after);
                     from = after;
                 }
                 None => {
-                    cx.input.text_until(from, &[]).await;
+                    cx.text_until(from, &[]).await;
                     break;
                 }
             }
@@ -53,18 +52,21 @@ async fn read(cx: &ReadContext, openings: &'static Openings, mode: ReasoningMode
     }
 }
 
-/// Lets the readers try that need no marker at the start of a text, and returns the position to go on from.
+/// Lets the readers try that need no mark at the start of a text, and returns the position to go on from.
 async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize {
-    for first in openings.first() {
-        let is_bare = first.weak && openings.guessing();
-        cx.input.begin_block(None, is_bare);
-        match (first.read)(cx, Opening { start: from, after: from }).await {
-            // Only a marker begins a message.
+    for (index, (names, is_weak)) in STARTS.into_iter().enumerate() {
+        if openings.asked.is_some_and(|asked| !names.contains(&asked)) {
+            continue;
+        }
+        let is_bare = is_weak && openings.guessing();
+        cx.begin_block(from, is_bare);
+        match Box::pin(dialects::read_start(cx, index, from)).await {
+            // Only a mark begins a message.
             ReadOutcome::No | ReadOutcome::Message(_) => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Block(to) => {
-                cx.input.drop_to(to);
-                if cx.input.count_calls() > 0 && !is_bare {
+                cx.drop_to(to);
+                if cx.count_calls() > 0 && !is_bare {
                     cx.set_strong();
                 }
                 return to;
@@ -74,29 +76,27 @@ async fn beginning(cx: &ReadContext, openings: &Openings, from: usize) -> usize 
     from
 }
 
-/// Lets the readers of a marker try, and returns the position to go on from.
+/// Lets the readers of a mark try, and returns the position to go on from.
 async fn block(
     cx: &ReadContext,
     openings: &'static Openings,
     mode: ReasoningMode,
     at: usize,
-    entry: &MarkerEntry,
+    entry: &MarkEntry,
 ) -> usize {
     let opening = Opening { start: at, after: at + entry.text.len() };
-    for marker in
-        entry.markers.iter().filter(|marker| !(marker.weak && openings.guessing() && cx.is_strong()))
-    {
-        if let Some(QuickRead { to, may_be_quoted }) = marker.quick.and_then(|quick| quick(cx, opening)) {
-            if may_be_quoted && let Some(after) = quoted::passed(cx, opening, to, false).await {
-                return after;
-            }
+    for form in &entry.forms {
+        let is_bare = form.is_weak && openings.guessing();
+        if is_bare && cx.is_strong() {
+            continue;
+        }
+        let calls = cx.begin_block(at, is_bare);
+        if let Some(to) = dialects::read_usual(cx, opening, form) {
             cx.set_strong();
             return to;
         }
-        let is_bare = marker.weak && openings.guessing();
-        let calls = cx.input.begin_block(openings.minds_quotes().then_some(at), is_bare);
-        match (marker.read)(cx, opening).await {
-            ReadOutcome::No => continue,
+        match reading(cx, opening, form).await {
+            ReadOutcome::No => {}
             ReadOutcome::Text(to) => return to,
             ReadOutcome::Message(MessageText { text, to, is_certain }) => {
                 if words(cx, openings, mode, text, to).await || is_certain {
@@ -104,20 +104,16 @@ async fn block(
                 }
             }
             ReadOutcome::Block(to) => {
-                let block = cx.input.end_block(to, calls);
+                let block = cx.end_block(to, calls);
                 if !block.has_calls {
                     return to;
                 }
-                if let Some(after) = quoted::passed(cx, opening, to, block.has_failed).await {
-                    cx.recall_strength();
-                    return after;
-                }
-                let again = (!marker.weak).then_some(entry.text);
+                let again = (!form.is_weak).then_some(entry.text);
                 if let Some(after) = swallowed(cx, opening, to, block, again) {
-                    cx.forget(after);
+                    cx.discard_until(after);
                     return after;
                 }
-                if !marker.weak {
+                if !form.is_weak {
                     cx.set_strong();
                 }
                 return to;
@@ -125,6 +121,15 @@ async fn block(
         }
     }
     at + 1
+}
+
+/// A reader as a future of its own: it is large, and only here while it reads.
+fn reading<'a>(
+    cx: &'a ReadContext,
+    opening: Opening,
+    form: &'static Form,
+) -> Pin<Box<dyn Future<Output = ReadOutcome> + Send + 'a>> {
+    Box::pin(dialects::read(cx, opening, form))
 }
 
 /// Reads the words of a message that is all of the text, up to `to`. True if they have calls, which are then those of the text.
@@ -135,17 +140,15 @@ async fn words(
     text: String,
     to: usize,
 ) -> bool {
-    let text = WholeText::new(text);
-    let input = InputBuffer::whole(text.clone());
+    let input = InputBuffer::whole(text);
     input.end();
     boxed(ReadContext::new(input.clone(), cx.tools.clone(), openings.asked), openings, mode).await;
-    let format = input.format().unwrap_or(JSON_BARE_NAME);
-    let (calls, around, forms) = input.take_found();
+    let format = input.format().unwrap_or(JSON_BARE);
+    let calls = input.take_calls();
     if calls.is_empty() {
         return false;
     }
-    let read = FoundText { text, calls, around, forms, format: None }.into_parsed();
-    let drafts = read.calls.into_iter().map(|call| Draft {
+    let drafts = calls.into_iter().map(|call| Draft {
         name: call.name,
         arguments: call.arguments,
         id: Some(call.id).filter(|_| call.id_from_model),
@@ -154,8 +157,9 @@ async fn words(
         error: call.error,
         is_custom: call.is_custom,
     });
-    cx.input.say(&read.text);
-    cx.input.pass_words(&read.text);
+    let around = input.take_text();
+    cx.emit_text(&around);
+    cx.pass_words(&around);
     cx.emit(drafts.collect(), to, format);
     true
 }
@@ -178,11 +182,11 @@ fn swallowed(
     block: BlockSummary,
     again: Option<&str>,
 ) -> Option<usize> {
-    let BlockSummary { has_failed, was_repaired, is_undecided, .. } = block;
-    if !is_undecided || !(has_failed || was_repaired) {
+    let BlockSummary { has_failed, was_repaired, .. } = block;
+    if !cx.is_undecided() || !(has_failed || was_repaired) {
         return None;
     }
-    let end = cx.input.with(opening.start, to, |text| {
+    let end = cx.with(opening.start, to, |text| {
         let (_, end) = reasoning::first_closing(text)?;
         let runs_on = || was_repaired && again.is_some_and(|marker| text[end..].contains(marker));
         (has_failed || runs_on()).then_some(end)
@@ -195,41 +199,40 @@ async fn next_opening(
     cx: &ReadContext,
     openings: &'static Openings,
     from: usize,
-) -> Option<(usize, &'static MarkerEntry)> {
+) -> Option<(usize, &'static MarkEntry)> {
     let strong = openings.guessing() && cx.is_strong();
     let mut next = from;
-    cx.input
-        .wait_releasing(true, |view, before| {
-            // What has passed in the meantime is text.
-            next = next.max(before.head);
-            loop {
-                let rest = view.from(next);
-                let Some(skipped) = openings.may_begin(rest) else {
-                    next = view.end();
-                    return (next, view.ended.then_some(None));
+    cx.wait_releasing(true, |view| {
+        // What has passed in the meantime is text.
+        next = next.max(view.head);
+        loop {
+            let rest = view.from(next);
+            let Some(skipped) = openings.may_begin(rest) else {
+                next = view.end();
+                return (next, view.ended.then_some(None));
+            };
+            next += skipped;
+            let rest = &rest[skipped..];
+            let begins_line = view.begins_line(next);
+            for entry in openings.at(rest) {
+                let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
+                let fits = match entry.place {
+                    LinePlace::Anywhere => true,
+                    LinePlace::Start => begins_line,
+                    LinePlace::Indented => !begins_line && view.indent(next).is_some(),
                 };
-                next += skipped;
-                let rest = &rest[skipped..];
-                let begins_line = before.begins_line(&view, next);
-                for entry in openings.at(rest) {
-                    let differs = rest.get(2).zip(entry.text.as_bytes().get(2)).is_some_and(|(a, b)| a != b);
-                    let fits = match entry.place {
-                        LinePlace::Anywhere => true,
-                        LinePlace::Start => begins_line,
-                        LinePlace::Indented => !begins_line && before.indent(&view, next).is_some(),
-                    };
-                    if differs || (entry.weak && strong) || !fits {
-                        continue;
-                    }
-                    if rest.starts_with(entry.text.as_bytes()) {
-                        return (next, Some(Some((next, entry))));
-                    }
-                    if !view.ended && entry.text.as_bytes().starts_with(rest) {
-                        return (next, None);
-                    }
+                if differs || (entry.is_weak && strong) || !fits {
+                    continue;
                 }
-                next += 1;
+                if rest.starts_with(entry.text.as_bytes()) {
+                    return (next, Some(Some((next, entry))));
+                }
+                if !view.ended && entry.text.as_bytes().starts_with(rest) {
+                    return (next, None);
+                }
             }
-        })
-        .await
+            next += 1;
+        }
+    })
+    .await
 }

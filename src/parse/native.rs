@@ -4,37 +4,35 @@ use serde_json::Value;
 use std::collections::HashMap;
 
 use super::api_message::{self, ApiMessage, MessageKind};
+use super::buffer::InputBuffer;
 use super::certainty::Certainty;
-use super::found::WholeText;
-use super::input::InputBuffer;
 use super::json_calls::{self, CallShape};
 use super::keys::KeyUse;
 use super::options::ParseOptions;
 use super::parsed::{ParsedCall, ParsedText};
 use super::repair::Repairs;
-use super::whole;
+use super::stream::parse;
 
 /// Finds the calls in a message, a response or a list of blocks of OpenAI (chat and responses), Anthropic or Gemini.
 ///
 /// A message without such calls is read as text, which comes second: spans count in it. What others wrote has no calls, nor has
 /// what was answered: see `turn`. Calls in the text of an answer that was cut off or refused are not sure. The spans of a structure
 /// are `(0, 0)`: there is no text to point at.
-pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option<WholeText>) {
+pub fn parse_value(value: &Value, options: &ParseOptions) -> (ParsedText, Option<String>) {
     let found = ApiMessage::new(value, &*options.tools);
     if found.is_of_others {
         let format = options.openings.asked.map(str::to_owned);
         return (ParsedText { calls: Vec::new(), text: found.text, format }, None);
     }
     if found.drafts.is_empty() {
-        let text = WholeText::new(found.text);
-        let mut parsed = whole::find(text.clone(), options).into_parsed();
+        let mut parsed = parse(&found.text, options);
         if found.is_broken_off {
             parsed
                 .calls
                 .iter_mut()
                 .for_each(|call| call.certainty = call.certainty.min(Some(Certainty::Likely)));
         }
-        return (parsed, Some(text));
+        return (parsed, Some(found.text));
     }
     let input = InputBuffer::default();
     input.emit_issued(found.drafts, found.format.unwrap_or("openai"));

@@ -7,10 +7,8 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::dialects::{
-    ALL, AROUND_TOOL_CALL, COMMON, DOCUMENT, DOCUMENT_NAME, FIRST, FirstReader, RESPONSES, TOOL_CALL, TURNS,
-    reasoning,
+    ALL, AROUND_TOOL_CALL, CallDialect, DOCUMENT, Form, LinePlace, common_forms, document_forms,
 };
-use super::marker::{CallDialect, LinePlace, Marker};
 
 /// The number of bytes that are looked at together.
 const EIGHT: usize = size_of::<u64>();
@@ -24,7 +22,7 @@ pub(super) struct Openings {
     /// By first byte: the index of its row plus one, or zero.
     first: [u8; 256],
     rows: Vec<FirstByteRow>,
-    entries: Vec<MarkerEntry>,
+    entries: Vec<MarkEntry>,
     /// The requested dialect.
     pub asked: Option<&'static str>,
 }
@@ -46,54 +44,42 @@ struct SecondByteRow {
 /// For this many entries with the same two bytes the third one is looked at.
 const MANY: usize = 4;
 
-/// One marker text, and the readers of what follows it.
-pub(super) struct MarkerEntry {
+/// One mark, and the forms that it may begin.
+pub(super) struct MarkEntry {
     pub text: &'static str,
     pub place: LinePlace,
-    /// All of its markers are weak.
-    pub weak: bool,
+    /// All of its forms are weak.
+    pub is_weak: bool,
     /// In the order of the dialects.
-    pub markers: Vec<&'static Marker>,
+    pub forms: Vec<&'static Form>,
 }
 
 impl Openings {
     /// The openings of one dialect, or of all. They are built once.
     pub fn of(dialect: Option<&'static CallDialect>) -> &'static Self {
-        static BUILT: [OnceLock<Openings>; ALL.len() + 1] = [const { OnceLock::new() }; ALL.len() + 1];
+        static BUILT: OnceLock<Vec<OnceLock<Openings>>> = OnceLock::new();
         let index = ALL.iter().position(|known| dialect.is_some_and(|asked| asked.name == known.name));
-        BUILT[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
+        let built = BUILT.get_or_init(|| (0..=ALL.len()).map(|_| OnceLock::new()).collect());
+        built[index.map_or(0, |index| index + 1)].get_or_init(|| Self::new(dialect))
     }
 
     /// The openings of JSON that is not a call.
     pub fn of_documents() -> &'static Self {
         static BUILT: OnceLock<Openings> = OnceLock::new();
-        BUILT.get_or_init(|| {
-            let mut entries = Vec::new();
-            DOCUMENT
-                .iter()
-                .copied()
-                .flatten()
-                .chain(reasoning())
-                .for_each(|marker| add(&mut entries, marker));
-            Self::indexed(entries, Some(DOCUMENT_NAME))
-        })
+        BUILT.get_or_init(|| Self::indexed(entries(document_forms()), Some(DOCUMENT)))
     }
 
     fn new(dialect: Option<&'static CallDialect>) -> Self {
-        let mut entries: Vec<MarkerEntry> = Vec::new();
-        let asked = dialect.map_or(ALL, std::slice::from_ref);
-        let common = reasoning().iter().chain(RESPONSES).chain(TURNS).chain(COMMON);
-        for marker in asked.iter().flat_map(|dialect| dialect.markers).chain(common) {
-            add(&mut entries, marker);
-        }
+        let asked = dialect.map_or(ALL, std::slice::from_ref).iter().flat_map(|dialect| dialect.forms);
+        let asked: Vec<&'static Form> = asked.copied().collect();
         // The marks of other families are text when a dialect is requested.
-        if entries.iter().any(|entry| entry.text == TOOL_CALL) {
-            AROUND_TOOL_CALL.iter().for_each(|marker| add(&mut entries, marker));
-        }
-        Self::indexed(entries, dialect.map(|dialect| dialect.name))
+        let has_tag = asked.iter().any(|form| form.marks.contains(&"<tool_call>"));
+        let around = AROUND_TOOL_CALL.iter().filter(|_| has_tag);
+        let all = asked.into_iter().chain(common_forms()).chain(around);
+        Self::indexed(entries(all), dialect.map(|dialect| dialect.name))
     }
 
-    fn indexed(mut entries: Vec<MarkerEntry>, asked: Option<&'static str>) -> Self {
+    fn indexed(mut entries: Vec<MarkEntry>, asked: Option<&'static str>) -> Self {
         entries.sort_by_key(|entry| Reverse(entry.text.len()));
         let pairs = Box::new([0; PAIRS]);
         let mut openings = Self { pairs, first: [0; 256], rows: Vec::new(), entries, asked };
@@ -117,7 +103,7 @@ impl Openings {
             match entry.text.as_bytes().get(1) {
                 Some(second) => row.by_second[*second as usize].all.push(index as u16),
                 None => {
-                    let follows = |byte: u8| entry.markers.iter().any(|marker| (marker.follows)(byte));
+                    let follows = |byte: u8| entry.forms.iter().any(|form| (form.follows)(byte));
                     for byte in (0..=255).filter(|byte| follows(*byte)) {
                         row.by_second[byte as usize].all.push(index as u16);
                     }
@@ -135,20 +121,9 @@ impl Openings {
         }
     }
 
-    /// The readers that look at the start of the text.
-    pub fn first(&self) -> impl Iterator<Item = &'static FirstReader> {
-        let is_wanted = |first: &&FirstReader| self.asked.is_none_or(|asked| first.dialects.contains(&asked));
-        FIRST.iter().filter(is_wanted)
-    }
-
     /// True if no dialect was requested.
     pub fn guessing(&self) -> bool {
         self.asked.is_none()
-    }
-
-    /// True if a quotation shows that nothing was meant. An answer that is asked for may stand in quotes.
-    pub fn minds_quotes(&self) -> bool {
-        self.asked != Some(DOCUMENT_NAME)
     }
 
     /// The first position where a marker may start.
@@ -185,7 +160,7 @@ impl Openings {
     }
 
     /// The entries that may start these bytes.
-    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkerEntry> {
+    pub fn at<'a>(&'a self, bytes: &[u8]) -> impl Iterator<Item = &'a MarkEntry> {
         self.listed(bytes).iter().map(|index| &self.entries[*index as usize])
     }
 
@@ -204,20 +179,23 @@ impl Openings {
     }
 }
 
-fn add(entries: &mut Vec<MarkerEntry>, marker: &'static Marker) {
-    let same = |entry: &&mut MarkerEntry| entry.text == marker.text && entry.place == marker.place;
-    match entries.iter_mut().find(same) {
-        Some(entry) => {
-            if !entry.markers.iter().any(|known| std::ptr::fn_addr_eq(known.read, marker.read)) {
-                entry.weak &= marker.weak;
-                entry.markers.push(marker);
+/// An entry for each mark.
+fn entries(forms: impl Iterator<Item = &'static Form>) -> Vec<MarkEntry> {
+    let mut entries: Vec<MarkEntry> = Vec::new();
+    for (form, text) in forms.flat_map(|form| form.marks.iter().map(move |text| (form, *text))) {
+        match entries.iter_mut().find(|entry| entry.text == text && entry.place == form.place) {
+            Some(entry) if entry.forms.iter().any(|known| std::ptr::eq(*known, form)) => {}
+            Some(entry) => {
+                entry.is_weak &= form.is_weak;
+                entry.forms.push(form);
+            }
+            None => {
+                let Form { place, is_weak, .. } = *form;
+                entries.push(MarkEntry { text, place, is_weak, forms: vec![form] });
             }
         }
-        None => {
-            let Marker { text, place, weak, .. } = *marker;
-            entries.push(MarkerEntry { text, place, weak, markers: vec![marker] });
-        }
     }
+    entries
 }
 
 #[cfg(test)]

@@ -2,18 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::draft::Draft;
 use super::extent::{ExtentScan, ValueExtent};
+use super::input_view::InputView;
 use super::lenient::{LenientReader, MissingClosers, given_twice};
 use super::notation::Notation;
+use super::parsed_call::Draft;
 use super::repair::SyntaxRepair;
 use super::resume;
 use super::schemas::{SchemaView, ToolSchemas};
-use super::view::InputView;
 
 /// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-') || byte >= 0x80
+}
+
+/// The same for a name with a path, such as that of a server, before it.
+pub(super) fn in_path(byte: u8) -> bool {
+    names(byte) || matches!(byte, b'/' | b':')
 }
 
 /// The calls of a text, up to one that cannot be read.
@@ -100,7 +105,7 @@ fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> PythonCalls {
 /// next call or the end of the list follows.
 fn damaged_end(text: &str) -> Option<usize> {
     let bracket = text.bytes().position(|byte| !names(byte)).filter(|at| text.as_bytes()[*at] == b'(')?;
-    let view = InputView { bytes: text.as_bytes(), base: 0, ended: true };
+    let view = InputView::whole(text);
     let Some(ValueExtent::Closed(end)) = ExtentScan::new(bracket, Notation::Python, &[]).look(&view) else {
         return None;
     };
@@ -115,7 +120,7 @@ fn broken(text: &str, why: String) -> BrokenCall {
     let is_cut = match text.as_bytes().get(name.len()) {
         None => !name.is_empty(),
         Some(b'(') if !name.is_empty() => {
-            let view = InputView { bytes: text.as_bytes(), base: 0, ended: true };
+            let view = InputView::whole(text);
             let extent = ExtentScan::new(name.len(), Notation::Python, &[]).look(&view);
             matches!(extent, Some(ValueExtent::Cut { .. }))
         }

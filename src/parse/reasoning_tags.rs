@@ -42,7 +42,11 @@ const fn soft(tag: ReasoningTag) -> ReasoningTag {
     ReasoningTag { is_soft: true, ..tag }
 }
 
-pub(super) const TAGS: &[ReasoningTag] = &[
+const fn pair(tag: ReasoningTag) -> ReasoningTag {
+    ReasoningTag { is_pair: true, ..tag }
+}
+
+pub(super) static TAGS: &[ReasoningTag] = &[
     element!("think" "Think" "THINK"),
     element!("thinking" "Thinking" "THINKING"),
     element!("thought" "Thought" "THOUGHT"),
@@ -76,6 +80,17 @@ pub(super) const TAGS: &[ReasoningTag] = &[
     tokens!("<unused94>thought", "<unused95>"),
     // Apriel: the opening words stand in the prompt.
     soft(tokens!("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]")),
+    // The answers of tools, which a model may repeat or invent: what stands between the marks are not its own words.
+    pair(
+        element!("tool_response" "tool_responses" "tool_result" "tool_results" "tool_output" "tool_outputs"),
+    ),
+    pair(element!("function_response" "function_results" "function_result" "TOOL_RESPONSE")),
+    pair(element!("atem:function_results")),
+    pair(element!("longcat_tool_response")),
+    pair(tokens!("[TOOL_RESULTS]", "[/TOOL_RESULTS]")),
+    pair(tokens!("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")),
+    pair(tokens!("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")),
+    pair(tokens!("<|tool_response_start|>", "<|tool_response_end|>")),
     // Granite.
     ReasoningTag {
         opens: &["Here is my thought process:", "Here's my thought process:"],
@@ -87,11 +102,6 @@ pub(super) const TAGS: &[ReasoningTag] = &[
 ];
 
 impl ReasoningTag {
-    /// The tag that one of these marks opens.
-    pub fn opened_by(mark: &str) -> Option<&'static Self> {
-        TAGS.iter().find(|tag| tag.opens.contains(&mark))
-    }
-
     pub fn closed_by(mark: &str) -> Option<&'static Self> {
         TAGS.iter().find(|tag| tag.closes.contains(&mark))
     }

@@ -48,6 +48,10 @@ impl SyntaxRepair {
 }
 
 impl Repairs {
+    pub fn of(repair: SyntaxRepair) -> Self {
+        Self(1 << repair as u32)
+    }
+
     pub fn add(&mut self, repair: SyntaxRepair) {
         self.0 |= 1 << repair as u32;
     }

@@ -1,17 +1,26 @@
-//! A text that arrives in deltas.
+//! A text that arrives in deltas. A whole text is a stream of one delta.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
+use super::buffer::InputBuffer;
 use super::certainty::API_FORMATS;
-use super::context::ReadContext;
-use super::found::{FoundText, WholeText};
-use super::input::InputBuffer;
 use super::machine;
 use super::openings::Openings;
 use super::options::ParseOptions;
-use super::parsed::{Event, ParsedCall};
+use super::parsed::{Event, ParsedCall, ParsedText};
+use super::reader::ReadContext;
+
+/// Finds the calls in a text.
+pub fn parse(text: &str, options: &ParseOptions) -> ParsedText {
+    let mut stream = StreamParser::over(InputBuffer::whole(text.to_owned()), options);
+    stream.step();
+    stream.input.end();
+    stream.step();
+    let format = stream.format();
+    ParsedText { calls: stream.input.take_calls(), text: stream.input.take_text(), format }
+}
 
 /// Parses a text in deltas of any size, and returns the events each delta makes certain.
 ///
@@ -112,22 +121,11 @@ impl StreamParser {
 
     /// The number of bytes kept: those of the call being read, and a little more.
     pub fn held(&self) -> usize {
-        self.input.held()
+        self.input.kept()
     }
 
     pub(super) fn into_calls(self) -> Vec<ParsedCall> {
         self.input.take_calls()
-    }
-
-    /// Reads a whole text where it is: as if it were one delta, without events.
-    pub(super) fn read_whole(text: WholeText, options: &ParseOptions) -> FoundText {
-        let mut stream = Self::over(InputBuffer::whole(text.clone()), options);
-        stream.step();
-        stream.input.end();
-        stream.step();
-        let format = stream.format();
-        let (calls, around, forms) = stream.input.take_found();
-        FoundText { text, calls, around, forms, format }
     }
 
     fn take(&mut self, text: &str) -> Vec<Event> {

@@ -4,16 +4,23 @@
 //! string nor its hash.
 
 use super::json;
-use super::json_to_python;
+use super::json_to_python::LEVEL;
 use super::unicode;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Deserializer;
 use std::borrow::Cow;
-use toolhub::parse::plain_length;
+use std::fmt;
 use toolhub::stack;
 
 /// The number of names that are kept; a power of two.
 const KEPT: usize = 64;
+/// More than arguments that stay text nest.
+const STACK: usize = 4 * LEVEL;
+/// The key under which serde hands a number over as the text that it is.
+const NUMBER: &str = "$serde_json::private::Number";
 /// Longer names are not kept.
 const LONGEST: usize = 64;
 
@@ -48,120 +55,62 @@ impl<'py> JsonObjects<'py> {
         }
     }
 
-    /// The object; `None` for a text that is not JSON or nests too deeply for the stack.
+    /// The object; `None` for a text that is not JSON, or for too little stack to read it.
     pub fn object(&mut self, json: &str) -> Option<Bound<'py, PyAny>> {
-        JsonCursor { objects: self, text: json, at: 0 }.value()
+        let has_stack = stack::remaining() >= STACK;
+        has_stack.then(|| self.deserialize(&mut Deserializer::from_str(json)).ok())?
     }
 }
 
-struct JsonCursor<'a, 'py> {
-    objects: &'a mut JsonObjects<'py>,
-    text: &'a str,
-    at: usize,
+/// The name of a member, which most texts have as it is.
+#[derive(Deserialize)]
+struct MemberName<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de, 'py> DeserializeSeed<'de> for &mut JsonObjects<'py> {
+    type Value = Bound<'py, PyAny>;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
 }
 
-impl<'a, 'py> JsonCursor<'a, 'py> {
-    fn value(&mut self) -> Option<Bound<'py, PyAny>> {
-        let py = self.objects.py;
-        match self.peek()? {
-            b'"' => self.string().map(|text| unicode::short(py, &text).into_any()),
-            b'{' => self.members(),
-            b'[' => self.items(),
-            b't' => self.word("true", PyBool::new(py, true).to_owned().into_any()),
-            b'f' => self.word("false", PyBool::new(py, false).to_owned().into_any()),
-            b'n' => self.word("null", py.None().into_bound(py)),
-            _ => self.number(),
-        }
+impl<'de, 'py> Visitor<'de> for &mut JsonObjects<'py> {
+    type Value = Bound<'py, PyAny>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
     }
 
-    /// The next byte that is not white space.
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            match *self.text.as_bytes().get(self.at)? {
-                b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
-                byte => return Some(byte),
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(self.py.None().into_bound(self.py))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(PyBool::new(self.py, value).to_owned().into_any())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(unicode::short(self.py, text).into_any())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let list = PyList::empty(self.py);
+        while let Some(item) = items.next_element_seed(&mut *self)? {
+            list.append(item).map_err(A::Error::custom)?;
+        }
+        Ok(list.into_any())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let dict = PyDict::new(self.py);
+        while let Some(key) = members.next_key::<MemberName<'_>>()?.map(|key| key.0) {
+            if key == NUMBER {
+                return json::number(self.py, &members.next_value::<String>()?).map_err(A::Error::custom);
             }
+            let name = self.name(&key);
+            let value = members.next_value_seed(&mut *self)?;
+            dict.set_item(name, value).map_err(A::Error::custom)?;
         }
-    }
-
-    fn members(&mut self) -> Option<Bound<'py, PyAny>> {
-        let dict = PyDict::new(self.objects.py);
-        self.list(b'}', |cursor| {
-            let name = (cursor.peek()? == b'"').then(|| cursor.string())??;
-            let name = cursor.objects.name(&name);
-            (cursor.peek()? == b':').then(|| cursor.at += 1)?;
-            dict.set_item(name, cursor.value()?).ok()
-        })?;
-        Some(dict.into_any())
-    }
-
-    fn items(&mut self) -> Option<Bound<'py, PyAny>> {
-        let list = PyList::empty(self.objects.py);
-        self.list(b']', |cursor| list.append(cursor.value()?).ok())?;
-        Some(list.into_any())
-    }
-
-    /// Reads members that commas separate, from the opening bracket to the closing one.
-    fn list(&mut self, close: u8, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        if stack::remaining() < json_to_python::LEVEL {
-            return None;
-        }
-        self.at += 1;
-        if self.peek()? == close {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            member(self)?;
-            match self.peek()? {
-                b',' => self.at += 1,
-                byte if byte == close => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => return None,
-            }
-        }
-    }
-
-    /// The string whose opening quote is here.
-    fn string(&mut self) -> Option<Cow<'a, str>> {
-        let start = self.at;
-        let rest = self.text.get(start + 1..)?;
-        let length = plain_length(rest.as_bytes())?;
-        if rest.as_bytes()[length] == b'"' {
-            self.at = start + length + 2;
-            return Some(Cow::Borrowed(&rest[..length]));
-        }
-        self.escaped(start, start + 1 + length).map(Cow::Owned)
-    }
-
-    /// The string from its quote at `start`, whose first escape is at `at`.
-    fn escaped(&mut self, start: usize, mut at: usize) -> Option<String> {
-        loop {
-            match self.text.as_bytes()[at] {
-                b'"' => break,
-                b'\\' => at += 2,
-                _ => return None,
-            }
-            at += plain_length(self.text.as_bytes().get(at..)?)?;
-        }
-        self.at = at + 1;
-        serde_json::from_str(self.text.get(start..=at)?).ok()
-    }
-
-    fn word(&mut self, word: &str, object: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-        self.text.get(self.at..)?.starts_with(word).then(|| {
-            self.at += word.len();
-            object
-        })
-    }
-
-    fn number(&mut self) -> Option<Bound<'py, PyAny>> {
-        let rest = self.text.get(self.at..)?;
-        let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');
-        let end = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-        self.at += end;
-        json::number(self.objects.py, &rest[..end]).ok().filter(|_| end > 0)
+        Ok(dict.into_any())
     }
 }

@@ -93,7 +93,6 @@ mod vendor_forms;
 mod views;
 mod waiting;
 mod wakeup;
-mod whole_text;
 
 use pyo3::prelude::*;
 

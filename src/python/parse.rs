@@ -9,7 +9,6 @@ use super::large_json::LargeJson;
 use super::once::intern;
 use super::typed::{DictField, PairField};
 use super::unicode::{self, all_of, string};
-use super::whole_text;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -18,8 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use toolhub::parse::{
-    self, CallArguments, CallView, Certainty, Event, FoundText, ParseOptions, ParsedCall, ReasoningMode,
-    WholeText,
+    self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode,
 };
 
 /// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
@@ -46,7 +44,7 @@ pub struct PyParsedCall {
     is_custom: bool,
     certainty: Option<Certainty>,
     /// The text that a call stands in which is not sure.
-    text: Option<WholeText>,
+    text: Option<CallText>,
     /// What only few calls have.
     rare: Option<Box<RareFields>>,
 }
@@ -80,7 +78,7 @@ impl PyParsedCall {
     fn new(
         call: ParsedCall,
         api: Option<&str>,
-        text: Option<&WholeText>,
+        text: Option<&CallText>,
         objects: &mut JsonObjects<'_>,
     ) -> PyResult<Py<Self>> {
         let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
@@ -95,50 +93,19 @@ impl PyParsedCall {
             Some(object) => object,
             None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
         };
-        let call = Self::usual(objects, &name, arguments, &id, span)?;
-        Py::new(objects.py(), Self { id_from_model, is_custom, certainty, text, rare, ..call })
-    }
-
-    /// A call that is read where it stands; `id` is the one that was made for it.
-    fn viewed(
-        call: CallView<'_>,
-        id: &str,
-        text: &WholeText,
-        objects: &mut JsonObjects<'_>,
-    ) -> PyResult<Py<Self>> {
-        let (name, json, span, certainty) = match call {
-            CallView::Usual { name, arguments, span, certainty } => (name, arguments, span, certainty),
-            CallView::Other(call) => return Self::new(call, None, Some(text), objects),
-        };
-        let arguments = match objects.object(json) {
-            Some(object) => object,
-            None => json::to_python(objects.py(), &serde_json::from_str(json).unwrap_or_default())?,
-        };
-        let call = Self::usual(objects, name, arguments, id, span)?;
-        let text = (certainty != Certainty::Sure).then(|| text.clone());
-        Py::new(objects.py(), Self { certainty: Some(certainty), text, ..call })
-    }
-
-    /// A call with an id that was made here, and with nothing that only few calls have.
-    fn usual<'py>(
-        objects: &mut JsonObjects<'py>,
-        name: &str,
-        arguments: Bound<'py, PyAny>,
-        id: &str,
-        span: (usize, usize),
-    ) -> PyResult<Self> {
         let py = objects.py();
-        Ok(Self {
-            name: objects.name(name).unbind(),
+        let call = Self {
+            name: objects.name(&name).unbind(),
             arguments: arguments.cast_into()?.unbind(),
-            id: unicode::short(py, id).unbind(),
+            id: unicode::short(py, &id).unbind(),
             span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
-            id_from_model: false,
-            is_custom: false,
-            certainty: None,
-            text: None,
-            rare: None,
-        })
+            id_from_model,
+            is_custom,
+            certainty,
+            text,
+            rare,
+        };
+        Py::new(py, call)
     }
 }
 
@@ -242,17 +209,18 @@ pub fn parse_message(
     is_plain: bool,
 ) -> PyResult<ParsedMessage> {
     let py = text.py();
-    if let Ok(text) = text.cast::<PyString>() {
-        let (size, whole) = (text.len()?, whole_text::lent(text)?);
-        let found = released(py, size, || parse::find(whole, options));
+    if let Ok(given) = text.cast::<PyString>() {
+        let text = all_of(given)?;
+        let found = released(py, text.len(), || parse::parse(&text, options));
         // Other texts may have lone surrogates, which are replaced.
-        let is_all = found.is_ascii() && found.is_all_text() && text.is_exact_instance_of::<PyString>();
-        return found_message(py, found, is_all.then_some(text));
+        let is_same = || matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
+        let around = (given.is_exact_instance_of::<PyString>() && is_same()).then(|| given.clone());
+        return found_message(py, found, &text, around);
     }
     if let Ok(bytes) = text.cast::<PyBytes>() {
-        let bytes = bytes.as_bytes();
-        let read = || parse::find(WholeText::new(String::from_utf8_lossy(bytes).into_owned()), options);
-        return found_message(py, released(py, bytes.len(), read), None);
+        let text = String::from_utf8_lossy(bytes.as_bytes());
+        let found = released(py, text.len(), || parse::parse(&text, options));
+        return found_message(py, found, &text, None);
     }
     let refuse = |why: String| {
         PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
@@ -278,33 +246,33 @@ pub fn parse_message(
         Some((found, text))
     });
     let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
-    let mut objects = JsonObjects::new(py);
-    let calls: PyResult<_> = found
-        .calls
-        .into_iter()
-        .map(|call| PyParsedCall::new(call, found.format.as_deref(), spoken.as_ref(), &mut objects))
-        .collect();
-    Ok((calls?, string(py, &found.text)?.unbind(), found.format))
+    let (api, text) = (found.format.as_deref(), spoken.as_deref().map(CallText::from));
+    let calls = made(py, found.calls, api, text.as_ref())?;
+    Ok((calls, string(py, &found.text)?.unbind(), found.format))
 }
 
-/// What was found in a text. If all of it is text, `text` is the object that it came as.
+/// What was found in a text. If all of it is text, `around` is the object that it came as.
 fn found_message(
     py: Python<'_>,
-    mut found: FoundText,
-    text: Option<&Bound<'_, PyString>>,
+    found: ParsedText,
+    text: &str,
+    around: Option<Bound<'_, PyString>>,
 ) -> PyResult<ParsedMessage> {
-    let text = match text {
-        Some(text) => text.clone(),
-        None => whole_text::joined(py, &found)?,
-    };
-    let (mut objects, mut id) = (JsonObjects::new(py), String::new());
-    let whole = found.whole();
-    let calls = found.take_calls().enumerate().map(|(index, call)| {
-        parse::write_id(index, &mut id);
-        PyParsedCall::viewed(call, &id, &whole, &mut objects)
-    });
-    let calls = calls.collect::<PyResult<_>>()?;
-    Ok((calls, text.unbind(), found.format))
+    let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
+    let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(text));
+    let calls = made(py, found.calls, None, text.as_ref())?;
+    let around = around.map_or_else(|| string(py, &found.text), Ok)?;
+    Ok((calls, around.unbind(), found.format))
+}
+
+fn made(
+    py: Python<'_>,
+    calls: Vec<ParsedCall>,
+    api: Option<&str>,
+    text: Option<&CallText>,
+) -> PyResult<Vec<Py<PyParsedCall>>> {
+    let mut objects = JsonObjects::new(py);
+    calls.into_iter().map(|call| PyParsedCall::new(call, api, text, &mut objects)).collect()
 }
 
 /// Turns a call with parts that have no JSON form into an entry with an error.

@@ -1,99 +1,66 @@
 //! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends. The 5.3
 //! Flash model writes `<tool_call>name>{…}` too.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
-use super::hermes;
-use crate::context::ReadContext;
-use crate::draft::Draft;
-use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
+use crate::parsed_call::Draft;
 use crate::python;
 use crate::read::arg_pairs::{self, ArgTags};
 use crate::read::arguments::{self, CallStops, NamedCall};
+use crate::read::common;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::schemas;
 
-const MARKERS: &[Marker] = &[Marker::new("<tool_call>", read), hermes::MARKER];
-
-pub(super) const GLM45: CallDialect = CallDialect { name: "glm45", markers: MARKERS };
-pub(super) const GLM47: CallDialect = CallDialect { name: "glm47", markers: MARKERS };
-
-fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let from = cx.input.skip_space(opening.after).await;
-        let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
-        let at = arg_pairs::skip_gap(cx, to).await;
-        // Without arguments it may be a word between tags that are only mentioned.
-        let is_prose = hermes::is_quoted(cx, opening)
-            || cx.input.byte(opening.after).await == Some(b' ')
-            || !cx.input.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
-        static TAGS: OnceLock<ArgTags> = OnceLock::new();
-        let tags = TAGS.get_or_init(|| ArgTags::new(""));
-        match cx.input.literal(at, &[&tags.key, &tags.close]).await {
-            Some(0) if to > from => {}
-            Some(1) if to > from && !is_prose => {}
-            _ if to > from && !is_prose && is_without_arguments(cx, at, tags).await => {
-                return without_arguments(cx, from, to, tags).await;
-            }
-            _ if to > from && !is_prose && json_at(cx, to).await.is_some() => {
-                return with_json(cx, from, to, tags).await;
-            }
-            _ => return without_key_tag(cx, from, tags).await,
+pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    let from = cx.skip_space(opening.after).await;
+    let to = cx.skip(from, python::in_path).await;
+    let at = arg_pairs::skip_gap(cx, to).await;
+    // Without arguments it may be a word between tags that are only mentioned.
+    let is_call = to > from
+        && !common::follows_quote(cx, opening)
+        && cx.byte(opening.after).await != Some(b' ')
+        && cx.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
+    let tags = &ArgTags::of("tool_call", "", "");
+    let name = cx.slice(from, to);
+    match cx.literal(at, &[&tags.key, &tags.close, &tags.value_end, &tags.key_end]).await {
+        Some(0) if to > from => {}
+        Some(1) if is_call => {}
+        // A surplus end tag in place of arguments.
+        Some(index @ (2 | 3)) if is_call => {
+            let tag = if index == 2 { &tags.value_end } else { &tags.key_end };
+            let next = arg_pairs::skip_gap(cx, at + tag.len()).await;
+            let Some(end) = cx.after(next, &[&tags.close]).await else {
+                return without_key_tag(cx, from, tags).await;
+            };
+            let repairs = Repairs::of(SyntaxRepair::SurplusTag);
+            cx.emit(vec![Draft::new(&name, Ok(Value::Null), repairs)], end, "glm47");
+            return ReadOutcome::Block(end);
         }
-        let name = cx.input.slice(from, to);
-        // The newer form has no line ends.
-        let format = if at == to { "glm47" } else { "glm45" };
-        let mut repairs = Repairs::default();
-        let (arguments, end) = arg_pairs::read(cx, at, &name, None, tags, &mut repairs).await;
-        cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
-        ReadOutcome::Block(end)
-    })
-}
-
-/// True if nothing but a surplus end tag is before the end of the call.
-async fn is_without_arguments(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
-    let ends = [tags.value_end.as_str(), &tags.key_end];
-    let Some(index) = cx.input.literal(at, &ends).await else { return false };
-    let next = arg_pairs::skip_gap(cx, at + ends[index].len()).await;
-    cx.input.literal(next, &[&tags.close]).await.is_some()
-}
-
-async fn without_arguments(cx: &ReadContext, from: usize, to: usize, tags: &ArgTags) -> ReadOutcome {
-    let mut repairs = Repairs::default();
-    repairs.add(SyntaxRepair::SurplusTag);
-    let draft = Draft::new(&cx.input.slice(from, to), Ok(Value::Null), repairs);
-    let end = match cx.input.find(to, &[&tags.close]).await {
-        Some((end, _)) => end + tags.close.len(),
-        None => cx.input.end_so_far(),
-    };
-    cx.emit(vec![draft], end, "glm47");
-    ReadOutcome::Block(end)
-}
-
-/// Where the object behind a name begins, if there is one: `name>{`, or on the next line.
-async fn json_at(cx: &ReadContext, to: usize) -> Option<usize> {
-    let after = match cx.input.byte(to).await? {
-        b'>' | b'\n' => to + 1,
-        _ => return None,
-    };
-    let at = cx.input.skip_space(after).await;
-    (cx.input.byte(at).await == Some(b'{')).then_some(at)
-}
-
-async fn with_json(cx: &ReadContext, from: usize, to: usize, tags: &ArgTags) -> ReadOutcome {
-    let Some(at) = json_at(cx, to).await else { return ReadOutcome::No };
-    let name = cx.input.slice(from, to);
-    let stops = CallStops { ends: &[&tags.close], next: &[&tags.open] };
-    let end = arguments::read(cx, at, NamedCall::new(&name, "glm47"), stops).await;
-    let close = cx.input.skip_space(end).await;
-    if cx.input.literal(close, &[&tags.close]).await.is_some() {
-        cx.input.extend(close + tags.close.len(), None);
-        return ReadOutcome::Block(close + tags.close.len());
+        _ => {
+            return match json_at(cx, to).await.filter(|_| is_call) {
+                Some(at) => with_json(cx, at, &name, tags).await,
+                None => without_key_tag(cx, from, tags).await,
+            };
+        }
     }
+    // The newer form has no line ends.
+    let format = if at == to { "glm47" } else { "glm45" };
+    ReadOutcome::Block(arg_pairs::emit(cx, at, &name, None, tags, format).await)
+}
+
+/// Where the object after a name begins, if there is one: `name>{`, or on the next line.
+async fn json_at(cx: &ReadContext, to: usize) -> Option<usize> {
+    let after = matches!(cx.byte(to).await?, b'>' | b'\n').then_some(to + 1)?;
+    let at = cx.skip_space(after).await;
+    (cx.byte(at).await == Some(b'{')).then_some(at)
+}
+
+async fn with_json(cx: &ReadContext, at: usize, name: &str, tags: &ArgTags) -> ReadOutcome {
+    let stops = CallStops { ends: &[&tags.close], next: &[&tags.open] };
+    let end = arguments::read(cx, at, NamedCall::new(name, "glm47"), stops).await;
     // The model does not always write the end tag.
-    ReadOutcome::Block(end)
+    ReadOutcome::Block(cx.close_with(end, &[&tags.close]).await.unwrap_or(end))
 }
 
 /// Models lose the tag before the first key, or write that of a call in its place. The names of known tools tell where the key
@@ -103,15 +70,11 @@ async fn without_key_tag(cx: &ReadContext, from: usize, tags: &ArgTags) -> ReadO
         return ReadOutcome::No;
     }
     let ends = [tags.key_end.as_str(), &tags.key, &tags.value, &tags.close];
-    let Some((end, 0)) = cx.input.find(from, &ends).await else { return ReadOutcome::No };
-    let Some((name, key)) = cx.input.with(from, end, |head| split(head, tags, cx)) else {
+    let Some((end, 0)) = cx.find(from, &ends).await else { return ReadOutcome::No };
+    let Some((name, key)) = cx.with(from, end, |head| split(head, tags, cx)) else {
         return ReadOutcome::No;
     };
-    let mut repairs = Repairs::default();
-    repairs.add(SyntaxRepair::MissingStartTag);
-    let (arguments, to) = arg_pairs::read(cx, end, &name, Some(&key), tags, &mut repairs).await;
-    cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], to, "glm47");
-    ReadOutcome::Block(to)
+    ReadOutcome::Block(arg_pairs::emit(cx, end, &name, Some(&key), tags, "glm47").await)
 }
 
 /// A known tool and one of its parameters, out of their names without the tag between them.

@@ -1,38 +1,12 @@
-//! Kimi K2: `<|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`.
+//! The header of a call of Kimi K2: `functions.name:0`.
 //!
-//! The header is the id of the call too. After a conversation whose ids another API issued, the model imitates those and leaves
+//! It is the id of the call too. After a conversation whose ids another API issued, the model imitates those and leaves
 //! the name out: `3`, `call_3`, `toolu_01A`. Such a call is an error: a missing name is never guessed.
 
-use crate::context::ReadContext;
-use crate::marker::{CallDialect, Marker, Opening, ReadFuture};
-use crate::read::section::{self, Section, SectionHeader};
+use crate::read::section::SectionHeader;
 use crate::schemas::{self, ToolSchemas};
 
-pub(super) const KIMI_K2: CallDialect = CallDialect {
-    name: "kimi_k2",
-    markers: &[
-        Marker::new("<|tool_calls_section_begin|>", read),
-        Marker::new("<|tool_call_section_begin|>", read),
-        Marker::new("<|tool_call_begin|>", read),
-    ],
-};
-
-const SECTION: Section = Section {
-    format: "kimi_k2",
-    opens: &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
-    call: "<|tool_call_begin|>",
-    separator: "<|tool_call_argument_begin|>",
-    announces: &[],
-    call_ends: &["<|tool_call_end|>"],
-    closes: &["<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
-    header,
-};
-
-fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(section::read(cx, opening, &SECTION))
-}
-
-fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
+pub(super) fn header(text: &str, tools: &dyn ToolSchemas) -> SectionHeader {
     let id = text.trim();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = id.strip_prefix("functions.").unwrap_or(id);

@@ -3,94 +3,77 @@
 
 use serde_json::{Map, Value};
 
-use crate::context::ReadContext;
-use crate::draft::{CUT, Draft};
 use crate::lenient::{self, MissingClosers};
-use crate::marker::{CallDialect, Marker, Opening, ReadFuture, ReadOutcome};
 use crate::notation::Notation;
+use crate::parsed_call::{CUT, Draft};
 use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json::{self, BareJson};
 use crate::read::functions;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::Repairs;
 use crate::schemas::{self, ToolSchemas};
-
-pub(super) const REACT: CallDialect =
-    CallDialect { name: "react", markers: &[marker("Action:"), marker("Action :")] };
 
 const INPUT: &str = "Action Input:";
 const OBSERVATION: &str = "Observation:";
 const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction:"] };
 
-const fn marker(text: &'static str) -> Marker {
-    Marker::new(text, read).at_line().weak()
-}
-
-fn read(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        if let Some(end) = in_one_line(cx, opening).await {
-            return finish(cx, end).await;
-        }
-        let Some((line_end, _)) = cx.input.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
-        let (blob, fence) = skip_fence(cx, cx.input.skip_space(opening.after).await).await;
-        if cx.input.byte(blob).await == Some(b'{') {
-            return structured(cx, blob, fence.unwrap_or(FENCES[0])).await;
-        }
-        let name = cx.input.slice(opening.after, line_end).trim().trim_matches('`').to_owned();
-        // Words of a plan: no tool has such a name.
-        let is_known = || cx.tools.is_empty() || cx.tools.parameters(&name).is_some();
-        if cx.asked.is_none() && name.contains(' ') && !is_known() {
-            return ReadOutcome::No;
-        }
-        let input = cx.input.skip_space(line_end).await;
-        if name.is_empty() || cx.input.literal(input, &[INPUT]).await.is_none() {
-            return ReadOutcome::No;
-        }
-        let from = cx.input.skip(input + INPUT.len(), |byte| matches!(byte, b' ' | b'\t')).await;
-        let (inside, fence) = skip_fence(cx, cx.input.skip_space(from).await).await;
-        let end = if fence.is_some() || cx.input.byte(inside).await == Some(b'{') {
-            let named = NamedCall { fences: true, ..NamedCall::new(&name, "react") };
-            arguments::read(cx, from, named, STOPS).await
-        } else {
-            words(cx, from, &name).await
-        };
-        finish(cx, end).await
-    })
+pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    if let Some(end) = in_one_line(cx, opening).await {
+        return finish(cx, end).await;
+    }
+    let Some((line_end, _)) = cx.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
+    let (blob, fence) = skip_fence(cx, cx.skip_space(opening.after).await).await;
+    if cx.byte(blob).await == Some(b'{') {
+        return structured(cx, blob, fence.unwrap_or(FENCES[0])).await;
+    }
+    let name = cx.slice(opening.after, line_end).trim().trim_matches('`').to_owned();
+    // Words of a plan: no tool has such a name.
+    let is_known = || cx.tools.is_empty() || cx.is_known(&name);
+    if cx.asked.is_none() && name.contains(' ') && !is_known() {
+        return ReadOutcome::No;
+    }
+    let input = cx.skip_space(line_end).await;
+    if name.is_empty() || cx.literal(input, &[INPUT]).await.is_none() {
+        return ReadOutcome::No;
+    }
+    let from = cx.skip_blanks(input + INPUT.len()).await;
+    let (inside, fence) = skip_fence(cx, cx.skip_space(from).await).await;
+    let end = if fence.is_some() || cx.byte(inside).await == Some(b'{') {
+        let named = NamedCall { fences: true, ..NamedCall::new(&name, "react") };
+        arguments::read(cx, from, named, STOPS).await
+    } else {
+        words(cx, from, &name).await
+    };
+    finish(cx, end).await
 }
 
 /// Reads the forms in one line, `name ({…})`, `name(x=1)` and `name[words]`, and returns the end.
 async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
-    let is_blank = |byte| matches!(byte, b' ' | b'\t');
-    let from = cx.input.skip(opening.after, is_blank).await;
-    let to = cx.input.skip(from, python::names).await;
+    let from = cx.skip_blanks(opening.after).await;
+    let to = cx.skip(from, python::names).await;
     if to == from {
         return None;
     }
-    let name = cx.input.slice(from, to);
-    let open = cx.input.skip(to, is_blank).await;
-    let at = cx.input.skip_space(open + 1).await;
-    if cx.input.byte(open).await == Some(b'(') && cx.input.byte(at).await == Some(b'{') {
+    let name = cx.slice(from, to);
+    let open = cx.skip_blanks(to).await;
+    let at = cx.skip_space(open + 1).await;
+    if cx.byte(open).await == Some(b'(') && cx.byte(at).await == Some(b'{') {
         let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
-        let close = cx.input.skip_space(end).await;
-        if cx.input.byte(close).await != Some(b')') {
-            return Some(end);
-        }
-        cx.input.extend(close + 1, None);
-        return Some(close + 1);
+        return Some(cx.close_with(end, &[")"]).await.unwrap_or(end));
     }
     // Without braces it may be a word of a plan: "Action: wait (if needed)".
     if open != to || (cx.asked.is_none() && cx.tools.are_given() && cx.tools.parameters(&name).is_none()) {
         return None;
     }
-    match cx.input.byte(open).await? {
+    match cx.byte(open).await? {
         b'(' => match functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await {
             ReadOutcome::Block(end) => Some(end),
             _ => None,
         },
         b'[' => {
-            let end =
-                cx.input.find(open, &["\n"]).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
-            let line = cx.input.slice(open + 1, end);
+            let end = cx.find_or_end(open, &["\n"]).await;
+            let line = cx.slice(open + 1, end);
             let text = line.trim_end().strip_suffix(']')?;
             emit_words(cx, &name, unquoted(text.trim()), end);
             Some(end)
@@ -101,11 +84,11 @@ async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
 
 /// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
 async fn finish(cx: &ReadContext, end: usize) -> ReadOutcome {
-    let next = cx.input.skip_space(end).await;
-    if cx.input.literal(next, &[OBSERVATION]).await.is_some() {
+    let next = cx.skip_space(end).await;
+    if cx.literal(next, &[OBSERVATION]).await.is_some() {
         cx.stop();
-        let after = cx.input.skip_space(next + OBSERVATION.len()).await;
-        if cx.input.byte(after).await.is_none() {
+        let after = cx.skip_space(next + OBSERVATION.len()).await;
+        if cx.byte(after).await.is_none() {
             return ReadOutcome::Block(after);
         }
     }
@@ -119,20 +102,14 @@ async fn structured(cx: &ReadContext, at: usize, fence: &str) -> ReadOutcome {
         BareJson::Data(end) => return ReadOutcome::Text(end),
         BareJson::Calls(end) => end,
     };
-    let close = cx.input.skip_space(end).await;
-    match cx.input.literal(close, &[fence]).await {
-        Some(_) => {
-            cx.input.extend(close + fence.len(), None);
-            finish(cx, close + fence.len()).await
-        }
-        None => finish(cx, end).await,
-    }
+    let close = cx.close_with(end, &[fence]).await;
+    finish(cx, close.unwrap_or(end)).await
 }
 
 /// Input that is not JSON is the value of the only parameter.
 async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
-    let end = cx.input.find(from, &["\n"]).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
-    let text = unquoted(cx.input.slice(from, end).trim());
+    let end = cx.find_or_end(from, &["\n"]).await;
+    let text = unquoted(cx.slice(from, end).trim());
     let draft = match lenient::read(&text, Notation::Json, MissingClosers::NONE) {
         Ok(lenient::LenientValue { value: arguments @ Value::Object(_), whole: true, repairs, .. }) => {
             Draft::new(name, Ok(arguments), repairs)
@@ -161,7 +138,7 @@ fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) {
 
 /// True if the text ends where the input should be, and the tool takes one.
 async fn is_cut(cx: &ReadContext, at: usize, tool: &str) -> bool {
-    let is_last = cx.input.byte(cx.input.skip_space(at).await).await.is_none();
+    let is_last = cx.byte(cx.skip_space(at).await).await.is_none();
     is_last && !(cx.tools.are_given() && schemas::is_whole(&*cx.tools, tool, &Map::new()))
 }
 

@@ -2,17 +2,50 @@
 
 use serde_json::{Map, Value};
 
-use crate::context::ReadContext;
-use crate::draft::Draft;
+use super::common;
 use crate::lenient::given_twice;
+use crate::parsed_call::Draft;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::{python, schemas, typed};
+
+/// How a dialect spells the tags of its pairs.
+#[derive(Clone, Copy)]
+pub struct PairStyle {
+    pub format: &'static str,
+    /// The name of the element around a call, and the prefix of all names.
+    pub call: &'static str,
+    pub prefix: &'static str,
+    /// The name of the element around all calls.
+    pub wrap: &'static str,
+    /// Stands between the name and the arguments, unless all tags have a suffix.
+    pub separator: &'static str,
+    /// All marks are single tokens, so no value contains one.
+    pub is_tokens: bool,
+}
+
+impl PairStyle {
+    pub const fn of(format: &'static str, call: &'static str, prefix: &'static str) -> Self {
+        Self { format, call, prefix, wrap: "", separator: "", is_tokens: false }
+    }
+
+    /// Solar Open 2: `<|tool_arg:start|>key<|tool_arg:value|>value<|tool_arg:end|>`.
+    pub const TOKENS: Self = Self { is_tokens: true, ..Self::of("solar_open2", "", "") };
+
+    fn tags(&self, suffix: &str) -> ArgTags {
+        match self.is_tokens {
+            true => ArgTags::tokens(),
+            false => ArgTags::of(self.call, self.prefix, suffix),
+        }
+    }
+}
 
 /// The tags of a call. Some checkpoints add a suffix to each name: `<arg_key:opensource>`.
 pub struct ArgTags {
     pub open: String,
     pub close: String,
     pub key: String,
+    /// The same as `value` if that ends the key.
     pub key_end: String,
     pub value: String,
     pub value_end: String,
@@ -22,44 +55,109 @@ pub struct ArgTags {
 }
 
 impl ArgTags {
-    pub fn new(suffix: &str) -> Self {
-        Self::of("tool_call", "", suffix)
+    /// The tags of calls in an element of this name; all names have a prefix and a suffix.
+    pub fn of(call: &str, prefix: &str, suffix: &str) -> Self {
+        let open = |name: &str| format!("<{prefix}{name}{suffix}>");
+        let close = |name: &str| format!("</{prefix}{name}{suffix}>");
+        Self {
+            open: open(call),
+            close: close(call),
+            key: open("arg_key"),
+            key_end: close("arg_key"),
+            value: open("arg_value"),
+            value_end: close("arg_value"),
+            kind: open("arg_type"),
+            kind_end: close("arg_type"),
+        }
     }
 
-    /// The tags of calls in an element of this name; all other names have a prefix and a suffix.
-    pub fn of(call: &str, prefix: &str, suffix: &str) -> Self {
+    fn tokens() -> Self {
+        let token = |name: &str| format!("<|tool_{name}|>");
         Self {
-            open: format!("<{prefix}{call}{suffix}>"),
-            close: format!("</{prefix}{call}{suffix}>"),
-            key: format!("<{prefix}arg_key{suffix}>"),
-            key_end: format!("</{prefix}arg_key{suffix}>"),
-            value: format!("<{prefix}arg_value{suffix}>"),
-            value_end: format!("</{prefix}arg_value{suffix}>"),
-            kind: format!("<{prefix}arg_type{suffix}>"),
-            kind_end: format!("</{prefix}arg_type{suffix}>"),
+            open: token("call:start"),
+            close: token("call:end"),
+            key: token("arg:start"),
+            key_end: token("arg:value"),
+            value: token("arg:value"),
+            value_end: token("arg:end"),
+            kind: token("arg:type"),
+            kind_end: token("arg:type"),
         }
+    }
+
+    /// The mark between a key and its value is one.
+    fn is_tokens(&self) -> bool {
+        self.key_end == self.value
     }
 }
 
-/// Reads a call whose name is right after its opening tag, up to `after`, and returns the position after it; `None` if what
-/// follows is no call.
-pub async fn call(cx: &ReadContext, after: usize, tags: &ArgTags, format: &'static str) -> Option<usize> {
-    let from = cx.input.skip_space(after).await;
-    let to = cx.input.skip(from, |byte| python::names(byte) || matches!(byte, b'/' | b':')).await;
-    let at = skip_gap(cx, to).await;
-    let begins = cx.input.literal(at, &[&tags.key, &tags.close]).await.is_some();
-    if to == from || !begins {
-        return None;
+/// Longer suffixes are text.
+const LONGEST_SUFFIX: usize = 64;
+
+/// Reads the first call after a mark of this style, and returns its end; `None` if what follows is no call.
+pub async fn block(cx: &ReadContext, opening: Opening, style: &PairStyle) -> Option<usize> {
+    let mark = cx.slice(opening.start, opening.after);
+    let (suffix, mut after) = suffix(cx, &mark, opening.after).await?;
+    let tags = style.tags(&suffix);
+    if !style.wrap.is_empty() && mark[1 + style.prefix.len()..].starts_with(style.wrap) {
+        after = cx.after_space(after, &[&tags.open]).await?;
     }
-    let name = cx.input.slice(from, to);
+    let from = cx.skip_space(after).await;
+    let to = cx.skip(from, python::in_path).await;
+    let mut at = skip_gap(cx, to).await;
+    if !style.separator.is_empty() {
+        let separator = [style.separator, &suffix, ">"].concat();
+        at = match cx.after(at, &[&separator]).await {
+            Some(separated) => skip_gap(cx, separated).await,
+            // The plain tag without a separator is that of GLM.
+            None => Some(at).filter(|_| !suffix.is_empty())?,
+        };
+    }
+    cx.literal(at, &[&tags.key, &tags.close]).await.filter(|_| to > from)?;
+    Some(emit(cx, at, &cx.slice(from, to), None, &tags, style.format).await)
+}
+
+/// The suffix of a tag with its colon, and the position after the tag. Its mark ends with `>` or with the colon.
+async fn suffix(cx: &ReadContext, mark: &str, after: usize) -> Option<(String, usize)> {
+    if mark.ends_with('>') {
+        return Some((String::new(), after));
+    }
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let end = cx.skip(after, is_part).await;
+    let fits = end > after && end - after <= LONGEST_SUFFIX;
+    (fits && cx.byte(end).await == Some(b'>')).then(|| (cx.slice(after - 1, end), end + 1))
+}
+
+/// An end tag with a suffix that is left over.
+pub async fn leftover(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    let mark = cx.slice(opening.start, opening.after);
+    match suffix(cx, &mark, opening.after).await {
+        Some((_, after)) => common::leftover(cx, Opening { after, ..opening }),
+        None => ReadOutcome::No,
+    }
+}
+
+/// Reads the arguments at `at`, emits the call, and returns its end. If the `first` key was read already, without its opening
+/// tag, its end tag comes next.
+pub async fn emit(
+    cx: &ReadContext,
+    at: usize,
+    name: &str,
+    first: Option<&str>,
+    tags: &ArgTags,
+    format: &'static str,
+) -> usize {
     let mut repairs = Repairs::default();
-    let (arguments, end) = read(cx, at, &name, None, tags, &mut repairs).await;
-    cx.emit(vec![Draft::new(&name, arguments.map(Value::Object), repairs)], end, format);
-    Some(end)
+    if first.is_some() {
+        repairs.add(SyntaxRepair::MissingStartTag);
+    }
+    let (arguments, end) = read(cx, at, name, first, tags, &mut repairs).await;
+    cx.emit(vec![Draft::new(name, arguments.map(Value::Object), repairs)], end, format);
+    end
 }
 
 /// The arguments, and the end of the call. If the `first` key was read already, its end tag comes next.
-pub async fn read(
+async fn read(
     cx: &ReadContext,
     at: usize,
     tool: &str,
@@ -73,10 +171,10 @@ pub async fn read(
         at = skip_gap(cx, at).await;
         let found = match first.take() {
             Some(key) => Some(value(cx, at, key.to_owned(), tool, tags, repairs).await),
-            None if cx.input.literal(at, &[tags.close.as_str()]).await.is_some() => {
+            None if cx.literal(at, &[tags.close.as_str()]).await.is_some() => {
                 return (Ok(map), at + tags.close.len());
             }
-            None if cx.input.literal(at, &[tags.key.as_str()]).await.is_some() => {
+            None if cx.literal(at, &[tags.key.as_str()]).await.is_some() => {
                 Some(pair(cx, at, tool, tags, repairs).await)
             }
             None => match key_without_tag(cx, at, tags).await {
@@ -107,7 +205,7 @@ pub async fn read(
                 ArgPair::Cut => "the text ends inside a value".to_owned(),
                 ArgPair::Torn => "a key has the end tag of a value".to_owned(),
             },
-            None if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
+            None if cx.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, tool, &map) => {
                 "the text ends before the call does".to_owned()
             }
             None if is_over(cx, at, tags).await => {
@@ -116,10 +214,10 @@ pub async fn read(
             }
             None => "there are words where a key should be".to_owned(),
         };
-        let end = match cx.input.find(at, &[tags.close.as_str(), tags.open.as_str()]).await {
+        let end = match cx.find(at, &[tags.close.as_str(), tags.open.as_str()]).await {
             Some((end, 0)) => end + tags.close.len(),
             Some((end, _)) => end,
-            None => cx.input.end_so_far(),
+            None => cx.end_so_far(),
         };
         return (Err(why), end);
     }
@@ -127,16 +225,16 @@ pub async fn read(
 
 /// Skips white space between tags, also line ends that the model has escaped.
 pub async fn skip_gap(cx: &ReadContext, at: usize) -> usize {
-    let mut at = cx.input.skip_space(at).await;
-    while cx.input.literal(at, &["\\n"]).await.is_some() {
-        at = cx.input.skip_space(at + 2).await;
+    let mut at = cx.skip_space(at).await;
+    while cx.literal(at, &["\\n"]).await.is_some() {
+        at = cx.skip_space(at + 2).await;
     }
     at
 }
 
 /// True at the end of the text and before the next call.
 async fn is_over(cx: &ReadContext, at: usize, tags: &ArgTags) -> bool {
-    cx.input.byte(at).await.is_none() || cx.input.literal(at, &[tags.open.as_str()]).await.is_some()
+    cx.byte(at).await.is_none() || cx.literal(at, &[tags.open.as_str()]).await.is_some()
 }
 
 enum ArgPair {
@@ -158,7 +256,6 @@ enum ArgPair {
 async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: &mut Repairs) -> ArgPair {
     let from = at + tags.key.len();
     let Some((key_end, index)) = cx
-        .input
         .find(
             from,
             &[
@@ -174,7 +271,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
     else {
         return ArgPair::Cut;
     };
-    let key = cx.input.slice(from, key_end).trim().to_owned();
+    let key = cx.slice(from, key_end).trim().to_owned();
     match index {
         0 => {}
         1 => repairs.add(SyntaxRepair::MissingEndTag),
@@ -193,7 +290,7 @@ async fn pair(cx: &ReadContext, at: usize, tool: &str, tags: &ArgTags, repairs: 
 async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &ArgTags) -> ArgPair {
     let next = skip_gap(cx, after).await;
     let is_end = is_over(cx, next, tags).await
-        || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some();
+        || cx.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some();
     let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
     let Some((key, value)) =
         pair.filter(|(key, _)| is_end && !key.is_empty() && key.bytes().all(python::names))
@@ -206,11 +303,11 @@ async fn joined(cx: &ReadContext, text: &str, after: usize, tool: &str, tags: &A
 
 /// The key at `at` whose opening tag is missing, and the position of its end tag: a value follows.
 async fn key_without_tag(cx: &ReadContext, at: usize, tags: &ArgTags) -> Option<(String, usize)> {
-    let end = cx.input.skip(at, python::names).await;
-    cx.input.literal(end, &[tags.key_end.as_str()]).await.filter(|_| end > at)?;
+    let end = cx.skip(at, python::names).await;
+    cx.literal(end, &[tags.key_end.as_str()]).await.filter(|_| end > at)?;
     let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.input.literal(next, &[tags.value.as_str(), tags.kind.as_str()]).await?;
-    Some((cx.input.slice(at, end), end))
+    cx.literal(next, &[tags.value.as_str(), tags.kind.as_str()]).await?;
+    Some((cx.slice(at, end), end))
 }
 
 /// The value of a key whose end tags are at `at`.
@@ -223,7 +320,7 @@ async fn value(
     repairs: &mut Repairs,
 ) -> ArgPair {
     let mut ends = 0;
-    while cx.input.literal(at, &[tags.key_end.as_str()]).await.is_some() {
+    while !tags.is_tokens() && cx.literal(at, &[tags.key_end.as_str()]).await.is_some() {
         at = skip_gap(cx, at + tags.key_end.len()).await;
         ends += 1;
     }
@@ -231,9 +328,9 @@ async fn value(
         repairs.add(SyntaxRepair::SurplusTag);
     }
     let kind = kind(cx, &mut at, tags).await;
-    if cx.input.literal(at, &[tags.value.as_str()]).await.is_none() {
-        return match cx.input.byte(at).await {
-            Some(_) if cx.input.literal(at, &[tags.open.as_str()]).await.is_none() => {
+    if cx.literal(at, &[tags.value.as_str()]).await.is_none() {
+        return match cx.byte(at).await {
+            Some(_) if cx.literal(at, &[tags.open.as_str()]).await.is_none() => {
                 ArgPair::NoValue { after: at }
             }
             _ => ArgPair::Cut,
@@ -245,7 +342,7 @@ async fn value(
         repairs.add(SyntaxRepair::MissingEndTag);
     }
     let schema = schemas::parameter(&*cx.tools, tool, &key);
-    let value = cx.input.with(from, to, |text| {
+    let value = cx.with(from, to, |text| {
         // The line end is in place of the end tag.
         let text = if to == after { text.strip_suffix('\n').unwrap_or(text) } else { text };
         match kind {
@@ -258,13 +355,13 @@ async fn value(
 
 /// The type of a value that the call itself gives, if it does. Moves `at` behind it.
 async fn kind(cx: &ReadContext, at: &mut usize, tags: &ArgTags) -> Option<String> {
-    cx.input.literal(*at, &[tags.kind.as_str()]).await?;
+    cx.literal(*at, &[tags.kind.as_str()]).await?;
     let from = *at + tags.kind.len();
-    let (end, 0) = cx.input.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
+    let (end, 0) = cx.find(from, &[&tags.kind_end, &tags.value, &tags.close]).await? else {
         return None;
     };
     *at = skip_gap(cx, end + tags.kind_end.len()).await;
-    Some(cx.input.slice(from, end).trim().to_ascii_lowercase())
+    Some(cx.slice(from, end).trim().to_ascii_lowercase())
 }
 
 /// The search for the end of a value goes past this many calls, so that it does not begin again at each of a flood.
@@ -281,22 +378,24 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
         tags.close.as_str(),
         tags.open.as_str(),
     ];
+    if tags.is_tokens() {
+        let (end, index) = cx.find(from, &[literals[0], literals[2], literals[3], literals[4]]).await?;
+        return Some((end, end + if index == 0 { literals[0].len() } else { 0 }));
+    }
     let (mut at, mut inner) = (from, 0_usize);
     let (mut key, mut close, mut next_call, mut calls) = (None, None, false, 0_usize);
-    while let Some((found, index)) = cx.input.find(at, &literals).await {
+    while let Some((found, index)) = cx.find(at, &literals).await {
         at = found + literals[index].len();
         let next = skip_gap(cx, at).await;
         match index {
             0 if inner > 0 => inner -= 1,
             0 if is_over(cx, next, tags).await
-                || cx.input.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() =>
+                || cx.literal(next, &[tags.key.as_str(), tags.close.as_str()]).await.is_some() =>
             {
                 return Some((found, at));
             }
             0 if key_without_tag(cx, next, tags).await.is_some() => return Some((found, at)),
-            1 if cx.input.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => {
-                inner += 1
-            }
+            1 if cx.with(from, found, |text| text.trim_end().ends_with(tags.key_end.as_str())) => inner += 1,
             2 | 3 if next_call => {}
             2 if key.is_none() && begins_pair(cx, from, found, tags).await => key = Some(found),
             3 if is_over(cx, next, tags).await => {
@@ -316,11 +415,10 @@ async fn value_end(cx: &ReadContext, from: usize, tags: &ArgTags) -> Option<(usi
 
 /// True if a key on a new line, or one with a value, is at `at`.
 async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -> bool {
-    if at > from && cx.input.with(at - 1, at, |before| before == "\n") {
+    if at > from && cx.with(at - 1, at, |before| before == "\n") {
         return true;
     }
     let Some((end, 0)) = cx
-        .input
         .find(
             at + tags.key.len(),
             &[
@@ -336,5 +434,5 @@ async fn begins_pair(cx: &ReadContext, from: usize, at: usize, tags: &ArgTags) -
         return false;
     };
     let next = skip_gap(cx, end + tags.key_end.len()).await;
-    cx.input.literal(next, &[tags.value.as_str()]).await.is_some()
+    cx.literal(next, &[tags.value.as_str()]).await.is_some()
 }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::inner_quotes;
-use crate::context::ReadContext;
-use crate::draft::Draft;
 use crate::extent::ValueExtent;
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
+use crate::parsed_call::Draft;
+use crate::reader::ReadContext;
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::{schemas, typed};
 
@@ -16,22 +16,21 @@ use crate::{schemas, typed};
 /// them.
 pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallStops<'_>) -> usize {
     let mut repairs = Repairs::default();
-    let (at, fence) = skip_fence(cx, cx.input.skip_space(at).await).await;
+    let (at, fence) = skip_fence(cx, cx.skip_space(at).await).await;
     if fence.is_some() && !call.fences {
         repairs.add(SyntaxRepair::Fence);
     }
-    let is_open = match cx.input.byte(at).await {
+    let is_open = match cx.byte(at).await {
         Some(b'(') => matches!(call.notation, Notation::Quoted(_)),
         first => first == Some(b'{'),
     };
     let (arguments, end) = if is_open {
         object(cx, at, call.notation, stops, fence, &mut repairs).await
     } else {
-        let end =
-            cx.input.find(at, &stops.all(None)).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end);
-        let blank = cx.input.with(at, end, |text| text.trim().is_empty());
-        let stopped = cx.input.literal(end, stops.ends).await.is_some();
-        let quoted = cx.input.with(at, end, |text| serde_json::from_str::<String>(text).ok());
+        let end = cx.find_or_end(at, &stops.all(None)).await;
+        let blank = cx.with(at, end, |text| text.trim().is_empty());
+        let stopped = cx.literal(end, stops.ends).await.is_some();
+        let quoted = cx.with(at, end, |text| serde_json::from_str::<String>(text).ok());
         match quoted {
             Some(text) => (Ok(Value::String(text)), end),
             None if blank && stopped => (Ok(Value::Null), end),
@@ -48,14 +47,10 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
     let mut draft = Draft::new(name, arguments, repairs);
     draft.id = call.id;
     cx.emit(vec![draft], end, call.format);
-    if let Some(fence) = fence {
-        let close = cx.input.skip_space(end).await;
-        if cx.input.literal(close, &[fence]).await.is_some() {
-            cx.input.extend(close + fence.len(), None);
-            return close + fence.len();
-        }
+    match fence {
+        Some(fence) => cx.close_with(end, &[fence]).await.unwrap_or(end),
+        None => end,
     }
-    end
 }
 
 /// The arguments of a whole call that was written in their place: its name is that of the tool, which has no such parameters.
@@ -127,13 +122,13 @@ async fn object(
     let cut = || Err("the text ends before they do".to_owned());
     let (end, missing) = match cx.extent(at, notation, &stops.all(fence)).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
-        ValueExtent::Stopped(end) if cx.input.literal(end, stops.next).await.is_some() => {
+        ValueExtent::Stopped(end) if cx.literal(end, stops.next).await.is_some() => {
             return (cut(), end);
         }
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
         ValueExtent::Cut { .. } => return (cut(), give_up(cx, at, &stops.all(fence)).await),
     };
-    let read = cx.input.with(at, end, |text| lenient::read(text, notation, missing));
+    let read = cx.with(at, end, |text| lenient::read(text, notation, missing));
     let value = read.and_then(|reading| {
         if reading.dangling > 0 {
             return cut();
@@ -154,14 +149,9 @@ async fn object(
 /// The end of an unterminated value: the first of its stops, so that the next call is not lost.
 pub async fn give_up(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
     match cx.take_rescan() {
-        true => next_stop(cx, at, stops).await,
-        false => cx.input.end_so_far(),
+        true => cx.find_or_end(at, stops).await,
+        false => cx.end_so_far(),
     }
-}
-
-/// The first of these from `at` on, or the end of the text.
-pub async fn next_stop(cx: &ReadContext, at: usize, stops: &[&str]) -> usize {
-    cx.input.find(at, stops).await.map_or_else(|| cx.input.end_so_far(), |(end, _)| end)
 }
 
 /// The marks of code fences.
@@ -169,8 +159,7 @@ pub const FENCES: &[&str] = &["```", "~~~"];
 
 /// Skips the opening of a code fence, and returns its mark, if there is one.
 pub async fn skip_fence(cx: &ReadContext, at: usize) -> (usize, Option<&'static str>) {
-    let Some(index) = cx.input.literal(at, FENCES).await else { return (at, None) };
-    let word =
-        cx.input.skip(at + FENCES[index].len(), |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
-    (cx.input.skip_space(word).await, Some(FENCES[index]))
+    let Some(index) = cx.literal(at, FENCES).await else { return (at, None) };
+    let word = cx.skip(at + FENCES[index].len(), |byte| byte.is_ascii_alphanumeric() || byte == b'_').await;
+    (cx.skip_space(word).await, Some(FENCES[index]))
 }

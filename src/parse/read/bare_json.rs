@@ -1,15 +1,13 @@
 //! JSON without a marker: a call only if it has the shape of one, otherwise data.
 
-use super::arguments::{FENCES, next_stop};
-use super::common;
-use crate::context::ReadContext;
-use crate::draft::Draft;
+use super::arguments::FENCES;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
 use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys, holds_call};
 use crate::lenient::{self, MissingClosers};
-use crate::marker::{Opening, ReadOutcome};
 use crate::notation::Notation;
+use crate::parsed_call::Draft;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
 
 /// Reads the value at the bracket of the opening, which ends before `stop`.
@@ -24,7 +22,7 @@ pub async fn read(
             ValueExtent::Closed(end) => ReadOutcome::Text(end),
             // The inside may be rescanned, a limited number of times.
             _ if cx.take_rescan() => ReadOutcome::No,
-            _ => ReadOutcome::Text(cx.input.end_so_far()),
+            _ => ReadOutcome::Text(cx.end_so_far()),
         };
     }
     match value(cx, opening.start, stop, format).await {
@@ -49,7 +47,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     if begins_with(cx, at, RESULT_KEYS).await {
         return BareJson::Data(match cx.extent(at, Notation::Json, stop.as_slice()).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => end,
-            ValueExtent::Cut { .. } => cx.input.end_so_far(),
+            ValueExtent::Cut { .. } => cx.end_so_far(),
         });
     }
     if !may_be_call(cx, at).await {
@@ -61,9 +59,9 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         ValueExtent::Stopped(end) if ends_fence(cx, end, stop).await => (end, MissingClosers::ALL),
         ValueExtent::Stopped(end) => (end, MissingClosers::OUTERMOST),
         // Only the outermost bracket may be missing: everything inside is complete.
-        ValueExtent::Cut { .. } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
+        ValueExtent::Cut { .. } => (cx.end_so_far(), MissingClosers::OUTERMOST),
     };
-    let drafts = cx.input.with(at, end, |text| {
+    let drafts = cx.with(at, end, |text| {
         let mut reading = lenient::read(text, Notation::Json, missing).ok()?;
         let is_early = || {
             json_calls::ends_early(&reading.value, CallShape::Bare)
@@ -79,18 +77,17 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
         None if stop.is_some() => {
             // Without an end of its own, it ends with its fence: the calls behind it are not lost with it.
             let to = match extent {
-                ValueExtent::Cut { .. } => next_stop(cx, at, stop.as_slice()).await,
+                ValueExtent::Cut { .. } => cx.find_or_end(at, stop.as_slice()).await,
                 _ => end,
             };
             // Between fences, a call of a known tool that cannot be read is not taken for data.
-            let broken = cx.input.with(at, to, |text| broken_call(text, missing, &*cx.tools));
+            let broken = cx.with(at, to, |text| broken_call(text, missing, &*cx.tools));
             end = if broken.is_some() { to } else { end };
             broken
         }
         drafts => drafts,
     };
     match drafts {
-        Some(drafts) if stop.is_none() && common::is_data(cx, at, end, &drafts).await => BareJson::Data(end),
         Some(drafts) => {
             cx.emit(drafts, end, format);
             BareJson::Calls(end)
@@ -104,8 +101,8 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
 /// True if the mark at `at` ends a fence. With a word behind it, it opens the next one.
 pub async fn ends_fence(cx: &ReadContext, at: usize, fence: Option<&str>) -> bool {
     let Some(fence) = fence.filter(|fence| FENCES.contains(fence)) else { return false };
-    cx.input.literal(at, &[fence]).await.is_some()
-        && !cx.input.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
+    cx.literal(at, &[fence]).await.is_some()
+        && !cx.byte(at + fence.len()).await.is_some_and(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// The entry for a text that clearly is a call, because it names a known tool and has arguments, but is not JSON or has
@@ -128,7 +125,7 @@ fn broken_call(text: &str, missing: MissingClosers, tools: &dyn ToolSchemas) -> 
         value[1..].split_once(quote).map(|(name, _)| name.trim())
     })?;
     tools.parameters(name)?;
-    Some(vec![Draft::failed(name, format!("The call cannot be read: {why}."))])
+    Some(vec![Draft::unreadable(name, &why)])
 }
 
 /// What follows the first occurrence of a quoted key and its colon.
@@ -140,7 +137,7 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 
 /// True if the value at `at` belongs to a key of other JSON that is not one of a call.
 fn is_nested(cx: &ReadContext, at: usize) -> bool {
-    cx.input.with_line_before(at, |line| {
+    cx.with_line_before(at, |line| {
         let key =
             line.trim_ascii_end().strip_suffix(b":").and_then(|key| key.trim_ascii_end().strip_suffix(b"\""));
         let key = key.and_then(|key| Some(&key[memchr::memrchr(b'"', key)? + 1..]));
@@ -155,16 +152,16 @@ async fn may_be_call(cx: &ReadContext, at: usize) -> bool {
 /// True if the first key of the object at the bracket, or of the first one in a list, is one of these.
 pub async fn begins_with(cx: &ReadContext, at: usize, keys: &[&str]) -> bool {
     let mut at = at;
-    if cx.input.byte(at).await == Some(b'[') {
-        at = cx.input.skip_space(at + 1).await;
+    if cx.byte(at).await == Some(b'[') {
+        at = cx.skip_space(at + 1).await;
     }
-    if cx.input.byte(at).await != Some(b'{') {
+    if cx.byte(at).await != Some(b'{') {
         return false;
     }
-    let at = cx.input.skip_space(at + 1).await;
-    let Some(quote @ (b'"' | b'\'')) = cx.input.byte(at).await else { return false };
-    match cx.input.literal(at + 1, keys).await {
-        Some(key) => cx.input.byte(at + 1 + keys[key].len()).await == Some(quote),
+    let at = cx.skip_space(at + 1).await;
+    let Some(quote @ (b'"' | b'\'')) = cx.byte(at).await else { return false };
+    match cx.literal(at + 1, keys).await {
+        Some(key) => cx.byte(at + 1 + keys[key].len()).await == Some(quote),
         None => false,
     }
 }

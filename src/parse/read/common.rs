@@ -1,13 +1,10 @@
 //! What may surround the calls of every dialect: reasoning, code, and the tokens that end a turn.
 
+use crate::author::{BegunTurn, TurnMark};
 use crate::certainty::FenceLine;
-use crate::context::ReadContext;
-use crate::draft::Draft;
-use crate::marker::{Opening, ReadFuture, ReadOutcome};
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::reasoning;
 use crate::reasoning_tags::{ReasoningTag, closing, rest_of_tag};
-use crate::responses;
-use crate::turn_marks::{BegunTurn, TurnMark};
 
 /// End the message that a text of gpt-oss begins inside of: the token, and what is left when a server drops the tokens.
 const HARMONY_ENDS: &[&str] = &["<|end|>", "assistantfinal", "assistantcommentary"];
@@ -44,64 +41,51 @@ pub fn holds_data(word: &str) -> bool {
     DATA.iter().any(|known| known.eq_ignore_ascii_case(word.trim()))
 }
 
-/// Reasoning is text, whatever it quotes.
-pub fn reasoning_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let Some((tag, mut from)) = opened(cx, opening).await else { return ReadOutcome::No };
-        let sections = SECTIONS.iter().filter(|(dialect, _)| cx.reads(dialect)).map(|(_, token)| *token);
-        let ends: Vec<&str> = tag.closes.iter().copied().chain(sections).collect();
-        while let Some((at, index)) = cx.input.text_until(from, &ends).await {
-            if index >= tag.closes.len() {
-                // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
-                cx.input.doubt();
-                return ReadOutcome::Text(at);
-            }
-            from = at + ends[index].len();
-            if let Some(end) = tag_end(cx, from, tag).await {
-                cx.input.end_reasoning(end);
-                return ReadOutcome::Text(end);
-            }
+/// Reasoning, and the answer of a tool that the model repeats or invents, are text, whatever they quote.
+pub async fn reasoning_block(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+    let Some(mut from) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+    let may_call = |dialect: &str| !tag.is_pair && cx.reads(dialect);
+    let sections = SECTIONS.iter().filter(|(dialect, _)| may_call(dialect)).map(|(_, token)| *token);
+    let ends: Vec<&str> = tag.closes.iter().copied().chain(sections).collect();
+    while let Some((at, index)) = cx.text_until(from, &ends).await {
+        if index >= tag.closes.len() {
+            // The model may call without closing its reasoning. If the tag still comes, the calls were only thought of.
+            cx.hold_calls();
+            return ReadOutcome::Text(at);
         }
-        ReadOutcome::Text(cx.input.end_so_far())
-    })
+        from = at + ends[index].len();
+        if let Some(end) = tag_end(cx, from, tag).await {
+            cx.end_reasoning(end);
+            return ReadOutcome::Text(end);
+        }
+    }
+    ReadOutcome::Text(cx.end_so_far())
 }
 
 /// An opening tag in the middle of a line opens reasoning if its closing tag follows; otherwise it is a word about it.
-pub fn mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let Some((tag, after)) = opened(cx, opening).await else { return ReadOutcome::No };
-        if !is_mentioned(cx, Opening { after, ..opening }).await {
-            cx.input.expect_closing(tag.key());
-        }
-        ReadOutcome::Text(after)
-    })
+pub async fn mid_line(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+    let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+    if !is_mentioned(cx, Opening { after, ..opening }).await {
+        cx.expect_closing(tag.key());
+    }
+    ReadOutcome::Text(after)
 }
 
 /// A closing tag without its opening tag shows that everything before it was reasoning.
-pub fn reasoning_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let mark = cx.input.slice(opening.start, opening.after);
-        let Some(tag) = ReasoningTag::closed_by(&mark) else { return ReadOutcome::No };
-        let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
-        if is_mentioned(cx, Opening { after, ..opening }).await {
-            return ReadOutcome::Text(after);
-        }
-        if cx.input.revoke_expected(tag.key(), after) {
-            cx.recall_strength();
-        } else if cx.input.is_undecided() && !tag.is_pair {
-            cx.forget(after);
-        } else {
-            return ReadOutcome::Text(after);
-        }
-        cx.input.end_reasoning(after);
-        ReadOutcome::Text(after)
-    })
-}
-
-/// The tag that a mark opens, and the position after it.
-async fn opened(cx: &ReadContext, opening: Opening) -> Option<(&'static ReasoningTag, usize)> {
-    let tag = ReasoningTag::opened_by(&cx.input.slice(opening.start, opening.after))?;
-    Some((tag, tag_end(cx, opening.after, tag).await?))
+pub async fn reasoning_end(cx: &ReadContext, opening: Opening, tag: &ReasoningTag) -> ReadOutcome {
+    let Some(after) = tag_end(cx, opening.after, tag).await else { return ReadOutcome::No };
+    if is_mentioned(cx, Opening { after, ..opening }).await {
+        return ReadOutcome::Text(after);
+    }
+    let was_opened = cx.discard_expected(tag.key(), after);
+    if !was_opened && (!cx.is_undecided() || tag.is_pair) {
+        return ReadOutcome::Text(after);
+    }
+    if !was_opened {
+        cx.discard_until(after);
+    }
+    cx.end_reasoning(after);
+    ReadOutcome::Text(after)
 }
 
 /// The position after a tag whose mark ends at `at`; `None` if the mark is the start of another tag.
@@ -109,39 +93,30 @@ async fn tag_end(cx: &ReadContext, at: usize, tag: &ReasoningTag) -> Option<usiz
     if !tag.is_element {
         return Some(at);
     }
-    cx.input.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
+    cx.wait(|view| rest_of_tag(view.from(at), view.ended)).await.map(|rest| at + rest)
 }
 
-/// True if words stand on the same line before a mark, and words right behind it.
+/// True if words or the mark of a block quote stand on the same line before a mark, and words right behind it.
 pub async fn is_in_sentence(cx: &ReadContext, opening: Opening) -> bool {
-    let has_words = |line: &[u8]| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80);
-    if !cx.input.with_line_before(opening.start, has_words) {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || *byte == b'>';
+    let has_words = |line: &[u8]| line.iter().any(is_word);
+    if !cx.with_line_before(opening.start, has_words) {
         return false;
     }
-    let next = cx.input.skip(opening.after, |byte| matches!(byte, b' ' | b'\t')).await;
-    let first = cx.input.byte(next).await;
+    let next = cx.skip_blanks(opening.after).await;
+    let first = cx.byte(next).await;
     first.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"*_.,;:!?)".contains(&byte) || byte >= 0x80)
 }
 
-/// True if what looks like calls without a mark is a word of a sentence: "The points are [Point(x=1)]." Calls of tools that are
-/// known, or in a format that was asked for, are no data.
-pub async fn is_data(cx: &ReadContext, at: usize, end: usize, drafts: &[Draft]) -> bool {
-    let is_known = |draft: &Draft| cx.tools.parameters(&draft.name).is_some();
-    let follows_word =
-        |line: &[u8]| String::from_utf8_lossy(line).trim_end().ends_with(char::is_alphanumeric);
-    if cx.asked.is_some() || drafts.iter().any(is_known) || !cx.input.with_line_before(at, follows_word) {
-        return false;
-    }
-    let next = cx.input.skip(end, |byte| matches!(byte, b' ' | b'\t')).await;
-    let first = cx.input.byte(next).await;
-    first.is_some_and(|byte| byte.is_ascii_lowercase() || b".,;:!?)".contains(&byte) || byte >= 0x80)
+/// True if a quote or a parenthesis stands right before a mark.
+pub fn follows_quote(cx: &ReadContext, opening: Opening) -> bool {
+    cx.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte))
 }
 
 /// True if a mark stands in quotes.
 pub async fn is_mentioned(cx: &ReadContext, opening: Opening) -> bool {
-    let before = cx.input.byte_before(opening.start);
-    matches!(before, Some(b'`' | b'"' | b'\'' | b'('))
-        && reasoning::is_mention(before, cx.input.byte(opening.after).await)
+    follows_quote(cx, opening)
+        && reasoning::is_mention(cx.byte_before(opening.start), cx.byte(opening.after).await)
 }
 
 /// Passes the reasoning that a text begins with. Returns the position after it; `None` if it has no end.
@@ -149,7 +124,7 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
     let ends: Vec<&str> = closing().iter().copied().chain(HARMONY_ENDS.iter().copied()).collect();
     let mut from = from;
     loop {
-        let (start, index) = cx.input.text_until(from, &ends).await?;
+        let (start, index) = cx.text_until(from, &ends).await?;
         from = start + ends[index].len();
         let after = match ReasoningTag::closed_by(ends[index]) {
             Some(tag) => tag_end(cx, from, tag).await,
@@ -158,86 +133,42 @@ pub async fn pass_reasoning(cx: &ReadContext, from: usize) -> Option<usize> {
         if let Some(after) = after
             && !is_mentioned(cx, Opening { start, after }).await
         {
-            cx.input.end_reasoning(after);
+            cx.end_reasoning(after);
             return Some(after);
         }
     }
 }
 
-/// The answer of a tool that the model invented: its end may be missing. A mark that ends the turn may end the text, too.
-pub fn response_block(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let Some(marks) = cx.input.with(opening.start, opening.after, responses::marks_of) else {
-            return ReadOutcome::No;
-        };
-        if marks.ends_turn && is_last(cx, opening).await {
-            return leftover(cx, opening).await;
-        }
-        match cx.input.text_until(opening.after, &[marks.close]).await {
-            Some((at, _)) => ReadOutcome::Text(at + marks.close.len()),
-            None => ReadOutcome::Text(cx.input.end_so_far()),
-        }
-    })
-}
-
-/// In the middle of a line, the mark begins an answer if its closing mark follows; otherwise it is a word about it, or left over.
-pub fn response_mid_line(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let marks = cx.input.with(opening.start, opening.after, responses::marks_of);
-        if let Some(marks) = marks
-            && !is_mentioned(cx, opening).await
-        {
-            cx.input.expect_closing(marks.close);
-        }
-        ReadOutcome::No
-    })
-}
-
-/// The end of an answer whose first mark stands in the middle of a line.
-pub fn response_end(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let close = cx.input.slice(opening.start, opening.after);
-        if is_mentioned(cx, opening).await || !cx.input.revoke_expected(&close, opening.after) {
-            return ReadOutcome::No;
-        }
-        cx.recall_strength();
-        ReadOutcome::Text(opening.after)
-    })
-}
-
 /// A turn of somebody else is text. At the start it is the prompt, and what the model says after it counts; later on a model that
 /// goes on past its turn makes it up, and all that follows with it.
-pub fn turn(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        let Some(mark) = cx.input.with(opening.start, opening.after, TurnMark::of) else {
-            return ReadOutcome::No;
-        };
-        let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
-            return ReadOutcome::No;
-        };
-        let whole = Opening { after, ..opening };
-        let is_word = cx.input.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, whole).await;
-        if is_word || is_mentioned(cx, opening).await || is_mentioned(cx, whole).await {
-            return ReadOutcome::No;
-        }
-        if cx.input.is_first(opening.start)
-            && let Some(at) = turn_of_model(cx, mark, after).await
-        {
-            return ReadOutcome::Text(at);
-        }
-        cx.stop();
-        ReadOutcome::Text(after)
-    })
+pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> ReadOutcome {
+    let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
+        return ReadOutcome::No;
+    };
+    let whole = Opening { after, ..opening };
+    let is_word = cx.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, whole).await;
+    if is_word || is_mentioned(cx, opening).await || is_mentioned(cx, whole).await {
+        return ReadOutcome::No;
+    }
+    if cx.is_first(opening.start)
+        && let Some(at) = turn_of_model(cx, mark, after).await
+    {
+        return ReadOutcome::Text(at);
+    }
+    cx.stop();
+    ReadOutcome::Text(after)
 }
 
 /// Passes the turns of others, and returns where the turn of the model begins in the same template.
 async fn turn_of_model(cx: &ReadContext, mark: &TurnMark, mut from: usize) -> Option<usize> {
     let sought = mark.of_model();
     loop {
-        let (start, _) = cx.input.text_until(from, &[sought]).await?;
+        let (start, _) = cx.text_until(from, &[sought]).await?;
         from = start + sought.len();
-        let Some(next) = TurnMark::of(sought) else { return Some(start) };
-        match next.turn(cx, Opening { start, after: from }).await {
+        if sought != mark.text {
+            return Some(start);
+        }
+        match mark.turn(cx, Opening { start, after: from }).await {
             Some(turn) if turn.is_model => return Some(start),
             Some(turn) => from = turn.after,
             None => {}
@@ -246,125 +177,104 @@ async fn turn_of_model(cx: &ReadContext, mark: &TurnMark, mut from: usize) -> Op
 }
 
 /// What a model of the ReAct style made up: it ends with the next part, or with its paragraph.
-pub fn observation(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
+pub async fn observation(cx: &ReadContext, opening: Opening) -> ReadOutcome {
     const ENDS: &[&str] = &["\nThought:", "\nAction:", "\nFinal Answer:", "\n\n", "\n\r\n"];
-    Box::pin(async move {
-        let from = cx.input.skip_space(opening.after).await;
-        match cx.input.text_until(from, ENDS).await {
-            Some((at, _)) => ReadOutcome::Text(at),
-            None => ReadOutcome::Text(cx.input.end_so_far()),
-        }
-    })
+    cx.as_text_until(cx.skip_space(opening.after).await, ENDS).await
 }
 
 /// The marks of a fence that may hold calls, and the position after the word that follows them.
 pub async fn fence_line(cx: &ReadContext, opening: Opening) -> Option<(FenceLine, usize)> {
-    let mark = cx.input.with(opening.start, opening.after, |text| text.as_bytes()[0]);
-    let after = cx.input.skip(opening.after, |byte| byte == mark).await;
+    let mark = cx.with(opening.start, opening.after, |text| text.as_bytes()[0]);
+    let after = cx.skip(opening.after, |byte| byte == mark).await;
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_ \t\r".contains(&byte);
-    let end = cx.input.skip(after, is_word).await;
-    let word = cx.input.slice(after, end);
+    let end = cx.skip(after, is_word).await;
+    let word = cx.slice(after, end);
     let line = FenceLine { mark, run: after - opening.start, is_plain: word.trim().is_empty() };
     holds_data(&word).then_some((line, end))
 }
 
 /// Code is text, whatever it quotes.
-pub fn code(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        if let Some((line, end)) = fence_line(cx, opening).await
-            && matches!(cx.input.byte(end).await, None | Some(b'\n'))
-        {
-            cx.input.pass_fence(line, end);
-            return ReadOutcome::Text(end);
+pub async fn code(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    if let Some((line, end)) = fence_line(cx, opening).await
+        && matches!(cx.byte(end).await, None | Some(b'\n'))
+    {
+        cx.pass_fence(line, end);
+        return ReadOutcome::Text(end);
+    }
+    let mark = cx.slice(opening.start, opening.after);
+    let after = run_end(cx, opening.after, &mark).await;
+    let indent = cx.indent(opening.start).unwrap_or(0);
+    let Some((line_end, _)) = cx.find(after, &["\n", "`"]).await else {
+        return ReadOutcome::No;
+    };
+    let language = cx.slice(after, line_end);
+    let language = language.trim();
+    // Tags and sentences are no language: these backticks end a fence whose start is missing.
+    if language.contains(['<', '{', '[', ' ']) && !language.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return ReadOutcome::Text(after);
+    }
+    if cx.byte(line_end).await == Some(b'`') {
+        return ReadOutcome::Text(line_end);
+    }
+    // A fence in a list may be closed with a little more of an indent.
+    let farthest = if indent == 0 { 0 } else { indent + 3 };
+    let mut from = line_end;
+    while let Some((at, _)) = cx.text_until(from, &[&mark]).await {
+        from = run_end(cx, at, &mark).await;
+        let is_near = cx.indent(at).is_some_and(|indent| indent <= farthest);
+        if is_near && from - at >= after - opening.start {
+            return ReadOutcome::Text(from);
         }
-        let mark = cx.input.slice(opening.start, opening.after);
-        let after = run_end(cx, opening.after, &mark).await;
-        let indent = cx.input.indent(opening.start).unwrap_or(0);
-        let Some((line_end, _)) = cx.input.find(after, &["\n", "`"]).await else {
-            return ReadOutcome::No;
-        };
-        let language = cx.input.slice(after, line_end);
-        let language = language.trim();
-        // Tags and sentences are no language: these backticks end a fence whose start is missing.
-        if language.contains(['<', '{', '[', ' '])
-            && !language.starts_with(|c: char| c.is_ascii_alphanumeric())
-        {
-            return ReadOutcome::Text(after);
-        }
-        if cx.input.byte(line_end).await == Some(b'`') {
-            return ReadOutcome::Text(line_end);
-        }
-        // A fence in a list may be closed with a little more of an indent.
-        let farthest = if indent == 0 { 0 } else { indent + 3 };
-        let mut from = line_end;
-        while let Some((at, _)) = cx.input.text_until(from, &[&mark]).await {
-            from = run_end(cx, at, &mark).await;
-            let is_near = cx.input.indent(at).is_some_and(|indent| indent <= farthest);
-            if is_near && from - at >= after - opening.start {
-                return ReadOutcome::Text(from);
-            }
-        }
-        ReadOutcome::Text(cx.input.end_so_far())
-    })
+    }
+    ReadOutcome::Text(cx.end_so_far())
 }
 
 /// The end of a run of the character that the mark of a fence consists of.
 async fn run_end(cx: &ReadContext, at: usize, mark: &str) -> usize {
-    cx.input.skip(at, |byte| mark.as_bytes().first() == Some(&byte)).await
+    cx.skip(at, |byte| mark.as_bytes().first() == Some(&byte)).await
 }
 
 /// A comment is text, whatever it quotes. In the middle of a line it does not go beyond its paragraph.
-pub fn comment(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        if cx.input.byte_before(opening.start).is_some_and(|byte| b"`\"'(".contains(&byte)) {
-            return ReadOutcome::No;
-        }
-        let ends = ["-->", "\n\n"];
-        let ends = if cx.input.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
-        // `<!-->` is a comment, too.
-        match cx.input.text_until(opening.start + "<!".len(), ends).await {
-            Some((at, index)) => ReadOutcome::Text(at + ends[index].len()),
-            None => ReadOutcome::Text(cx.input.end_so_far()),
-        }
-    })
+pub async fn comment(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    if follows_quote(cx, opening) {
+        return ReadOutcome::No;
+    }
+    let ends = ["-->", "\n\n"];
+    let ends = if cx.indent(opening.start).is_some() { &ends[..1] } else { &ends[..] };
+    // `<!-->` is a comment, too.
+    cx.as_text_past(opening.start + "<!".len(), ends).await
 }
 
 /// A token that ends a turn is dropped once there was a call.
-pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        match cx.input.count_calls() {
-            0 => ReadOutcome::No,
-            _ => ReadOutcome::Block(opening.after),
-        }
-    })
+pub fn leftover(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match cx.count_calls() {
+        0 => ReadOutcome::No,
+        _ => ReadOutcome::Block(opening.after),
+    }
 }
 
 /// A special token that ends a call, without the call: no text of the model. In quotes it is only mentioned.
-pub fn orphan(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        match is_mentioned(cx, opening).await {
-            true => ReadOutcome::No,
-            false => ReadOutcome::Block(opening.after),
-        }
-    })
+pub async fn orphan(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match is_mentioned(cx, opening).await {
+        true => ReadOutcome::No,
+        false => ReadOutcome::Block(opening.after),
+    }
 }
 
 /// As [`leftover`], but only at the very end: the token is also an HTML tag.
-pub fn last(cx: &ReadContext, opening: Opening) -> ReadFuture<'_> {
-    Box::pin(async move {
-        match is_last(cx, opening).await {
-            true => leftover(cx, opening).await,
-            false => ReadOutcome::No,
-        }
-    })
+pub async fn last(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    match is_last(cx, opening).await {
+        true => leftover(cx, opening),
+        false => ReadOutcome::No,
+    }
 }
 
 /// True if nothing but white space follows, or the same token again.
 async fn is_last(cx: &ReadContext, opening: Opening) -> bool {
-    let token = cx.input.slice(opening.start, opening.after);
-    let mut at = cx.input.skip_space(opening.after).await;
-    while cx.input.literal(at, &[&token]).await.is_some() {
-        at = cx.input.skip_space(at + token.len()).await;
+    let token = cx.slice(opening.start, opening.after);
+    let mut at = cx.skip_space(opening.after).await;
+    while cx.literal(at, &[&token]).await.is_some() {
+        at = cx.skip_space(at + token.len()).await;
     }
-    cx.input.byte(at).await.is_none()
+    cx.byte(at).await.is_none()
 }

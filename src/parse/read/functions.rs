@@ -1,13 +1,11 @@
 //! Calls in Python notation, in a list or one per line.
 
-use super::arguments::{give_up, next_stop};
-use super::common;
-use crate::context::ReadContext;
-use crate::draft::Draft;
+use super::arguments::give_up;
 use crate::extent::ValueExtent;
-use crate::marker::{Opening, ReadOutcome};
 use crate::notation::Notation;
+use crate::parsed_call::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::resume;
 
 /// The error of a call that goes on behind the end of its text.
@@ -19,21 +17,21 @@ const LONGEST_NAME: usize = 256;
 /// A list of calls without a marker: all of it must have the form of calls.
 pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
     let at = opening.start;
-    let inside = cx.input.skip_space(at + 1).await;
+    let inside = cx.skip_space(at + 1).await;
     if !names_call(cx, inside).await {
         return ReadOutcome::No;
     }
     let extent = cx.extent(at, Notation::Python, &[]).await;
     let (end, closed) = match extent {
         ValueExtent::Closed(end) => (end, true),
-        _ => (cx.input.end_so_far(), false),
+        _ => (cx.end_so_far(), false),
     };
     // `[name()](address)` is a link.
-    if closed && cx.input.byte(end).await == Some(b'(') {
+    if closed && cx.byte(end).await == Some(b'(') {
         return ReadOutcome::Text(end);
     }
     let PythonCalls { mut drafts, broken, is_damaged } =
-        cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
+        cx.with(at, end, |text| python::calls(text, &*cx.tools));
     match broken {
         None if is_damaged && !are_calls(cx, &drafts, (at, end), format).await => {
             return ReadOutcome::Text(end);
@@ -46,9 +44,6 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
         _ if closed => return ReadOutcome::Text(end),
         _ => return unfinished(cx),
     }
-    if common::is_data(cx, at, end, &drafts).await {
-        return ReadOutcome::Text(end);
-    }
     cx.emit(drafts, end, format);
     ReadOutcome::Block(end)
 }
@@ -56,12 +51,12 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
 /// True if a list with damaged calls has sound ones too, and is no other code: the tools are known, or, if nobody said which ones
 /// there are, the format was named or the list is the whole text.
 async fn are_calls(cx: &ReadContext, drafts: &[Draft], (at, end): (usize, usize), format: &str) -> bool {
-    let is_known = |draft: &Draft| cx.tools.parameters(&draft.name).is_some();
+    let is_known = |draft: &Draft| cx.is_known(&draft.name);
     drafts.iter().any(|draft| draft.error.is_none())
         && match cx.tools.are_given() {
             true => drafts.iter().all(is_known),
             false if cx.asked == Some(format) => true,
-            false => at == 0 && cx.input.byte(cx.input.skip_space(end).await).await.is_none(),
+            false => at == 0 && cx.byte(cx.skip_space(end).await).await.is_none(),
         }
 }
 
@@ -69,7 +64,7 @@ async fn are_calls(cx: &ReadContext, drafts: &[Draft], (at, end): (usize, usize)
 fn unfinished(cx: &ReadContext) -> ReadOutcome {
     match cx.take_rescan() {
         true => ReadOutcome::No,
-        false => ReadOutcome::Text(cx.input.end_so_far()),
+        false => ReadOutcome::Text(cx.end_so_far()),
     }
 }
 
@@ -80,25 +75,25 @@ pub async fn marked(
     closes: &[&str],
     format: &'static str,
 ) -> ReadOutcome {
-    let mut at = cx.input.skip_space(opening.after).await;
+    let mut at = cx.skip_space(opening.after).await;
     let mut found = false;
     let mut closed = false;
-    let marker = cx.input.slice(opening.start, opening.after);
+    let marker = cx.slice(opening.start, opening.after);
     let stops: Vec<&str> = closes.iter().copied().chain([marker.as_str()]).collect();
     loop {
-        let listed = cx.input.byte(at).await == Some(b'[');
-        let inside = if listed { cx.input.skip_space(at + 1).await } else { at };
+        let listed = cx.byte(at).await == Some(b'[');
+        let inside = if listed { cx.skip_space(at + 1).await } else { at };
         if !names_call(cx, inside).await {
             break;
         }
-        let bracket = if listed { at } else { cx.input.skip(at, python::names).await };
+        let bracket = if listed { at } else { cx.skip(at, python::names).await };
         let (end, whole) = match cx.extent(bracket, Notation::Python, &stops).await {
             ValueExtent::Closed(end) | ValueExtent::Stopped(end) => (end, true),
-            ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), listed),
+            ValueExtent::Cut { in_string: false } => (cx.end_so_far(), listed),
             ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
         let PythonCalls { mut drafts, broken, is_damaged } =
-            cx.input.with(at, end, |text| python::calls(text, &*cx.tools));
+            cx.with(at, end, |text| python::calls(text, &*cx.tools));
         let mut end = end;
         if broken.is_some() || is_damaged || !whole {
             match with_inner_quotes(cx, at, closes, &stops).await {
@@ -108,21 +103,21 @@ pub async fn marked(
                     // The calls before the one that cannot be read are whole.
                     drafts.push(unreadable(broken));
                     // Behind a lost quote, what looks like a call may be part of a string.
-                    if !cx.input.with(at, end, resume::has_sound_strings) {
-                        end = next_stop(cx, end, &stops).await;
+                    if !cx.with(at, end, resume::has_sound_strings) {
+                        end = cx.find_or_end(end, &stops).await;
                     }
                 }
             }
         }
         cx.emit(drafts, end, format);
         found = true;
-        at = cx.input.skip(end, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')).await;
-        if let Some(index) = cx.input.literal(at, closes).await {
+        at = cx.skip(end, |byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b';')).await;
+        if let Some(index) = cx.literal(at, closes).await {
             at += closes[index].len();
             closed = true;
             break;
         }
-        if !names_call(cx, at).await && cx.input.byte(at).await != Some(b'[') {
+        if !names_call(cx, at).await && cx.byte(at).await != Some(b'[') {
             at = end;
             break;
         }
@@ -141,17 +136,15 @@ async fn with_inner_quotes(
     closes: &[&str],
     stops: &[&str],
 ) -> Option<(Vec<Draft>, usize)> {
-    let (end, _) = cx.input.find(at, stops).await.filter(|(_, index)| *index < closes.len())?;
-    let read = cx.input.with(at, end, |text| python::calls_with_inner_quotes(text, &*cx.tools));
+    let (end, _) = cx.find(at, stops).await.filter(|(_, index)| *index < closes.len())?;
+    let read = cx.with(at, end, |text| python::calls_with_inner_quotes(text, &*cx.tools));
     read.map(|drafts| (drafts, end))
 }
 
 /// The entry for a call that cannot be read.
 fn unreadable(broken: Option<BrokenCall>) -> Draft {
     match broken {
-        Some(BrokenCall { is_cut: false, name, why }) => {
-            Draft::failed(&name, format!("The call cannot be read: {why}."))
-        }
+        Some(BrokenCall { is_cut: false, name, why }) => Draft::unreadable(&name, &why),
         Some(BrokenCall { name, .. }) => Draft::failed(&name, CUT),
         None => Draft::failed("", CUT),
     }
@@ -161,7 +154,6 @@ fn unreadable(broken: Option<BrokenCall>) -> Draft {
 async fn names_call(cx: &ReadContext, at: usize) -> bool {
     let mut next = at;
     let name_end = cx
-        .input
         .wait(|view| {
             let rest = view.from(next);
             match rest.iter().position(|byte| !python::names(*byte)) {
@@ -175,7 +167,6 @@ async fn names_call(cx: &ReadContext, at: usize) -> bool {
         })
         .await;
     let Some(end) = name_end.filter(|end| *end > at) else { return false };
-    let begins =
-        cx.input.byte(at).await.is_some_and(|byte| !byte.is_ascii_digit() && byte != b'-' && byte != b'.');
-    begins && cx.input.byte(end).await == Some(b'(')
+    let begins = cx.byte(at).await.is_some_and(|byte| !byte.is_ascii_digit() && byte != b'-' && byte != b'.');
+    begins && cx.byte(end).await == Some(b'(')
 }

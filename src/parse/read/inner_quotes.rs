@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use crate::context::ReadContext;
 use crate::lenient::{self, LenientValue};
+use crate::reader::ReadContext;
 use crate::repair::SyntaxRepair;
 
 /// The value at `at` and the position of the end tag behind it. `next` begins another call: then the end tag is missing.
@@ -17,8 +17,8 @@ pub async fn value(
     next: &[&str],
 ) -> Option<(LenientValue, usize)> {
     let stops = [ends, next].concat();
-    let (end, _) = cx.input.find(at, &stops).await.filter(|(_, index)| *index < ends.len())?;
-    let read = cx.input.with(at, end, lenient::read_with_inner_quotes).ok()?;
+    let (end, _) = cx.find(at, &stops).await.filter(|(_, index)| *index < ends.len())?;
+    let read = cx.with(at, end, lenient::read_with_inner_quotes).ok()?;
     let is_certain = read.whole && read.repairs.has(SyntaxRepair::InnerQuotes) && !is_ambiguous(&read.value);
     is_certain.then_some((read, end))
 }

@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 use super::arguments::{self, CallStops, NamedCall};
 use super::common;
-use crate::context::ReadContext;
-use crate::draft::Draft;
-use crate::marker::{Opening, ReadOutcome};
+use crate::parsed_call::Draft;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::schemas::{self, SchemaView};
 use crate::{elements, python, typed};
 use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.
+#[derive(Clone, Copy)]
 pub struct TagStyle {
     pub format: &'static str,
     /// Wraps the calls; skipped.
@@ -75,20 +75,20 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
     let mut at = opening.start;
     let (mut found, mut wrapped) = (false, 0);
     loop {
-        let tag = cx.input.skip_space(at).await;
-        if let Some(index) = cx.input.literal(tag, style.closes).await.filter(|_| found) {
+        let tag = cx.skip_space(at).await;
+        if let Some(index) = cx.literal(tag, style.closes).await.filter(|_| found) {
             at = tag + style.closes[index].len();
-            cx.input.extend(at, None);
+            cx.extend(at, None);
             return ReadOutcome::Block(at);
         }
-        if let Some(index) = cx.input.literal(tag, style.wraps).await {
+        if let Some(index) = cx.literal(tag, style.wraps).await {
             // More wraps without a call are text, and must not be skipped again from each of them.
             if !found && wrapped == MAX_WRAPS {
                 break;
             }
             at = tag + style.wraps[index].len();
             wrapped += 1;
-        } else if cx.input.literal(tag, &[style.call]).await.is_some() {
+        } else if cx.literal(tag, &[style.call]).await.is_some() {
             let start = if found { tag } else { opening.start };
             let opening = Opening { start, after: tag + style.call.len() };
             let Some(end) = call(cx, opening, style).await else { break };
@@ -101,7 +101,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, style: &TagStyle) -> ReadO
     if !found {
         return ReadOutcome::No;
     }
-    if wrapped > 0 && cx.input.byte(cx.input.skip_space(at).await).await.is_none() {
+    if wrapped > 0 && cx.byte(cx.skip_space(at).await).await.is_none() {
         cx.close(at, false);
     }
     ReadOutcome::Block(at)
@@ -123,21 +123,21 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
     if header.is_torn && !is_mentioned(cx, opening, at, style).await {
         let end = skip_call(cx, at, style).await;
         let name = header.name.unwrap_or_default();
-        cx.emit(vec![Draft::failed(&name, format!("The call cannot be read: {TORN}."))], end, style.format);
+        cx.emit(vec![Draft::unreadable(&name, TORN)], end, style.format);
         return Some(end);
     }
     let Some(name) = header.name.or(word) else {
         // The older form has its name inside. A tag without a name is only mentioned.
-        at = cx.input.skip_space(at).await;
-        cx.input.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
+        at = cx.skip_space(at).await;
+        cx.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
         return Some(by_elements(cx, at, "", "", style).await);
     };
     if header.closed {
         cx.emit(vec![Draft::new(&name, Ok(Value::Null), Repairs::default())], at, style.format);
         return Some(at);
     }
-    at = cx.input.skip_space(at).await;
-    if cx.input.byte(at).await == Some(b'{') {
+    at = cx.skip_space(at).await;
+    if cx.byte(at).await == Some(b'{') {
         return Some(json(cx, at, &name, style).await);
     }
     match style.elements {
@@ -149,22 +149,23 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
 
 /// True if parameters follow, or the end of the call.
 async fn begins_parameters(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
-    let at = cx.input.skip_space(at).await;
-    cx.input.literal(at, &[style.param, style.call_end]).await.is_some()
+    let at = cx.skip_space(at).await;
+    cx.literal(at, &[style.param, style.call_end]).await.is_some()
 }
 
 /// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
 /// known tool shows that.
-pub async fn by_parameter_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<usize> {
-    cx.input.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
+pub async fn by_parameter_tag(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<usize> {
+    let wrapped = cx.after(opening.start, style.wraps).await;
+    let at = cx.skip_space(wrapped.unwrap_or(opening.start)).await;
+    cx.literal(at, &[style.param]).await.filter(|_| !cx.tools.is_empty())?;
     let (header, after) = header(cx, at + style.param.len(), style).await?;
-    let name = header.name.filter(|name| !header.is_torn && cx.tools.parameters(name).is_some())?;
-    let first = cx.input.skip_space(after).await;
-    cx.input.literal(first, &[style.param]).await?;
+    let name = header.name.filter(|name| !header.is_torn && cx.is_known(name))?;
+    let first = cx.skip_space(after).await;
+    cx.literal(first, &[style.param]).await?;
     let end = by_parameters(cx, first, &name, style).await;
-    let tag = cx.input.skip_space(end).await;
-    let close = cx.input.literal(tag, style.closes).await.map(|index| tag + style.closes[index].len());
-    cx.input.extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
+    let close = cx.after_space(end, style.closes).await;
+    cx.extend(close.unwrap_or(end), Some(SyntaxRepair::MissingStartTag));
     Some(close.unwrap_or(end))
 }
 
@@ -178,12 +179,12 @@ async fn is_mentioned(cx: &ReadContext, opening: Opening, at: usize, style: &Tag
         return false;
     }
     let begins = [style.param, style.call_end, style.call];
-    if cx.input.literal(at, &begins).await.is_some() || ends_without_tag(cx, at, style).await {
+    if cx.literal(at, &begins).await.is_some() || ends_without_tag(cx, at, style).await {
         return false;
     }
     let ends: Vec<&str> =
         [style.call_end, style.param_end, style.call, "\n\n"].iter().chain(style.sisters).copied().collect();
-    !matches!(cx.input.find(at, &ends).await, Some((_, 0 | 1)))
+    !matches!(cx.find(at, &ends).await, Some((_, 0 | 1)))
 }
 
 async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usize {
@@ -191,30 +192,20 @@ async fn json(cx: &ReadContext, at: usize, name: &str, style: &TagStyle) -> usiz
     ends.extend(style.closes);
     let stops = CallStops { ends: &ends, next: &[] };
     let end = arguments::read(cx, at, NamedCall::new(name, style.format), stops).await;
-    let tag = cx.input.skip_space(end).await;
-    match cx.input.literal(tag, &[style.call_end]).await {
-        Some(_) => {
-            cx.input.extend(tag + style.call_end.len(), None);
-            tag + style.call_end.len()
-        }
-        None => {
-            cx.close(end, false);
-            end
-        }
-    }
+    cx.close_or_repair(end, &[style.call_end]).await
 }
 
 async fn by_elements(cx: &ReadContext, at: usize, mark: &str, name: &str, style: &TagStyle) -> usize {
-    let end = cx.input.find(at, &[style.call_end, style.call]).await;
+    let end = cx.find(at, &[style.call_end, style.call]).await;
     let (end, after) = match end {
         Some((end, 0)) => (end, end + style.call_end.len()),
         Some((end, _)) => (end, end),
-        None => (cx.input.end_so_far(), cx.input.end_so_far()),
+        None => (cx.end_so_far(), cx.end_so_far()),
     };
-    let draft = match cx.input.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
+    let draft = match cx.with(at, end, |text| elements::call(text, mark, name, &*cx.tools)) {
         Ok(_) if after == end => Draft::failed(name, "The text ends before the call does."),
         Ok((name, arguments)) => Draft::new(&name, Ok(arguments), Repairs::default()),
-        Err(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
+        Err(why) => Draft::unreadable(name, &why),
     };
     cx.emit(vec![draft], after, style.format);
     after
@@ -225,11 +216,11 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     let mut repairs = Repairs::default();
     let (mut at, mut is_stray) = (at, false);
     let (end, error) = loop {
-        at = cx.input.skip_space(at).await;
-        if cx.input.literal(at, &[style.call_end]).await.is_some() {
+        at = cx.skip_space(at).await;
+        if cx.literal(at, &[style.call_end]).await.is_some() {
             break (at + style.call_end.len(), None);
         }
-        if cx.input.literal(at, &[style.param]).await.is_some() {
+        if cx.literal(at, &[style.param]).await.is_some() {
             match parameter(cx, at + style.param.len(), name, &map, style).await {
                 Ok(Parameter { name, value, repaired, has_stray_end, after }) => {
                     if map.contains_key(&name) {
@@ -247,9 +238,9 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
                     break (skip_call(cx, at, style).await, Some(why));
                 }
             }
-        } else if map.is_empty() && cx.input.byte(at).await.is_none() {
+        } else if map.is_empty() && cx.byte(at).await.is_none() {
             break (at, Some("the text ends before its parameters"));
-        } else if cx.input.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &map) {
+        } else if cx.byte(at).await.is_none() && !schemas::is_whole(&*cx.tools, name, &map) {
             break (at, Some(CUT));
         } else if ends_without_tag(cx, at, style).await {
             repairs.add(SyntaxRepair::MissingEndTag);
@@ -268,7 +259,7 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     }
     let draft = match error {
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
-        Some(why) => Draft::failed(name, format!("The call cannot be read: {why}.")),
+        Some(why) => Draft::unreadable(name, why),
     };
     cx.emit(vec![draft], end, style.format);
     end
@@ -289,19 +280,19 @@ fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<M
 
 /// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
 async fn ends_without_tag(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
-    cx.input.byte(at).await.is_none()
-        || cx.input.literal(at, style.closes).await.is_some()
-        || cx.input.literal(at, &[style.call]).await.is_some()
-        || cx.input.literal(at, style.wraps).await.is_some()
+    cx.byte(at).await.is_none()
+        || cx.literal(at, style.closes).await.is_some()
+        || cx.literal(at, &[style.call]).await.is_some()
+        || cx.literal(at, style.wraps).await.is_some()
 }
 
 /// The end of a call that cannot be read: its end tag, or the next call.
 async fn skip_call(cx: &ReadContext, at: usize, style: &TagStyle) -> usize {
     let ends: Vec<&str> = [style.call_end, style.call].iter().chain(style.sisters).copied().collect();
-    match cx.input.find(at, &ends).await {
+    match cx.find(at, &ends).await {
         Some((end, 0)) => end + style.call_end.len(),
         Some((end, _)) => end,
-        None => cx.input.end_so_far(),
+        None => cx.end_so_far(),
     }
 }
 
@@ -346,7 +337,7 @@ async fn parameter(
     };
     let repaired = to == after && !header.closed;
     let schema = schemas::parameter(&*cx.tools, tool, &name);
-    let value = cx.input.with(from, to, |text| {
+    let value = cx.with(from, to, |text| {
         let text = if repaired { without_own_tag(text, &name) } else { text };
         let text = match () {
             () if style.lines => strip_lines(text),
@@ -430,7 +421,7 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSo
     // The parameters inside that have no end tag yet: where each begins, if it can be the next one.
     let mut inside: Vec<Option<usize>> = Vec::new();
     let mut has_stray_end = false;
-    while let Some((found, index)) = cx.input.find(at, &ends).await {
+    while let Some((found, index)) = cx.find(at, &ends).await {
         let after = found + ends[index].len();
         at = after;
         match index {
@@ -443,7 +434,7 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSo
             }
             0 if inside.pop().is_none() => has_stray_end |= !is_quoted(cx, found, after).await,
             1 if next_call.is_some() => inner += 1,
-            1 if found > from && cx.input.with(found - 1, found, |before| before == "\n") => {
+            1 if found > from && cx.with(found - 1, found, |before| before == "\n") => {
                 let to = inside.into_iter().flatten().next().unwrap_or(found);
                 return ValueEnd::found(to, to);
             }
@@ -451,13 +442,11 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSo
                 let may_follow = begins_next(cx, found, after, style, call).await;
                 inside.push(may_follow.then_some(found));
             }
-            2 if next_call.is_none()
-                && ends_without_tag(cx, cx.input.skip_space(after).await, style).await =>
-            {
+            2 if next_call.is_none() && ends_without_tag(cx, cx.skip_space(after).await, style).await => {
                 let to = inside.into_iter().flatten().next().unwrap_or(found);
                 return ValueEnd::found(to, to);
             }
-            3 if matches!(cx.input.byte(after).await, Some(b'=' | b' ')) => {
+            3 if matches!(cx.byte(after).await, Some(b'=' | b' ')) => {
                 next_call = next_call.or(Some(found));
                 calls += 1;
             }
@@ -465,7 +454,7 @@ async fn value_end(cx: &ReadContext, from: usize, style: &TagStyle, call: CallSo
         }
     }
     let next_call = next_call.filter(|_| calls <= QUOTED_CALLS);
-    ValueEnd::Cut(next_call.unwrap_or_else(|| cx.input.end_so_far()))
+    ValueEnd::Cut(next_call.unwrap_or_else(|| cx.end_so_far()))
 }
 
 /// True if the tag of a parameter inside a value can begin the next one.
@@ -486,16 +475,15 @@ async fn begins_next(
 
 /// True if a tag stands as words about it do: between quotes, in code, or with spaces around it.
 async fn is_quoted(cx: &ReadContext, at: usize, after: usize) -> bool {
-    let before = cx.input.byte_before(at);
+    let before = cx.byte_before(at);
     matches!(before, Some(b' ' | b'\t' | b'"' | b'\'' | b'`' | b'('))
-        || matches!(cx.input.byte(after).await, Some(b' ' | b'"' | b'\'' | b'`' | b'.' | b',' | b')' | b'\\'))
+        || matches!(cx.byte(after).await, Some(b' ' | b'"' | b'\'' | b'`' | b'.' | b',' | b')' | b'\\'))
 }
 
 /// True if what follows an end tag shows that it ends a parameter.
 async fn follows(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
-    let at = cx.input.skip_space(at).await;
-    cx.input.literal(at, &[style.param, style.call_end]).await.is_some()
-        || ends_without_tag(cx, at, style).await
+    let at = cx.skip_space(at).await;
+    cx.literal(at, &[style.param, style.call_end]).await.is_some() || ends_without_tag(cx, at, style).await
 }
 
 /// The attributes of a tag.
@@ -518,14 +506,14 @@ const TORN: &str = "an attribute is given twice";
 
 /// Reads a tag from after its name, and returns the position after the tag.
 async fn header(cx: &ReadContext, at: usize, style: &TagStyle) -> Option<(TagHeader, usize)> {
-    if !matches!(cx.input.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
+    if !matches!(cx.byte(at).await, Some(b'=' | b' ' | b'>' | b'/')) {
         return None;
     }
-    let (end, index) = cx.input.find(at, &[style.tag_end, "\n", "<"]).await?;
+    let (end, index) = cx.find(at, &[style.tag_end, "\n", "<"]).await?;
     if index != 0 {
         return None;
     }
-    let mut header = cx.input.with(at, end, attributes);
+    let mut header = cx.with(at, end, attributes);
     if style.entities {
         header.name = header.name.map(|name| unescaped(&name));
     }

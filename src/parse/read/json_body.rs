@@ -1,89 +1,124 @@
 //! JSON between tags: an object, a list, or several of them, in a fence or not.
 
-use std::future::ready;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolhub_text::repeats_key;
 
-use super::arguments::{give_up, next_stop, skip_fence};
+use super::arguments::{give_up, skip_fence};
 use super::inner_quotes;
-use crate::context::ReadContext;
-use crate::draft::{CUT, Draft};
+use crate::call_arguments::CallArguments;
 use crate::extent::ValueExtent;
-use crate::fast_call::{self, FastCall};
 use crate::json_calls::{self, CallShape};
 use crate::lenient::{self, MissingClosers};
-use crate::marker::{Opening, QuickRead, ReadFuture, ReadOutcome};
 use crate::notation::Notation;
+use crate::parsed_call::{CUT, Draft};
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
 use crate::resume::{self, ListedCall};
 
 /// The tags that a dialect puts around JSON.
+#[derive(Clone, Copy)]
 pub struct JsonBlock {
     pub format: &'static str,
-    /// May be repeated, or follow the marker, before the JSON.
-    pub opens: &'static [&'static str],
+    /// Begin a block. Models repeat them by mistake.
+    pub marks: &'static [&'static str],
+    /// May stand between the mark and the JSON.
+    pub then: &'static [&'static str],
     /// Empty if only the end of the JSON ends the block.
     pub closes: &'static [&'static str],
     /// Also ends a call with open brackets.
     pub ends: &'static [&'static str],
-    /// Begins the next block.
+    /// Begins what follows, as the marks do.
     pub next: &'static [&'static str],
     pub shape: CallShape,
     pub notation: Notation,
 }
 
 /// The error of a call whose brackets close too early.
-const NO_END: &str = "Malformed call: text continues after the closing bracket.";
+const NO_END: &str = "it continues after its last bracket";
 
 impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.
     fn stops(&self, fence: Option<&'static str>) -> Vec<&'static str> {
-        [self.closes, self.ends, self.next].concat().into_iter().chain(fence).collect()
+        [self.closes, self.ends, self.marks, self.next].concat().into_iter().chain(fence).collect()
+    }
+
+    /// What begins the next block.
+    fn nexts(&self) -> Vec<&'static str> {
+        [self.marks, self.next].concat()
     }
 }
 
-/// As [`read`], with a fast path for a call that is complete and in the common form.
-pub fn reading<'a>(cx: &'a ReadContext, opening: Opening, body: &'static JsonBlock) -> ReadFuture<'a> {
-    match quick(cx, opening, body) {
-        Some(read) => Box::pin(ready(ReadOutcome::Block(read.to))),
-        None => Box::pin(read(cx, opening, body)),
-    }
+/// A call in strict JSON with the usual keys, as serde tells its parts.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UsualCall<'a> {
+    #[serde(alias = "tool_name")]
+    name: &'a str,
+    #[serde(borrow, alias = "parameters", alias = "args")]
+    arguments: &'a RawValue,
+    id: Option<&'a str>,
+    source: Option<&'a str>,
 }
 
-/// Reads a call that is complete and in the common form.
-pub fn quick(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<QuickRead> {
-    let taken = cx.input.take(opening.start, opening.after, body.format, |text| fast(text, body));
-    taken.map(|(to, may_be_quoted)| QuickRead { to, may_be_quoted })
-}
-
-/// The call at the start of a text, and the length up to the end of its end tag.
-fn fast<'a>(text: &'a str, body: &JsonBlock) -> Option<(FastCall<'a>, usize)> {
-    if body.shape != CallShape::Marked {
+/// Reads a call in the usual form if all of it is there, with its end tag, and returns the position after it.
+pub fn usual(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> Option<usize> {
+    if body.shape != CallShape::Marked || body.notation != Notation::Json {
         return None;
     }
-    let call = fast_call::read(text)?;
-    let behind = text[call.end..].trim_ascii_start();
-    for tag in body.closes {
-        if let Some(rest) = behind.strip_prefix(tag) {
-            return Some((call, text.len() - rest.len()));
-        }
-        // A tag that is only partly there may still turn out to be another one.
-        if tag.starts_with(behind) {
-            return None;
-        }
-    }
-    None
+    let (draft, end) = cx.with(opening.after, cx.end_so_far(), |text| {
+        let json = text.trim_ascii_start();
+        let mut calls = serde_json::Deserializer::from_str(json).into_iter::<UsualCall<'_>>();
+        // serde takes a list for such a call, too.
+        let call = json.starts_with('{').then(|| calls.next()?.ok())??;
+        let after = &json[calls.byte_offset()..];
+        let behind = after.trim_ascii_start();
+        let rest = body.closes.iter().find_map(|tag| behind.strip_prefix(tag))?;
+        let end = text.len() - rest.len();
+        let (name, arguments) = (call.name.trim(), call.arguments.get());
+        let is_usual = !name.is_empty()
+            && call.id != Some("")
+            && !may_swallow_brace(&json[..json.len() - after.len()])
+            && !repeats_key(arguments);
+        let (name, arguments) =
+            is_usual.then(|| (name.to_owned(), CallArguments::from_checked(arguments)))?;
+        let (id, source) = (call.id.map(str::to_owned), call.source.map(str::to_owned));
+        Some((Draft { name, arguments: arguments?, id, source, ..Draft::default() }, end))
+    })?;
+    let end = opening.after + end;
+    cx.emit(vec![draft], end, body.format);
+    Some(end)
+}
+
+/// True if strict JSON may have a string that the lenient reader takes for `"arguments {`.
+fn may_swallow_brace(json: &str) -> bool {
+    memchr::memmem::find_iter(json.as_bytes(), b"{\"").any(|at| {
+        let before = json[..at].trim_ascii_end();
+        before
+            .strip_suffix(':')
+            .unwrap_or(before)
+            .trim_ascii_end()
+            .ends_with(|c: char| c.is_ascii_alphabetic())
+    })
 }
 
 pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadOutcome {
-    let mut at = cx.input.skip_space(opening.after).await;
+    let mut at = cx.skip_space(opening.after).await;
     // Models repeat the tag once by mistake. More are text, and must not be skipped again from each of them.
+    let (first_at, marks) = (at, [body.marks, body.then].concat());
     for _ in 0..2 {
-        let Some(index) = cx.input.literal(at, body.opens).await else { break };
-        at = cx.input.skip_space(at + body.opens[index].len()).await;
+        let Some(after) = cx.after(at, &marks).await else { break };
+        at = cx.skip_space(after).await;
     }
+    let is_repeated = at > first_at;
     let (at, fence) = skip_fence(cx, at).await;
-    let first = cx.input.byte(at).await;
-    // A list cannot begin with a tag: that is another dialect's call, whose opening is broken.
-    let is_markup = first == Some(b'[') && cx.input.byte(at + 1).await == Some(b'<');
+    let first = cx.byte(at).await;
+    // A list cannot begin with a tag, a mark or a name: that is another form, whose opening is broken or repeated.
+    let is_other = |byte: u8| match is_repeated {
+        true => byte == b'<' || byte.is_ascii_alphabetic(),
+        false => byte == b'<' || byte.is_ascii_uppercase(),
+    };
+    let is_markup = first == Some(b'[') && cx.byte(at + 1).await.is_some_and(is_other);
     if !matches!(first, Some(b'{' | b'[')) || is_markup {
         return ReadOutcome::No;
     }
@@ -95,23 +130,23 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
     let (mut end, mut is_broken) = value(cx, at, body, &stops, repairs, false).await;
     let mut surplus = false;
     loop {
-        let at = cx.input.skip_space(end).await;
-        if let Some(index) = cx.input.literal(at, body.closes).await {
+        let at = cx.skip_space(end).await;
+        if let Some(index) = cx.literal(at, body.closes).await {
             end = at + body.closes[index].len();
-            cx.input.extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
+            cx.extend(end, surplus.then_some(SyntaxRepair::SurplusBrackets));
             return ReadOutcome::Block(end);
         }
-        match cx.input.byte(at).await {
+        match cx.byte(at).await {
             // It is not certain where the broken value ends, and what looks like a call may be part of it.
-            Some(b'"' | b'\'' | b':') if is_broken => end = next_stop(cx, at, &stops).await,
-            Some(b'{' | b'[') if cx.input.literal(at, &stops).await.is_none() => {
+            Some(b'"' | b'\'' | b':') if is_broken => end = cx.find_or_end(at, &stops).await,
+            Some(b'{' | b'[') if cx.literal(at, &stops).await.is_none() => {
                 let (next, broke) = value(cx, at, body, &stops, repairs, is_broken).await;
                 end = next;
                 is_broken |= broke;
             }
             Some(b',' | b';') => {
-                let next = cx.input.skip_space(at + 1).await;
-                if !matches!(cx.input.byte(next).await, Some(b'{' | b'[')) {
+                let next = cx.skip_space(at + 1).await;
+                if !matches!(cx.byte(next).await, Some(b'{' | b'[')) {
                     break;
                 }
                 end = at + 1;
@@ -120,7 +155,7 @@ pub async fn read(cx: &ReadContext, opening: Opening, body: &JsonBlock) -> ReadO
                 surplus = true;
                 end = at + 1;
             }
-            Some(_) if cx.input.literal(at, fence.as_slice()).await.is_some() => {
+            Some(_) if cx.literal(at, fence.as_slice()).await.is_some() => {
                 end = at + fence.map_or(0, str::len);
             }
             _ => break,
@@ -140,34 +175,25 @@ async fn value(
     repairs: Repairs,
     is_broken: bool,
 ) -> (usize, bool) {
-    let fast = |text: &str| {
-        let call = fast_call::read(text)?;
-        Some((call.draft(repairs)?, call.end))
-    };
-    if body.shape == CallShape::Marked
-        && let Some((draft, length)) = cx.input.with(at, cx.input.end_so_far(), fast)
-    {
-        cx.emit(vec![draft], at + length, body.format);
-        return (at + length, false);
-    }
     let (end, missing) = match cx.extent(at, body.notation, stops).await {
         ValueExtent::Closed(end) => (end, MissingClosers::NONE),
         // Only the outermost bracket may be missing: everything inside is complete.
-        ValueExtent::Stopped(end) if cx.input.literal(end, body.next).await.is_some() => {
+        ValueExtent::Stopped(end) if cx.literal(end, &body.nexts()).await.is_some() => {
             (end, MissingClosers::OUTERMOST)
         }
         ValueExtent::Stopped(end) => (end, MissingClosers::ALL),
-        ValueExtent::Cut { in_string: false } => (cx.input.end_so_far(), MissingClosers::OUTERMOST),
+        ValueExtent::Cut { in_string: false } => (cx.end_so_far(), MissingClosers::OUTERMOST),
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };
-    let mut drafts = cx.input.with(at, end, |text| drafts(text, missing, body, repairs, cx));
+    let mut drafts = cx.with(at, end, |text| drafts(text, missing, body, repairs, cx));
     let mut end = end;
     match with_inner_quotes(cx, at, body, &drafts, repairs).await {
         Some((read, to)) => (drafts, end) = (read, to),
-        None => {
-            let (read, length) = cx.input.with(at, end, |text| with_next(text, drafts, body, repairs, cx));
+        None if drafts.iter().any(|draft| draft.error.is_some()) => {
+            let (read, length) = with_next(&cx.slice(at, end), drafts, body, repairs, cx);
             (drafts, end) = (read, at + length);
         }
+        None => {}
     }
     let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
     if is_broken {
@@ -189,7 +215,7 @@ async fn with_inner_quotes(
     if !is_unreadable || body.notation != Notation::Json || body.shape != CallShape::Marked {
         return None;
     }
-    let (read, end) = inner_quotes::value(cx, at, body.closes, body.next).await?;
+    let (read, end) = inner_quotes::value(cx, at, body.closes, &body.nexts()).await?;
     repairs.join(read.repairs);
     let found = json_calls::calls(read.value, repairs, body.shape, &*cx.tools)?;
     found.iter().all(|draft| draft.error.is_none()).then_some((found, end))
@@ -219,7 +245,7 @@ fn with_next(
 /// The call before the next one: its own bracket may be missing, but nothing else may follow it.
 fn damaged(text: &str, body: &JsonBlock, repairs: Repairs, cx: &ReadContext) -> Vec<Draft> {
     match lenient::read(text, body.notation, MissingClosers::OUTERMOST) {
-        Ok(reading) if !reading.whole => vec![Draft::failed("", NO_END)],
+        Ok(reading) if !reading.whole => vec![Draft::unreadable("", NO_END)],
         _ => drafts(text, MissingClosers::OUTERMOST, body, repairs, cx),
     }
 }
@@ -245,9 +271,7 @@ fn one_by_one(
             ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
             ListedCall::Rest(text) => {
                 let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
-                let error =
-                    why.map_or_else(|| NO_END.to_owned(), |why| format!("The call cannot be read: {why}."));
-                read.push(Draft::failed("", error));
+                read.push(Draft::unreadable("", why.as_deref().unwrap_or(NO_END)));
             }
         }
     }
@@ -263,10 +287,10 @@ fn drafts(
 ) -> Vec<Draft> {
     let mut reading = match lenient::read(text, body.notation, missing) {
         Ok(reading) => reading,
-        Err(why) => return vec![Draft::failed("", format!("The call cannot be read: {why}."))],
+        Err(why) => return vec![Draft::unreadable("", &why)],
     };
     if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, body.shape) {
-        return vec![Draft::failed("", "The call cannot be read: the text ends before its arguments.")];
+        return vec![Draft::unreadable("", "the text ends before its arguments")];
     }
     repairs.join(reading.repairs);
     let calls = |value| json_calls::calls(value, repairs, body.shape, &*cx.tools).unwrap_or_default();
@@ -289,7 +313,7 @@ fn drafts(
         let is_part = |draft: &mut Draft| draft.error.is_some() || draft.arguments.is_empty();
         let broken = found.pop_if(|draft| !cut.follows_comma && is_part(draft));
         let name = broken.map(|draft| draft.name).unwrap_or_default();
-        found.push(Draft::failed(&name, format!("The call cannot be read: {}.", cut.why)));
+        found.push(Draft::unreadable(&name, &cut.why));
     }
     found
 }

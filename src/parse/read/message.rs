@@ -5,10 +5,9 @@ use serde_json::Value;
 
 use super::bare_json;
 use crate::api_message::{ApiMessage, MessageKind, kind_of};
-use crate::context::ReadContext;
 use crate::extent::ValueExtent;
-use crate::marker::{MessageText, ReadOutcome};
 use crate::notation::Notation;
+use crate::reader::{MessageText, ReadContext, ReadOutcome};
 use toolhub_text::repeats_key;
 
 /// Keys that come first in a message, a response or a block. A key comes before its own prefixes.
@@ -30,22 +29,22 @@ const FIRST_KEYS: &[&str] = &[
 
 /// Reads the value at the bracket if the text begins there. Its calls are made only if nothing follows it.
 pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
-    if !cx.input.is_first(at) || !bare_json::begins_with(cx, at, FIRST_KEYS).await {
+    if !cx.is_first(at) || !bare_json::begins_with(cx, at, FIRST_KEYS).await {
         return ReadOutcome::No;
     }
     let ValueExtent::Closed(end) = cx.extent(at, Notation::Json, &[]).await else { return ReadOutcome::No };
-    let value = cx.input.with(at, end, |text| serde_json::from_str::<Value>(text));
+    let value = cx.with(at, end, |text| serde_json::from_str::<Value>(text));
     let Ok(value) = value else { return ReadOutcome::No };
     let kind = kind_of(&value);
     if kind == MessageKind::Other {
         return ReadOutcome::No;
     }
-    let after = cx.input.skip_space(end).await;
-    if cx.input.byte(after).await.is_some() {
+    let after = cx.skip_space(end).await;
+    if cx.byte(after).await.is_some() {
         return ReadOutcome::No;
     }
     // Which of two values was meant, nobody knows.
-    if cx.input.with(at, end, repeats_key) {
+    if cx.with(at, end, repeats_key) {
         return ReadOutcome::Text(after);
     }
     let ApiMessage { drafts, text, format, is_of_others, .. } = ApiMessage::new(&value, &*cx.tools);
@@ -55,7 +54,7 @@ pub async fn read(cx: &ReadContext, at: usize) -> ReadOutcome {
     let Some(format) = format else {
         return ReadOutcome::Message(MessageText { text, to: after, is_certain: is_certain(&value) });
     };
-    cx.input.say(&text);
+    cx.emit_text(&text);
     cx.emit(drafts, after, format);
     ReadOutcome::Block(after)
 }

@@ -9,5 +9,4 @@ pub(super) mod inner_quotes;
 pub(super) mod invoke;
 pub(super) mod json_body;
 pub(super) mod message;
-pub(super) mod quoted;
 pub(super) mod section;

@@ -1,12 +1,12 @@
 //! Sections of special tokens: name, separator, JSON (DeepSeek, Kimi, PLaMo).
 
 use super::arguments::{self, CallStops, NamedCall};
-use crate::context::ReadContext;
-use crate::draft::Draft;
-use crate::marker::{Opening, ReadOutcome};
+use crate::parsed_call::Draft;
+use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::schemas::ToolSchemas;
 
 /// The tokens of a dialect.
+#[derive(Clone, Copy)]
 pub struct Section {
     pub format: &'static str,
     /// The token of the format, and spellings of it that models use.
@@ -33,35 +33,35 @@ pub async fn read(cx: &ReadContext, opening: Opening, section: &Section) -> Read
     let mut at = opening.start;
     let (mut found, mut opened) = (false, 0);
     loop {
-        let token = cx.input.skip_space(at).await;
-        if let Some(index) = cx.input.literal(token, section.opens).await {
+        let token = cx.skip_space(at).await;
+        if let Some(index) = cx.literal(token, section.opens).await {
             // Models repeat the token once by mistake. More are text, and must not be skipped again from each of them.
             if !found && opened == 2 {
                 break;
             }
             opened += 1;
             at = token + section.opens[index].len();
-        } else if cx.input.literal(token, &[section.call]).await.is_some() {
+        } else if cx.literal(token, &[section.call]).await.is_some() {
             let Some(end) = call(cx, token + section.call.len(), section).await else { break };
             found = true;
             at = end;
         } else if !found {
             break;
-        } else if let Some(index) = cx.input.literal(token, section.call_ends).await {
+        } else if let Some(index) = cx.literal(token, section.call_ends).await {
             at = token + section.call_ends[index].len();
         } else {
-            if let Some(index) = cx.input.literal(token, section.closes).await {
+            if let Some(index) = cx.literal(token, section.closes).await {
                 at = token + section.closes[index].len();
             }
             break;
         }
         if found {
-            cx.input.extend(at, None);
+            cx.extend(at, None);
         }
     }
     match found {
         true => {
-            cx.input.extend(at, None);
+            cx.extend(at, None);
             ReadOutcome::Block(at)
         }
         false => ReadOutcome::No,
@@ -73,23 +73,23 @@ async fn call(cx: &ReadContext, at: usize, section: &Section) -> Option<usize> {
     let ends = [section.call_ends, section.closes].concat();
     let stops = CallStops { ends: &ends, next: &[section.call] };
     let tokens = [&[section.separator], &ends[..], &[section.call]].concat();
-    let (separator, index) = cx.input.find(at, &tokens).await?;
+    let (separator, index) = cx.find(at, &tokens).await?;
     if index != 0 {
         cx.emit(vec![Draft::failed("", "The call has no arguments.")], separator, section.format);
         return Some(separator);
     }
     let mut after = separator + section.separator.len();
-    while let Some(index) = cx.input.literal(after, section.announces).await {
+    while let Some(index) = cx.literal(after, section.announces).await {
         after += section.announces[index].len();
     }
-    match cx.input.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
+    match cx.with(at, separator, |text| (section.header)(text, &*cx.tools)) {
         SectionHeader::Name { name, id, format } => {
             let named = NamedCall { id, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, after, named, stops).await)
         }
         SectionHeader::NameFollows { format } => {
-            let (end, _) = cx.input.find(after, &["\n", "```", "{", "<"]).await?;
-            let name = cx.input.slice(after, end).trim().to_owned();
+            let (end, _) = cx.find(after, &["\n", "```", "{", "<"]).await?;
+            let name = cx.slice(after, end).trim().to_owned();
             let named = NamedCall { fences: true, ..NamedCall::new(&name, format) };
             Some(arguments::read(cx, end, named, stops).await)
         }

@@ -32,6 +32,11 @@ impl Draft {
         Self { name: name.to_owned(), error: Some(error.into()), ..Self::default() }
     }
 
+    /// A call that cannot be read, for this reason.
+    pub fn unreadable(name: &str, why: &str) -> Self {
+        Self::failed(name, format!("The call cannot be read: {why}."))
+    }
+
     /// A call with its arguments, or with the reason why they cannot be read.
     pub fn new(name: &str, arguments: Result<Value, String>, repairs: Repairs) -> Self {
         let mut draft = Self { name: name.to_owned(), repairs, ..Self::default() };

@@ -1,12 +1,10 @@
 //! Calls that are held back until it is certain that they were not only thought of.
 //!
 //! A hold starts with a checkpoint. What is found after it stays inside: the events are not handed out and the calls are not
-//! shown. Either the hold ends, and all of it counts; or the closing tag of reasoning comes, or the end of a quotation, and
+//! shown. Either the hold ends, and all of it counts; or the closing tag of reasoning comes, and
 //! everything after the checkpoint becomes text.
 
-use super::found::FoundCall;
 use super::parsed::Event;
-use super::quote::OpenQuote;
 
 /// The state to go back to.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +18,7 @@ pub(super) struct Checkpoint {
 
 /// What is held back, and why.
 #[derive(Default)]
-pub(super) struct Hold {
+pub(super) struct HeldCalls {
     /// The text may have begun inside of reasoning.
     pub undecided: bool,
     /// Before the first call of a text that is undecided.
@@ -28,27 +26,16 @@ pub(super) struct Hold {
     /// Opening tags that may open reasoning or be words about it, such as one in the middle of a line. At most one for each
     /// closing tag.
     pub expected: Vec<ExpectedTag>,
-    /// Before the first call of a block that may be only quoted; never before the others.
-    pub quoted: Option<QuotedBlock>,
 }
 
 /// An opening tag that counts if its closing tag follows.
 pub(super) struct ExpectedTag {
     pub close: &'static str,
-    /// Before the first call after the opening tag; never before `Hold::first`, and not before that of an earlier tag.
+    /// Before the first call after the opening tag; never before `HeldCalls::first`, and not before that of an earlier tag.
     pub since: Option<Checkpoint>,
 }
 
-/// A block whose calls may be only quoted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct QuotedBlock {
-    pub before: Checkpoint,
-    pub quote: OpenQuote,
-    /// Where the search for quotations began.
-    pub from: usize,
-}
-
-impl Hold {
+impl HeldCalls {
     /// Notes the state before a call.
     pub fn before_call(&mut self, now: Checkpoint) {
         if self.undecided {
@@ -82,25 +69,13 @@ impl Hold {
     /// Where the part begins that is held back.
     pub fn start(&self) -> Option<Checkpoint> {
         let expected = || self.expected.iter().find_map(|tag| tag.since);
-        self.first.or_else(expected).or(self.quoted.map(|block| block.before))
-    }
-
-    /// Takes the block that turned out to be only quoted: its calls were none, so nothing else is held back because of them.
-    pub fn take_quoted(&mut self) -> Option<QuotedBlock> {
-        let block = self.quoted.take()?;
-        let is_before = |held: &mut Checkpoint| held.calls == block.before.calls;
-        self.first.take_if(is_before);
-        for tag in &mut self.expected {
-            tag.since.take_if(is_before);
-        }
-        Some(block)
+        self.first.or_else(expected)
     }
 
     /// The number of events that no later text may be joined to.
     pub fn closed_events(&self) -> usize {
-        let quoted = self.quoted.map(|block| block.before);
         let expected = || self.expected.iter().rev().find_map(|tag| tag.since);
-        quoted.or_else(expected).or(self.first).map_or(0, |checkpoint| checkpoint.events)
+        expected().or(self.first).map_or(0, |checkpoint| checkpoint.events)
     }
 
     /// Takes the events that may be shown.
@@ -112,16 +87,9 @@ impl Hold {
         }
         let kept = events.split_off(start.events);
         let expected = self.expected.iter_mut().filter_map(|tag| tag.since.as_mut());
-        let quoted = self.quoted.iter_mut().map(|block| &mut block.before);
-        for checkpoint in self.first.iter_mut().chain(expected).chain(quoted) {
+        for checkpoint in self.first.iter_mut().chain(expected) {
             checkpoint.events -= start.events;
         }
         std::mem::replace(events, kept)
-    }
-
-    /// The calls from this index on that may be shown.
-    pub fn visible<'a>(&self, calls: &'a [FoundCall], from: usize) -> &'a [FoundCall] {
-        let to = self.start().map_or(calls.len(), |start| start.calls);
-        calls.get(from..to).unwrap_or_default()
     }
 }

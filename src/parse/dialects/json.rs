@@ -1,0 +1,109 @@
+//! JSON without a marker of its own: bare, in a fence, behind a word of Python; and JSON that is not a call.
+
+use serde_json::{Map, Value};
+
+use super::table::JSON_BARE;
+use crate::json_calls::CallShape;
+use crate::lenient::{self, MissingClosers};
+use crate::notation::Notation;
+use crate::parsed_call::Draft;
+use crate::read::arguments::skip_fence;
+use crate::read::bare_json::{self, BareJson};
+use crate::read::json_body::{self, JsonBlock};
+use crate::read::{common, message};
+use crate::reader::{Opening, ReadContext, ReadOutcome};
+use crate::repair::SyntaxRepair;
+
+/// `{"name": …, "arguments": {…}}`, a list of them, `{"tool_calls": […]}`, or a text that is a whole message of a chat API.
+pub(super) async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> ReadOutcome {
+    if format != JSON_BARE {
+        // Among all formats, the reader of bare JSON has it.
+        return match cx.asked {
+            Some(_) => bare_json::read(cx, opening, Some("<|tool_calls|>"), format).await,
+            None => ReadOutcome::No,
+        };
+    }
+    match message::read(cx, opening.start).await {
+        ReadOutcome::No => bare_json::read(cx, opening, None, format).await,
+        read => read,
+    }
+}
+
+/// JSON in a code fence. In a fence of a programming language it is code.
+pub(super) async fn fenced(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    const FORMAT: &str = "json_fence";
+    let (at, fence) = skip_fence(cx, opening.start).await;
+    if !cx.with(opening.after, at, common::holds_data) {
+        return ReadOutcome::No;
+    }
+    let mut end = match bare_json::value(cx, at, fence, FORMAT).await {
+        BareJson::No => return ReadOutcome::No,
+        BareJson::Data(end) => {
+            if let Some((line, end)) = common::fence_line(cx, opening).await {
+                cx.pass_fence(line, end);
+            }
+            return ReadOutcome::Text(end);
+        }
+        BareJson::Calls(end) => end,
+    };
+    // One call per line is a list, too.
+    let mut close = cx.skip_space(end).await;
+    while cx.byte(close).await == Some(b'{')
+        && let BareJson::Calls(next) = bare_json::value(cx, close, fence, FORMAT).await
+    {
+        end = next;
+        close = cx.skip_space(end).await;
+    }
+    let surplus = cx.skip(close, |byte| matches!(byte, b'}' | b']')).await;
+    let mark = cx.skip_space(surplus).await;
+    if !bare_json::ends_fence(cx, mark, fence).await {
+        return ReadOutcome::Block(end);
+    }
+    let after = mark + fence.map_or(0, str::len);
+    cx.extend(after, (surplus > close).then_some(SyntaxRepair::SurplusBrackets));
+    ReadOutcome::Block(after)
+}
+
+/// Phi-4: `functools[{…}]`.
+pub(super) async fn functools(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    const BLOCK: JsonBlock = JsonBlock {
+        format: "phi4",
+        marks: &["functools["],
+        then: &[],
+        closes: &[],
+        ends: &[],
+        next: &[],
+        shape: CallShape::Marked,
+        notation: Notation::Json,
+    };
+    let first = cx.byte(cx.skip_space(opening.after).await).await;
+    // In the middle of a line, it is a word of Python or of a text about the format, unless a call follows.
+    if !matches!(first, None | Some(b'{' | b'[')) && !cx.begins_line(opening.start) {
+        return ReadOutcome::No;
+    }
+    // The bracket belongs to the list.
+    json_body::read(cx, Opening { after: opening.after - 1, ..opening }, &BLOCK).await
+}
+
+/// The name of documents as calls: a recipient of a message has no space.
+pub(crate) const DOCUMENT: &str = "a document";
+
+/// JSON that is not a call: a plan, or the arguments that a model was asked for. It is read by the same machine as calls, so
+/// nothing that was only thought of is read. Each value becomes a draft with a name that no tool of a text can have.
+pub(super) async fn document(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    // Only the end of the text shows which closing brackets are missing.
+    cx.wait(|view| view.ended.then_some(())).await;
+    if !cx.has_rescans() {
+        return ReadOutcome::No;
+    }
+    let read = |text: &str| lenient::read(text, Notation::Json, MissingClosers::ALL);
+    let Ok(reading) = cx.with(opening.start, cx.end_so_far(), read) else {
+        cx.take_rescan();
+        return ReadOutcome::No;
+    };
+    let mut fields = Map::from_iter([("value".to_owned(), reading.value)]);
+    fields.extend(reading.cut.map(|cut| ("cut".to_owned(), Value::String(cut.why))));
+    let end = opening.start + reading.end;
+    cx.emit(vec![Draft::new(DOCUMENT, Ok(Value::Object(fields)), reading.repairs)], end, DOCUMENT);
+    ReadOutcome::Block(end)
+}

@@ -1,0 +1,84 @@
+//! What every reader works on, and what it returns.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::buffer::InputBuffer;
+use super::schemas::ToolSchemas;
+
+/// The input, the schemas of the tools, and the dialect that was asked for.
+pub(super) struct ReadContext {
+    input: InputBuffer,
+    pub tools: Arc<dyn ToolSchemas>,
+    /// The requested dialect.
+    pub asked: Option<&'static str>,
+}
+
+impl ReadContext {
+    pub fn new(input: InputBuffer, tools: Arc<dyn ToolSchemas>, asked: Option<&'static str>) -> Self {
+        Self { input, tools, asked }
+    }
+
+    /// True if calls of this dialect are read.
+    pub fn reads(&self, dialect: &str) -> bool {
+        self.asked.is_none_or(|asked| asked == dialect)
+    }
+
+    pub fn is_known(&self, tool: &str) -> bool {
+        self.tools.parameters(tool).is_some()
+    }
+
+    /// Text up to the first of these, or to the end.
+    pub async fn as_text_until(&self, at: usize, ends: &[&str]) -> ReadOutcome {
+        ReadOutcome::Text(self.text_until(at, ends).await.map_or_else(|| self.end_so_far(), |(end, _)| end))
+    }
+
+    /// Text up to the end of the first of these, or to the end.
+    pub async fn as_text_past(&self, at: usize, ends: &[&str]) -> ReadOutcome {
+        let found = self.text_until(at, ends).await;
+        ReadOutcome::Text(found.map_or_else(|| self.end_so_far(), |(end, index)| end + ends[index].len()))
+    }
+}
+
+impl Deref for ReadContext {
+    type Target = InputBuffer;
+
+    fn deref(&self) -> &InputBuffer {
+        &self.input
+    }
+}
+
+/// Where a marker starts, and the position after it.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    pub start: usize,
+    pub after: usize,
+}
+
+/// What a reader found behind a marker.
+pub(super) enum ReadOutcome {
+    /// Not this dialect; nothing was emitted.
+    No,
+    /// Text up to this position.
+    Text(usize),
+    /// A block with its calls, up to this position.
+    Block(usize),
+    /// A message of the model that is all of the text.
+    Message(MessageText),
+}
+
+/// A reader that returns the end of its calls found a block.
+impl From<Option<usize>> for ReadOutcome {
+    fn from(end: Option<usize>) -> Self {
+        end.map_or(Self::No, Self::Block)
+    }
+}
+
+/// The words of a message of the model: they may have calls.
+pub(super) struct MessageText {
+    pub text: String,
+    /// The end of the message.
+    pub to: usize,
+    /// Even without a call in its words, nothing else in it is one.
+    pub is_certain: bool,
+}
