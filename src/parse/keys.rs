@@ -107,21 +107,6 @@ pub(super) fn is_record<'a>(mut keys: impl Iterator<Item = &'a str> + Clone) -> 
     keys.any(|key| RECORD_KEYS.contains(&key) || (key == "status" && !is_typed))
 }
 
-/// Words in a key of other JSON whose value may be a call: `{"thoughts": …, "command": {"name": …, "args": …}}`.
-const CALL_WORDS: &[&str] =
-    &["call", "command", "action", "tool", "function", "invo", "request", "step", "next", "answer"];
-/// Words in a key whose value was a call, or is about one.
-const PAST_WORDS: &[&str] =
-    &["result", "respons", "output", "histor", "log", "example", "previous", "last", "past", "done"];
-
-/// True if the value of this key in other JSON may be a call. It may also stand in the place of the arguments, if the call before it
-/// was cut.
-pub(super) fn holds_call(key: &str) -> bool {
-    let has = |words: &[&str]| words.iter().any(|word| key.contains(word));
-    let is_arguments = ARGUMENT_KEYS.contains(&key) && key != "params";
-    is_arguments || (has(CALL_WORDS) && !has(PAST_WORDS))
-}
-
 /// True if the text of a key is `arguments {`: its closing quote and colon are missing.
 pub(super) fn swallows_brace(text: &[u8]) -> bool {
     let Some(key) = text.strip_suffix(b"{") else { return false };

@@ -61,13 +61,6 @@ pub(super) fn read(text: &str, notation: Notation, missing: MissingClosers) -> R
     LenientReader::new(text, notation, missing).finish()
 }
 
-/// As [`read`], for JSON whose strings may have their own quotes inside.
-pub(super) fn read_with_inner_quotes(text: &str) -> Result<LenientValue, String> {
-    let mut reader = LenientReader::new(text, Notation::Json, MissingClosers::NONE);
-    reader.has_inner_quotes = true;
-    reader.finish()
-}
-
 /// The error of a parameter that has two values.
 pub(super) fn given_twice(key: &str) -> String {
     format!("\"{}\" is given twice", short(key))
@@ -82,23 +75,11 @@ pub(super) struct LenientReader<'a> {
     depth: usize,
     cut: Option<CutList>,
     dangling: usize,
-    /// Strings may have their own quotes inside, without a backslash.
-    pub has_inner_quotes: bool,
 }
 
 impl<'a> LenientReader<'a> {
     pub fn new(text: &'a str, notation: Notation, missing: MissingClosers) -> Self {
-        Self {
-            text,
-            at: 0,
-            notation,
-            repairs: Repairs::default(),
-            missing,
-            depth: 0,
-            cut: None,
-            dangling: 0,
-            has_inner_quotes: false,
-        }
+        Self { text, at: 0, notation, repairs: Repairs::default(), missing, depth: 0, cut: None, dangling: 0 }
     }
 
     /// Reads the value at the start.
@@ -163,8 +144,7 @@ impl<'a> LenientReader<'a> {
     }
 
     fn string(&mut self) -> Result<String, String> {
-        let read = if self.has_inner_quotes { strings::read_loosely } else { strings::read };
-        let (string, after) = read(self.rest(), self.notation, &mut self.repairs)?;
+        let (string, after) = strings::read(self.rest(), self.notation, &mut self.repairs)?;
         self.at = self.text.len() - after.len();
         Ok(string)
     }

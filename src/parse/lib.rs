@@ -75,7 +75,6 @@ mod reader;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
-mod resume;
 mod schemas;
 mod sentence;
 mod stream;

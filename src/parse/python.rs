@@ -8,8 +8,7 @@ use super::lenient::{LenientReader, MissingClosers, given_twice};
 use super::notation::Notation;
 use super::parsed_call::Draft;
 use super::repair::SyntaxRepair;
-use super::resume;
-use super::schemas::{SchemaView, ToolSchemas};
+use super::schemas::ToolSchemas;
 
 /// True if a byte may be part of the (dotted) name of a function.
 pub(super) fn names(byte: u8) -> bool {
@@ -24,11 +23,8 @@ pub(super) fn in_path(byte: u8) -> bool {
 /// The calls of a text, up to one that cannot be read.
 #[derive(Default)]
 pub(super) struct PythonCalls {
-    /// Also those that cannot be read, if it is certain where they end.
     pub drafts: Vec<Draft>,
     pub broken: Option<BrokenCall>,
-    /// One of the drafts cannot be read.
-    pub is_damaged: bool,
 }
 
 /// The first call that cannot be read.
@@ -42,23 +38,7 @@ pub(super) struct BrokenCall {
 
 /// The calls of a list, or one call without brackets. The closing bracket may be missing.
 pub(super) fn calls(text: &str, tools: &dyn ToolSchemas) -> PythonCalls {
-    read(LenientReader::new(text, Notation::Python, MissingClosers::NONE), tools)
-}
-
-/// As [`calls`], if strings have their own quotes inside: all of them, or none.
-pub(super) fn calls_with_inner_quotes(text: &str, tools: &dyn ToolSchemas) -> Option<Vec<Draft>> {
     let mut reader = LenientReader::new(text, Notation::Python, MissingClosers::NONE);
-    reader.has_inner_quotes = true;
-    let PythonCalls { drafts, broken, is_damaged } = read(reader, tools);
-    // A name that the tool does not have is part of a string: its quotes cannot be told from those around it.
-    let is_known = |draft: &Draft| match tools.parameters(&draft.name).map(SchemaView::new) {
-        Some(schema) => draft.arguments.keys().all(|name| schema.property(name).is_some()),
-        None => true,
-    };
-    (broken.is_none() && !is_damaged && !drafts.is_empty() && drafts.iter().all(is_known)).then_some(drafts)
-}
-
-fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> PythonCalls {
     let mut found = PythonCalls::default();
     reader.skip_space();
     let listed = reader.peek() == Some(b'[');
@@ -81,37 +61,15 @@ fn read(mut reader: LenientReader<'_>, tools: &dyn ToolSchemas) -> PythonCalls {
         let rest = reader.rest();
         match call(&mut reader, tools) {
             Ok(draft) => found.drafts.push(draft),
-            Err(why) => match damaged_end(rest).filter(|_| listed) {
-                Some(end) => {
-                    let name = broken(rest, String::new()).name;
-                    found.drafts.push(Draft::failed(&name, format!("The call cannot be read: {why}.")));
-                    found.is_damaged = true;
-                    reader.at = reader.text.len() - rest.len() + end;
-                }
-                None => {
-                    found.broken = Some(broken(rest, why));
-                    break;
-                }
-            },
+            Err(why) => {
+                found.broken = Some(broken(rest, why));
+                break;
+            }
         }
     }
     let repairs = reader.repairs;
-    let sound = found.drafts.iter_mut().filter(|draft| draft.error.is_none());
-    sound.for_each(|draft| draft.repairs.join(repairs));
+    found.drafts.iter_mut().for_each(|draft| draft.repairs.join(repairs));
     found
-}
-
-/// The end of the damaged call that a text begins with, if it is certain: its brackets close, its strings are sound, and the
-/// next call or the end of the list follows.
-fn damaged_end(text: &str) -> Option<usize> {
-    let bracket = text.bytes().position(|byte| !names(byte)).filter(|at| text.as_bytes()[*at] == b'(')?;
-    let view = InputView::whole(text);
-    let Some(ValueExtent::Closed(end)) = ExtentScan::new(bracket, Notation::Python, &[]).look(&view) else {
-        return None;
-    };
-    let rest = text[end..].trim_start();
-    let follows = rest.is_empty() || rest.starts_with([',', ']']);
-    (follows && resume::has_sound_strings(&text[bracket..end])).then_some(end)
 }
 
 /// What is known about the call that a text begins with and that cannot be read.

@@ -34,8 +34,6 @@ repairs! {
     BareString = "a string without quotes",
     UsedId = "the id was used before",
     KeyWithoutValue = "a key without a value",
-    WrappedArguments = "arguments in a wrapper",
-    InnerQuotes = "quotes inside a string",
     SurplusTag = "a surplus tag",
     MissingStartTag = "a missing start tag",
     Parentheses = "parentheses in place of braces",
@@ -48,10 +46,6 @@ impl SyntaxRepair {
 }
 
 impl Repairs {
-    pub fn of(repair: SyntaxRepair) -> Self {
-        Self(1 << repair as u32)
-    }
-
     pub fn add(&mut self, repair: SyntaxRepair) {
         self.0 |= 1 << repair as u32;
     }

@@ -59,7 +59,6 @@ pub(crate) enum FormReader {
     Glm,
     Harmony,
     HarmonyEnd,
-    Hermes,
     InklingCall,
     InklingHeader,
     InklingText,

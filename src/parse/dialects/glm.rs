@@ -1,15 +1,11 @@
 //! GLM 4.5 and 4.7: `<tool_call>name<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>`, with or without line ends. The 5.3
 //! Flash model writes `<tool_call>name>{…}` too.
 
-use serde_json::Value;
-
-use crate::parsed_call::Draft;
 use crate::python;
 use crate::read::arg_pairs::{self, ArgTags};
 use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::{Repairs, SyntaxRepair};
 use crate::schemas;
 
 pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
@@ -23,20 +19,9 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         && cx.with(from, to, |name| name.starts_with(|c: char| c.is_alphabetic() || c == '_'));
     let tags = &ArgTags::of("tool_call", "", "");
     let name = cx.slice(from, to);
-    match cx.literal(at, &[&tags.key, &tags.close, &tags.value_end, &tags.key_end]).await {
+    match cx.literal(at, &[&tags.key, &tags.close]).await {
         Some(0) if to > from => {}
         Some(1) if is_call => {}
-        // A surplus end tag in place of arguments.
-        Some(index @ (2 | 3)) if is_call => {
-            let tag = if index == 2 { &tags.value_end } else { &tags.key_end };
-            let next = arg_pairs::skip_gap(cx, at + tag.len()).await;
-            let Some(end) = cx.after(next, &[&tags.close]).await else {
-                return without_key_tag(cx, from, tags).await;
-            };
-            let repairs = Repairs::of(SyntaxRepair::SurplusTag);
-            cx.emit(vec![Draft::new(&name, Ok(Value::Null), repairs)], end, "glm47");
-            return ReadOutcome::Block(end);
-        }
         _ => {
             return match json_at(cx, to).await.filter(|_| is_call) {
                 Some(at) => with_json(cx, at, &name, tags).await,

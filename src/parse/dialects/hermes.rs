@@ -2,43 +2,14 @@
 
 use super::form::between;
 use crate::parsed_call::Draft;
-use crate::python;
-use crate::read::arguments::{self, CallStops, NamedCall};
 use crate::read::common;
-use crate::read::json_body::{self, JsonBlock};
+use crate::read::json_body::JsonBlock;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::repair::SyntaxRepair;
 
 pub(super) const BLOCK: JsonBlock = between("hermes", &["<tool_call>"], &["</tool_call>"]);
 
 /// What ends a block that no dialect can read; the last one only if it started in the middle of a line.
 const ENDS: &[&str] = &["</tool_call>", "<tool_call>", "\n\n"];
-
-pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
-    match by_equals_sign(cx, opening.after).await {
-        Some(end) => ReadOutcome::Block(end),
-        None => json_body::read(cx, opening, &BLOCK).await,
-    }
-}
-
-/// Reads `{"name="read", "arguments": {…}}`, with an equals sign in place of a quote and a colon, and returns its end.
-async fn by_equals_sign(cx: &ReadContext, after: usize) -> Option<usize> {
-    let key = cx.after_space(after, &["{"]).await?;
-    let from = cx.after_space(key, &["\"name=\""]).await?;
-    let to = cx.skip(from, python::in_path).await;
-    let comma = cx.after(to, &["\""]).await.filter(|_| to > from)?;
-    let key = cx.after_space(comma, &[","]).await?;
-    let colon = cx.after_space(key, &["\"arguments\"", "\"parameters\"", "\"args\""]).await?;
-    let at = cx.after_space(colon, &[":"]).await?;
-    let name = cx.slice(from, to);
-    let stops = CallStops { ends: BLOCK.closes, next: BLOCK.marks };
-    let mut end = arguments::read(cx, at, NamedCall::new(&name, BLOCK.format), stops).await;
-    for part in ["}", BLOCK.closes[0]] {
-        end = cx.after_space(end, &[part]).await.unwrap_or(end);
-    }
-    cx.extend(end, Some(SyntaxRepair::TornKey));
-    Some(end)
-}
 
 /// A block that no dialect can read. In the middle of a line the tags may only be mentioned: then they are quoted, or the
 /// text between them is spaced like prose, has no words, or spans paragraphs.

@@ -46,7 +46,6 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening, form: &Form) -> Rea
         FormReader::Glm => glm::read(cx, opening).await,
         FormReader::Harmony => harmony::read(cx, opening).await,
         FormReader::HarmonyEnd => harmony::message_end(cx, opening).await,
-        FormReader::Hermes => hermes::read(cx, opening).await,
         FormReader::InklingCall => inkling::read(cx, opening).await,
         FormReader::InklingHeader => inkling::header(cx, opening).await,
         FormReader::InklingText => inkling::said(cx, opening).await,
@@ -75,7 +74,6 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening, form: &Form) -> Rea
 pub(super) fn read_usual(cx: &ReadContext, opening: Opening, form: &Form) -> Option<usize> {
     match &form.reader {
         FormReader::Json(block) => json_body::usual(cx, opening, block),
-        FormReader::Hermes => json_body::usual(cx, opening, &hermes::BLOCK),
         _ => None,
     }
 }

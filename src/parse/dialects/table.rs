@@ -4,7 +4,7 @@
 //! mark, the first that can read what follows wins: so the most specific come first, in a dialect and in the table.
 
 use super::form::{CallDialect, Form, FormReader, between};
-use super::kimi_k2;
+use super::{hermes, kimi_k2};
 use crate::json_calls::CallShape;
 use crate::notation::Notation;
 use crate::read::arg_pairs::PairStyle;
@@ -472,7 +472,7 @@ pub(super) const SAME_AS: &[(&str, &str)] = &[
 pub(crate) const JSON_BARE: &str = "json_bare";
 
 /// Hermes, Qwen, and the house format; other families write it, too.
-static HERMES: Form = Form::new(&["<tool_call>"], FormReader::Hermes);
+static HERMES: Form = Form::json(hermes::BLOCK);
 static GLM: Form = Form::new(&["<tool_call>"], FormReader::Glm);
 static QWEN: Form = Form::tags(&["<tool_call>"], FUNCTION);
 static QWEN_FUNCTION: Form = Form::tags(&["<function="], FUNCTION);

@@ -3,7 +3,7 @@
 use super::arguments::FENCES;
 use crate::extent::ValueExtent;
 use crate::json_calls::{self, CallShape};
-use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys, holds_call};
+use crate::keys::{ARGUMENT_KEYS, NAME_KEYS, RESULT_KEYS, first_keys};
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
 use crate::parsed_call::Draft;
@@ -17,14 +17,6 @@ pub async fn read(
     stop: Option<&str>,
     format: &'static str,
 ) -> ReadOutcome {
-    if may_be_call(cx, opening.start).await && is_nested(cx, opening.start) {
-        return match cx.extent(opening.start, Notation::Json, stop.as_slice()).await {
-            ValueExtent::Closed(end) => ReadOutcome::Text(end),
-            // The inside may be rescanned, a limited number of times.
-            _ if cx.take_rescan() => ReadOutcome::No,
-            _ => ReadOutcome::Text(cx.end_so_far()),
-        };
-    }
     match value(cx, opening.start, stop, format).await {
         BareJson::Calls(end) => ReadOutcome::Block(end),
         BareJson::Data(end) => ReadOutcome::Text(end),
@@ -63,11 +55,7 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     };
     let drafts = cx.with(at, end, |text| {
         let mut reading = lenient::read(text, Notation::Json, missing).ok()?;
-        let is_early = || {
-            json_calls::ends_early(&reading.value, CallShape::Bare)
-                || json_calls::swallows_next(&reading.value)
-        };
-        if missing == MissingClosers::OUTERMOST && is_early() {
+        if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, CallShape::Bare) {
             return None;
         }
         json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);
@@ -133,16 +121,6 @@ fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let after = |quote: char| text.split_once(&format!("{quote}{key}{quote}")).map(|(_, after)| after);
     let after = after('"').or_else(|| after('\''))?;
     after.trim_start().strip_prefix(':').map(str::trim_start)
-}
-
-/// True if the value at `at` belongs to a key of other JSON that is not one of a call.
-fn is_nested(cx: &ReadContext, at: usize) -> bool {
-    cx.with_line_before(at, |line| {
-        let key =
-            line.trim_ascii_end().strip_suffix(b":").and_then(|key| key.trim_ascii_end().strip_suffix(b"\""));
-        let key = key.and_then(|key| Some(&key[memchr::memrchr(b'"', key)? + 1..]));
-        key.is_some_and(|key| str::from_utf8(key).is_ok_and(|key| !holds_call(key)))
-    })
 }
 
 async fn may_be_call(cx: &ReadContext, at: usize) -> bool {

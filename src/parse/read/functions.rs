@@ -6,7 +6,6 @@ use crate::notation::Notation;
 use crate::parsed_call::Draft;
 use crate::python::{self, BrokenCall, PythonCalls};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
-use crate::resume;
 
 /// The error of a call that goes on behind the end of its text.
 const CUT: &str = "The call cannot be read: the text ends inside the arguments.";
@@ -30,12 +29,8 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     if closed && cx.byte(end).await == Some(b'(') {
         return ReadOutcome::Text(end);
     }
-    let PythonCalls { mut drafts, broken, is_damaged } =
-        cx.with(at, end, |text| python::calls(text, &*cx.tools));
+    let PythonCalls { mut drafts, broken } = cx.with(at, end, |text| python::calls(text, &*cx.tools));
     match broken {
-        None if is_damaged && !are_calls(cx, &drafts, (at, end), format).await => {
-            return ReadOutcome::Text(end);
-        }
         None if !drafts.is_empty() && extent != (ValueExtent::Cut { in_string: true }) => {}
         // The calls before the one that was cut off are whole.
         Some(broken) if !closed && broken.is_cut && !drafts.is_empty() => {
@@ -46,18 +41,6 @@ pub async fn bare(cx: &ReadContext, opening: Opening, format: &'static str) -> R
     }
     cx.emit(drafts, end, format);
     ReadOutcome::Block(end)
-}
-
-/// True if a list with damaged calls has sound ones too, and is no other code: the tools are known, or, if nobody said which ones
-/// there are, the format was named or the list is the whole text.
-async fn are_calls(cx: &ReadContext, drafts: &[Draft], (at, end): (usize, usize), format: &str) -> bool {
-    let is_known = |draft: &Draft| cx.is_known(&draft.name);
-    drafts.iter().any(|draft| draft.error.is_none())
-        && match cx.tools.are_given() {
-            true => drafts.iter().all(is_known),
-            false if cx.asked == Some(format) => true,
-            false => at == 0 && cx.byte(cx.skip_space(end).await).await.is_none(),
-        }
 }
 
 /// A list without an end: the inside may be rescanned, a limited number of times.
@@ -92,22 +75,12 @@ pub async fn marked(
             ValueExtent::Cut { in_string: false } => (cx.end_so_far(), listed),
             ValueExtent::Cut { in_string: true } => (give_up(cx, bracket, &stops).await, false),
         };
-        let PythonCalls { mut drafts, broken, is_damaged } =
-            cx.with(at, end, |text| python::calls(text, &*cx.tools));
+        let PythonCalls { mut drafts, broken } = cx.with(at, end, |text| python::calls(text, &*cx.tools));
         let mut end = end;
-        if broken.is_some() || is_damaged || !whole {
-            match with_inner_quotes(cx, at, closes, &stops).await {
-                Some((read, to)) => (drafts, end) = (read, to),
-                None if broken.is_none() && whole => {}
-                None => {
-                    // The calls before the one that cannot be read are whole.
-                    drafts.push(unreadable(broken));
-                    // Behind a lost quote, what looks like a call may be part of a string.
-                    if !cx.with(at, end, resume::has_sound_strings) {
-                        end = cx.find_or_end(end, &stops).await;
-                    }
-                }
-            }
+        if broken.is_some() || !whole {
+            // The calls before the one that cannot be read are whole. What looks like a call after it may be part of a string.
+            drafts.push(unreadable(broken));
+            end = cx.find_or_end(end, &stops).await;
         }
         cx.emit(drafts, end, format);
         found = true;
@@ -127,18 +100,6 @@ pub async fn marked(
     }
     cx.close(at, closed || closes.is_empty());
     ReadOutcome::Block(at)
-}
-
-/// The calls up to the end tag, if they can be read once quotes inside of strings are allowed.
-async fn with_inner_quotes(
-    cx: &ReadContext,
-    at: usize,
-    closes: &[&str],
-    stops: &[&str],
-) -> Option<(Vec<Draft>, usize)> {
-    let (end, _) = cx.find(at, stops).await.filter(|(_, index)| *index < closes.len())?;
-    let read = cx.with(at, end, |text| python::calls_with_inner_quotes(text, &*cx.tools));
-    read.map(|drafts| (drafts, end))
 }
 
 /// The entry for a call that cannot be read.

@@ -13,9 +13,8 @@ use super::common;
 use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
-use crate::schemas::{self, SchemaView};
-use crate::{elements, python, typed};
-use toolhub_text::repeats_key;
+use crate::schemas;
+use crate::{elements, typed};
 
 /// How a dialect spells its tags.
 #[derive(Clone, Copy)]
@@ -58,9 +57,6 @@ pub const PLAIN: TagStyle = TagStyle {
     entities: false,
     elements: None,
 };
-
-/// Parameters that models put around all others.
-const WRAPPERS: &[&str] = &["arguments", "parameters", "input"];
 
 /// Why a call at the end of the text cannot be read.
 const CUT: &str = "the text ends before the call does";
@@ -116,17 +112,13 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
     if header.name.as_ref().is_some_and(|name| !name.contains(char::is_alphanumeric)) {
         return None;
     }
-    let word = match header.word {
-        Some(word) if style.lines && begins_parameters(cx, at, style).await => Some(word),
-        _ => None,
-    };
     if header.is_torn && !is_mentioned(cx, opening, at, style).await {
         let end = skip_call(cx, at, style).await;
         let name = header.name.unwrap_or_default();
         cx.emit(vec![Draft::unreadable(&name, TORN)], end, style.format);
         return Some(end);
     }
-    let Some(name) = header.name.or(word) else {
+    let Some(name) = header.name else {
         // The older form has its name inside. A tag without a name is only mentioned.
         at = cx.skip_space(at).await;
         cx.literal(at, &[TOOL_NAME]).await.filter(|_| !header.closed)?;
@@ -145,12 +137,6 @@ async fn call(cx: &ReadContext, opening: Opening, style: &TagStyle) -> Option<us
         None if is_mentioned(cx, opening, at, style).await => None,
         None => Some(by_parameters(cx, at, &name, style).await),
     }
-}
-
-/// True if parameters follow, or the end of the call.
-async fn begins_parameters(cx: &ReadContext, at: usize, style: &TagStyle) -> bool {
-    let at = cx.skip_space(at).await;
-    cx.literal(at, &[style.param, style.call_end]).await.is_some()
 }
 
 /// Reads a call whose tag is lost: its name stands in the tag of a parameter, right before the first real one. Only the name of a
@@ -253,29 +239,12 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     // The parameter that the end tag belongs to lost its own tag.
     let is_damaged = is_stray && schemas::lacks_some(&*cx.tools, name, &map);
     let error = error.or(is_damaged.then_some("a value has an end tag inside, and a parameter is missing"));
-    if let Some(inside) = unwrapped(&map, name, cx) {
-        map = inside;
-        repairs.add(SyntaxRepair::WrappedArguments);
-    }
     let draft = match error {
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
         Some(why) => Draft::unreadable(name, why),
     };
     cx.emit(vec![draft], end, style.format);
     end
-}
-
-/// The arguments inside a single parameter that the tool does not have, if they are parameters of the tool.
-fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<Map<String, Value>> {
-    let (key, value) =
-        map.iter().next().filter(|(key, _)| map.len() == 1 && WRAPPERS.contains(&key.as_str()))?;
-    let schema = SchemaView::new(cx.tools.parameters(tool)?);
-    let inside = match value {
-        Value::Object(inside) => inside.clone(),
-        Value::String(text) if !repeats_key(text) => serde_json::from_str(text).ok()?,
-        _ => return None,
-    };
-    (!schema.names(key) && inside.keys().all(|name| schema.names(name))).then_some(inside)
 }
 
 /// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
@@ -338,7 +307,6 @@ async fn parameter(
     let repaired = to == after && !header.closed;
     let schema = schemas::parameter(&*cx.tools, tool, &name);
     let value = cx.with(from, to, |text| {
-        let text = if repaired { without_own_tag(text, &name) } else { text };
         let text = match () {
             () if style.lines => strip_lines(text),
             // The line end is in place of the end tag.
@@ -353,12 +321,6 @@ async fn parameter(
         }
     });
     Ok(Parameter { name, value, repaired, has_stray_end, after })
-}
-
-/// The value without an end tag that has the name of the parameter, in place of the usual one.
-fn without_own_tag<'a>(text: &'a str, name: &str) -> &'a str {
-    let own = text.trim_end().strip_suffix('>').and_then(|text| text.strip_suffix(name)?.strip_suffix("</"));
-    own.filter(|value| !value.contains(&format!("<{name}"))).unwrap_or(text)
 }
 
 /// The text of an XML element.
@@ -494,8 +456,6 @@ struct TagHeader {
     is_text: Option<bool>,
     /// `<invoke name="now"/>`
     closed: bool,
-    /// `<function now>`: a word that is no attribute.
-    word: Option<String>,
     /// An attribute is given twice, or two that are the same thing differ.
     is_torn: bool,
 }
@@ -554,9 +514,6 @@ fn attributes(text: &str) -> TagHeader {
         header.name = name.map(str::to_owned).or(header.name);
         header.is_text = is_text.or(header.is_text);
         rest = next.trim_start();
-    }
-    if header.name.is_none() && !rest.is_empty() && rest.bytes().all(python::names) {
-        header.word = Some(rest.to_owned());
     }
     header
 }

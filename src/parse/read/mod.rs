@@ -5,7 +5,6 @@ pub(super) mod arguments;
 pub(super) mod bare_json;
 pub(super) mod common;
 pub(super) mod functions;
-pub(super) mod inner_quotes;
 pub(super) mod invoke;
 pub(super) mod json_body;
 pub(super) mod message;
