@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::call_parts::{self, CallParts};
-use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS};
+use super::keys::{ARGUMENT_KEYS, INNER_KEYS, LIST_KEYS, NAME_KEYS};
 use super::parsed_call::Draft;
 use super::repair::{Repairs, SyntaxRepair};
 use super::schemas::ToolSchemas;
@@ -45,6 +45,15 @@ pub(super) fn take_cut(value: &mut Value, dangling: usize, shape: CallShape) -> 
         Value::Array(items) if is_cut => items.pop(),
         value => is_cut.then(|| std::mem::replace(value, Value::Array(Vec::new()))),
     }
+}
+
+/// True if a bare call was cut before its arguments, so that the call behind it stands in their place.
+pub(super) fn swallows_next(value: &Value) -> bool {
+    let is_call = |value: &Value| {
+        NAME_KEYS.iter().any(|key| value.get(*key).is_some_and(Value::is_string))
+            && ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some())
+    };
+    ARGUMENT_KEYS.iter().any(|key| value.get(*key).is_some_and(is_call))
 }
 
 /// The calls that a value holds, or `None` for a bare value that is not a call.

@@ -75,6 +75,7 @@ mod reader;
 mod reasoning;
 mod reasoning_tags;
 mod repair;
+mod resume;
 mod schemas;
 mod sentence;
 mod stream;

@@ -34,6 +34,7 @@ repairs! {
     BareString = "a string without quotes",
     UsedId = "the id was used before",
     KeyWithoutValue = "a key without a value",
+    WrappedArguments = "arguments in a wrapper",
     SurplusTag = "a surplus tag",
     MissingStartTag = "a missing start tag",
     Parentheses = "parentheses in place of braces",

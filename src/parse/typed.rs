@@ -29,8 +29,8 @@ fn fitting(text: &str, types: &[&str]) -> Option<Value> {
         },
         "integer" => plain.parse::<Number>().ok().filter(|n| !n.is_f64()).map(Value::Number),
         "number" => plain.parse::<Number>().ok().map(Value::Number),
-        "object" => structure(text).filter(Value::is_object),
-        "array" => structure(text).filter(Value::is_array),
+        "object" => container(text).filter(Value::is_object),
+        "array" => container(text).filter(Value::is_array),
         _ => None,
     })
 }
@@ -75,6 +75,19 @@ fn json(text: &str) -> Value {
     whole(text.trim()).unwrap_or_else(|| text.into())
 }
 
+/// An object or a list where the schema wants one: its quotes may be escaped, or all of it may be in a string.
+fn container(text: &str) -> Option<Value> {
+    let text = text.trim();
+    structure(text).or_else(|| {
+        let inside = match text.starts_with('"') {
+            true => serde_json::from_str::<String>(text).ok()?,
+            false if text.contains("\\\"") => serde_json::from_str::<String>(&format!("\"{text}\"")).ok()?,
+            false => return None,
+        };
+        structure(&inside)
+    })
+}
+
 fn structure(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['{', '[']) {
@@ -112,6 +125,8 @@ mod tests {
             ("2", json!({"type": "int"}), json!(2)),
             ("{\"a\": 1}", json!({"type": "dict"}), json!({"a": 1})),
             ("2", json!({"type": "str"}), json!("2")),
+            ("{\\\"a\\\": 1}", json!({"type": "object"}), json!({"a": 1})),
+            ("\"[1]\"", json!({"type": "array"}), json!([1])),
             ("2", json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}), json!(2)),
             ("2", json!({"$ref": "#"}), json!("2")),
         ];

@@ -1,12 +1,15 @@
-//! ReAct: `Action: name` and `Action Input: {…}` on the next line, or both in one JSON object. The model makes up what follows an observation, so that is text.
+//! ReAct: `Action: name`, `Action Input: {…}` on the next line, `Action: name ({…})`, `Action: name(x=1)`, `Action: name[words]` as
+//! in the paper, or both in one JSON object. The model makes up what follows an observation, so that is text.
 
 use serde_json::{Map, Value};
 
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
 use crate::parsed_call::{CUT, Draft};
+use crate::python;
 use crate::read::arguments::{self, CallStops, FENCES, NamedCall, skip_fence};
 use crate::read::bare_json::{self, BareJson};
+use crate::read::functions;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::Repairs;
 use crate::schemas::{self, ToolSchemas};
@@ -16,6 +19,9 @@ const OBSERVATION: &str = "Observation:";
 const STOPS: CallStops<'_> = CallStops { ends: &[OBSERVATION], next: &["\nAction:"] };
 
 pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
+    if let Some(end) = in_one_line(cx, opening).await {
+        return finish(cx, end).await;
+    }
     let Some((line_end, _)) = cx.find(opening.after, &["\n"]).await else { return ReadOutcome::No };
     let (blob, fence) = skip_fence(cx, cx.skip_space(opening.after).await).await;
     if cx.byte(blob).await == Some(b'{') {
@@ -40,6 +46,40 @@ pub(super) async fn read(cx: &ReadContext, opening: Opening) -> ReadOutcome {
         words(cx, from, &name).await
     };
     finish(cx, end).await
+}
+
+/// Reads the forms in one line, `name ({…})`, `name(x=1)` and `name[words]`, and returns the end.
+async fn in_one_line(cx: &ReadContext, opening: Opening) -> Option<usize> {
+    let from = cx.skip_blanks(opening.after).await;
+    let to = cx.skip(from, python::names).await;
+    if to == from {
+        return None;
+    }
+    let name = cx.slice(from, to);
+    let open = cx.skip_blanks(to).await;
+    let at = cx.skip_space(open + 1).await;
+    if cx.byte(open).await == Some(b'(') && cx.byte(at).await == Some(b'{') {
+        let end = arguments::read(cx, at, NamedCall::new(&name, "react"), STOPS).await;
+        return Some(cx.close_with(end, &[")"]).await.unwrap_or(end));
+    }
+    // Without braces it may be a word of a plan: "Action: wait (if needed)".
+    if open != to || (cx.asked.is_none() && cx.tools.are_given() && cx.tools.parameters(&name).is_none()) {
+        return None;
+    }
+    match cx.byte(open).await? {
+        b'(' => match functions::marked(cx, Opening { after: from, ..opening }, &[], "react").await {
+            ReadOutcome::Block(end) => Some(end),
+            _ => None,
+        },
+        b'[' => {
+            let end = cx.find_or_end(open, &["\n"]).await;
+            let line = cx.slice(open + 1, end);
+            let text = line.trim_end().strip_suffix(']')?;
+            emit_words(cx, &name, unquoted(text.trim()), end);
+            Some(end)
+        }
+        _ => None,
+    }
 }
 
 /// Stops at an observation: the model makes up what follows. With nothing after it, the word ends the turn.
@@ -80,13 +120,20 @@ async fn words(cx: &ReadContext, from: usize, name: &str) -> usize {
         }
         _ if text.is_empty() && is_cut(cx, end, name).await => Draft::failed(name, CUT),
         _ => {
-            let given = (only_parameter(&*cx.tools, name), text.clone().into());
-            let arguments = Some(given).filter(|_| !text.is_empty()).into_iter().collect();
-            Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())
+            emit_words(cx, name, text, end);
+            return end;
         }
     };
     cx.emit(vec![draft], end, "react");
     end
+}
+
+fn emit_words(cx: &ReadContext, name: &str, text: String, end: usize) {
+    let mut arguments = Map::new();
+    if !text.is_empty() {
+        arguments.insert(only_parameter(&*cx.tools, name), text.into());
+    }
+    cx.emit(vec![Draft::new(name, Ok(Value::Object(arguments)), Repairs::default())], end, "react");
 }
 
 /// True if the text ends where the input should be, and the tool takes one.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::extent::ValueExtent;
+use crate::keys::{ARGUMENT_KEYS, NAME_KEYS};
 use crate::lenient::{self, MissingClosers};
 use crate::notation::Notation;
 use crate::parsed_call::Draft;
@@ -36,6 +37,7 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
         }
     };
     let name = call.name;
+    let arguments = arguments.map(|given| unwrapped(given, name, cx, &mut repairs));
     let arguments = arguments.map(|given| match call.notation {
         // Its strings are often written without their quotes, and other values with them.
         Notation::Quoted(_) => by_schema(given, name, cx),
@@ -48,6 +50,21 @@ pub async fn read(cx: &ReadContext, at: usize, call: NamedCall<'_>, stops: CallS
         Some(fence) => cx.close_with(end, &[fence]).await.unwrap_or(end),
         None => end,
     }
+}
+
+/// The arguments of a whole call that was written in their place: its name is that of the tool, which has no such parameters.
+fn unwrapped(given: Value, tool: &str, cx: &ReadContext, repairs: &mut Repairs) -> Value {
+    let Value::Object(map) = &given else { return given };
+    let key_of = |keys: &[&'static str]| keys.iter().copied().find(|key| map.contains_key(*key));
+    let (Some(name), Some(inner), 2) = (key_of(NAME_KEYS), key_of(ARGUMENT_KEYS), map.len()) else {
+        return given;
+    };
+    let is_own = [name, inner].iter().any(|key| schemas::parameter(&*cx.tools, tool, key).is_some());
+    if is_own || map[name] != tool || !map[inner].is_object() {
+        return given;
+    }
+    repairs.add(SyntaxRepair::WrappedArguments);
+    map[inner].clone()
 }
 
 /// Arguments with the types of their schema.

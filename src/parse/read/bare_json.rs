@@ -55,7 +55,11 @@ pub async fn value(cx: &ReadContext, at: usize, stop: Option<&str>, format: &'st
     };
     let drafts = cx.with(at, end, |text| {
         let mut reading = lenient::read(text, Notation::Json, missing).ok()?;
-        if missing == MissingClosers::OUTERMOST && json_calls::ends_early(&reading.value, CallShape::Bare) {
+        let is_early = || {
+            json_calls::ends_early(&reading.value, CallShape::Bare)
+                || json_calls::swallows_next(&reading.value)
+        };
+        if missing == MissingClosers::OUTERMOST && is_early() {
             return None;
         }
         json_calls::take_cut(&mut reading.value, reading.dangling, CallShape::Bare);

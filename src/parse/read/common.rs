@@ -145,6 +145,10 @@ pub async fn turn(cx: &ReadContext, opening: Opening, mark: &TurnMark) -> ReadOu
     let Some(BegunTurn { is_model: false, after }) = mark.turn(cx, opening).await else {
         return ReadOutcome::No;
     };
+    // The end of the model's own turn.
+    if is_last(cx, opening).await {
+        return ReadOutcome::No;
+    }
     let whole = Opening { after, ..opening };
     let is_word = cx.byte_before(opening.start) == Some(b' ') && is_in_sentence(cx, whole).await;
     if is_word || is_mentioned(cx, opening).await || is_mentioned(cx, whole).await {

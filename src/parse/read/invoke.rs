@@ -13,8 +13,9 @@ use super::common;
 use crate::parsed_call::Draft;
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
-use crate::schemas;
+use crate::schemas::{self, SchemaView};
 use crate::{elements, typed};
+use toolhub_text::repeats_key;
 
 /// How a dialect spells its tags.
 #[derive(Clone, Copy)]
@@ -57,6 +58,9 @@ pub const PLAIN: TagStyle = TagStyle {
     entities: false,
     elements: None,
 };
+
+/// Parameters that models put around all others.
+const WRAPPERS: &[&str] = &["arguments", "parameters", "input"];
 
 /// Why a call at the end of the text cannot be read.
 const CUT: &str = "the text ends before the call does";
@@ -239,12 +243,29 @@ async fn by_parameters(cx: &ReadContext, at: usize, name: &str, style: &TagStyle
     // The parameter that the end tag belongs to lost its own tag.
     let is_damaged = is_stray && schemas::lacks_some(&*cx.tools, name, &map);
     let error = error.or(is_damaged.then_some("a value has an end tag inside, and a parameter is missing"));
+    if let Some(inside) = unwrapped(&map, name, cx) {
+        map = inside;
+        repairs.add(SyntaxRepair::WrappedArguments);
+    }
     let draft = match error {
         None => Draft::new(name, Ok(Value::Object(map)), repairs),
         Some(why) => Draft::unreadable(name, why),
     };
     cx.emit(vec![draft], end, style.format);
     end
+}
+
+/// The arguments inside a single parameter that the tool does not have, if they are parameters of the tool.
+fn unwrapped(map: &Map<String, Value>, tool: &str, cx: &ReadContext) -> Option<Map<String, Value>> {
+    let (key, value) =
+        map.iter().next().filter(|(key, _)| map.len() == 1 && WRAPPERS.contains(&key.as_str()))?;
+    let schema = SchemaView::new(cx.tools.parameters(tool)?);
+    let inside = match value {
+        Value::Object(inside) => inside.clone(),
+        Value::String(text) if !repeats_key(text) => serde_json::from_str(text).ok()?,
+        _ => return None,
+    };
+    (!schema.names(key) && inside.keys().all(|name| schema.names(name))).then_some(inside)
 }
 
 /// True if the call ends without its end tag: the text ends, or something follows that cannot be inside a call.
@@ -307,6 +328,7 @@ async fn parameter(
     let repaired = to == after && !header.closed;
     let schema = schemas::parameter(&*cx.tools, tool, &name);
     let value = cx.with(from, to, |text| {
+        let text = if repaired { without_own_tag(text, &name) } else { text };
         let text = match () {
             () if style.lines => strip_lines(text),
             // The line end is in place of the end tag.
@@ -321,6 +343,12 @@ async fn parameter(
         }
     });
     Ok(Parameter { name, value, repaired, has_stray_end, after })
+}
+
+/// The value without an end tag that has the name of the parameter, in place of the usual one.
+fn without_own_tag<'a>(text: &'a str, name: &str) -> &'a str {
+    let own = text.trim_end().strip_suffix('>').and_then(|text| text.strip_suffix(name)?.strip_suffix("</"));
+    own.filter(|value| !value.contains(&format!("<{name}"))).unwrap_or(text)
 }
 
 /// The text of an XML element.

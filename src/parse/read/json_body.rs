@@ -13,6 +13,7 @@ use crate::notation::Notation;
 use crate::parsed_call::{CUT, Draft};
 use crate::reader::{Opening, ReadContext, ReadOutcome};
 use crate::repair::{Repairs, SyntaxRepair};
+use crate::resume::{self, ListedCall};
 
 /// The tags that a dialect puts around JSON.
 #[derive(Clone, Copy)]
@@ -31,6 +32,9 @@ pub struct JsonBlock {
     pub shape: CallShape,
     pub notation: Notation,
 }
+
+/// The error of a call whose brackets close too early.
+const NO_END: &str = "it continues after its last bracket";
 
 impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.
@@ -181,12 +185,74 @@ async fn value(
         ValueExtent::Cut { in_string: true } => (give_up(cx, at, stops).await, MissingClosers::OUTERMOST),
     };
     let mut drafts = cx.with(at, end, |text| drafts(text, missing, body, repairs, cx));
+    let mut end = end;
+    if drafts.iter().any(|draft| draft.error.is_some()) {
+        let (read, length) = with_next(&cx.slice(at, end), drafts, body, repairs, cx);
+        (drafts, end) = (read, at + length);
+    }
     let broke = drafts.iter().any(|draft| draft.name.is_empty() && draft.error.is_some());
     if is_broken {
         drafts.retain(|draft| draft.error.is_none());
     }
     cx.emit(drafts, end, body.format);
     (end, broke)
+}
+
+/// The calls of a value, and its length. A damaged object may have taken in the calls behind it.
+fn with_next(
+    text: &str,
+    found: Vec<Draft>,
+    body: &JsonBlock,
+    repairs: Repairs,
+    cx: &ReadContext,
+) -> (Vec<Draft>, usize) {
+    if text.starts_with('[') && found.iter().any(|draft| draft.error.is_some()) && cx.take_rescan() {
+        return (one_by_one(text, found, body, repairs, cx), text.len());
+    }
+    let is_damaged = matches!(&found[..], [Draft { error: Some(_), .. }]);
+    if !is_damaged || !text.starts_with('{') || !cx.take_rescan() {
+        return (found, text.len());
+    }
+    match resume::damaged_end(text, body.shape, &*cx.tools) {
+        Some(end) if !text[end..].trim_start().is_empty() => (damaged(&text[..end], body, repairs, cx), end),
+        _ => (found, text.len()),
+    }
+}
+
+/// The call before the next one: its own bracket may be missing, but nothing else may follow it.
+fn damaged(text: &str, body: &JsonBlock, repairs: Repairs, cx: &ReadContext) -> Vec<Draft> {
+    match lenient::read(text, body.notation, MissingClosers::OUTERMOST) {
+        Ok(reading) if !reading.whole => vec![Draft::unreadable("", NO_END)],
+        _ => drafts(text, MissingClosers::OUTERMOST, body, repairs, cx),
+    }
+}
+
+/// The calls of a list one by one, if there are more than were `found` in all of it.
+fn one_by_one(
+    text: &str,
+    found: Vec<Draft>,
+    body: &JsonBlock,
+    repairs: Repairs,
+    cx: &ReadContext,
+) -> Vec<Draft> {
+    let count = |drafts: &[Draft]| drafts.iter().filter(|draft| draft.error.is_none()).count();
+    let mut read: Vec<Draft> = Vec::new();
+    for call in resume::listed(text, body.notation, body.shape, &*cx.tools) {
+        let (ListedCall::Sound(part) | ListedCall::Damaged(part) | ListedCall::Rest(part)) = call;
+        // What is no object is the rest of the call before it, which must not run without its arguments.
+        if !part.starts_with('{') {
+            read.pop_if(|draft| draft.error.is_some() || draft.arguments.is_empty());
+        }
+        match call {
+            ListedCall::Sound(text) => read.extend(drafts(text, MissingClosers::NONE, body, repairs, cx)),
+            ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
+            ListedCall::Rest(text) => {
+                let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
+                read.push(Draft::unreadable("", why.as_deref().unwrap_or(NO_END)));
+            }
+        }
+    }
+    if count(&read) > count(&found) { read } else { found }
 }
 
 fn drafts(
