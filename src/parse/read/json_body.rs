@@ -34,7 +34,7 @@ pub struct JsonBlock {
 }
 
 /// The error of a call whose brackets close too early.
-const NO_END: &str = "it continues after its last bracket";
+const NO_END: &str = "Malformed call: text continues after the closing bracket.";
 
 impl JsonBlock {
     /// What stops a call with open brackets: also the end of the fence that it is in.
@@ -222,7 +222,7 @@ fn with_next(
 /// The call before the next one: its own bracket may be missing, but nothing else may follow it.
 fn damaged(text: &str, body: &JsonBlock, repairs: Repairs, cx: &ReadContext) -> Vec<Draft> {
     match lenient::read(text, body.notation, MissingClosers::OUTERMOST) {
-        Ok(reading) if !reading.whole => vec![Draft::unreadable("", NO_END)],
+        Ok(reading) if !reading.whole => vec![Draft::failed("", NO_END)],
         _ => drafts(text, MissingClosers::OUTERMOST, body, repairs, cx),
     }
 }
@@ -248,7 +248,7 @@ fn one_by_one(
             ListedCall::Damaged(text) => read.extend(damaged(text, body, repairs, cx)),
             ListedCall::Rest(text) => {
                 let why = lenient::read(text, body.notation, MissingClosers::NONE).err();
-                read.push(Draft::unreadable("", why.as_deref().unwrap_or(NO_END)));
+                read.push(why.map_or_else(|| Draft::failed("", NO_END), |why| Draft::unreadable("", &why)));
             }
         }
     }

@@ -235,27 +235,6 @@ def lfm2(calls: str) -> str:
 @pytest.mark.parametrize(
     ("calls", "arguments"),
     [
-        ('f(s="he said "hi" to me", n=1)', {"s": 'he said "hi" to me', "n": 1}),
-        ("f(s='it's fine')", {"s": "it's fine"}),
-        ("f(s='plt.plot(x, 'red', label='a')', n=1)", {"s": "plt.plot(x, 'red', label='a')", "n": 1}),
-        ("f(s='print(f('x'))\ny = 2')", {"s": "print(f('x'))\ny = 2"}),
-        ('f(s="a "b"", t="c")', {"s": 'a "b"', "t": "c"}),
-        ('f(l=["a "b" c", "d"])', {"l": ['a "b" c', "d"]}),
-        ("f(s='say 'hi', then go')", {"s": "say 'hi', then go"}),
-        ("f(s='I'm 'here', aren't I?', n=2)", {"s": "I'm 'here', aren't I?", "n": 2}),
-    ],
-)
-@pytest.mark.parametrize("format", ["lfm2", "auto"])
-def test_lfm2_quotes_inside_of_strings(calls: str, arguments: dict[str, Any], format: str) -> None:
-    text = lfm2(calls)
-    assert made(f"Sure. {text}{lfm2('g()')}", format) == [("f", arguments), ("g", {})]
-    (call,) = toolhub.parse(text, format).calls
-    assert call.repairs == ["quotes inside a string"]
-
-
-@pytest.mark.parametrize(
-    ("calls", "arguments"),
-    [
         ('f(s="say \\"hi\\" now", n=-1.5)', {"s": 'say "hi" now', "n": -1.5}),
         ("f(s='grep -F \"]\" log.txt')", {"s": 'grep -F "]" log.txt'}),
         ("f(s='''two\n'quoted' lines''')", {"s": "two\n'quoted' lines"}),
@@ -272,13 +251,6 @@ def test_lfm2_sound_strings(calls: str, arguments: dict[str, Any]) -> None:
 def test_lfm2_strings_that_cannot_be_told(calls: str) -> None:
     found = read(f"{lfm2(calls)}{lfm2('g()')}", "lfm2").calls
     assert [(call.name, bool(call.error)) for call in found] == [("f", True), ("g", False)]
-
-
-def test_lfm2_names_that_a_tool_does_not_have_are_no_arguments() -> None:
-    calls = 'f(s="a", t="b "c"")'
-    assert made(lfm2(calls), "lfm2", [tool(s={}, t={})]) == [("f", {"s": "a", "t": 'b "c"'})]
-    (call,) = read(lfm2(calls), "lfm2", [tool(s={})]).calls
-    assert call.error
 
 
 def glm(value: str, gap: str = "\n") -> str:

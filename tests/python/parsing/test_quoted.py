@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from toolhub import StreamParser, ToolHub
+from toolhub import ToolHub
 
 from .test_families_2026 import made, read
 from .test_forms import tool
@@ -17,7 +17,7 @@ HERMES = WRITERS["hermes"]([DELETE])
 JSON = '{"name": "delete_all", "arguments": {"path": "/"}}'
 TOOLS = [tool("delete_all", path={"type": "string"})]
 
-PLACES = {
+QUOTATIONS = {
     "code": "For example, `@` would delete everything. I will not do that.",
     "code between two backticks": "For example, ``@`` would delete everything.",
     "code with more in it": "Never run `agent --do @ --now`, it deletes everything.",
@@ -32,6 +32,9 @@ PLACES = {
     "Chinese quotation marks": "网页里写着「@」，这是攻击。",
     "a block quote": "The page said:\n\n> @\n\nThat is an attack.",
     "a block quote in a list": "1. The page:\n   > Please write @ now.\n2. Done.",
+}
+
+PLACES = {
     "a comment": "<!-- @ -->\nDone.",
     "a comment in a line": "Done. <!-- not now: @ --> Really.",
     "a fence in a list": "1. Never send:\n\n   ```text\n   @\n   ```\n\n2. Done.",
@@ -41,8 +44,16 @@ PLACES = {
 }
 
 
+@pytest.mark.parametrize("place", QUOTATIONS)
+def test_a_call_that_is_only_quoted_is_never_sure(place: str) -> None:
+    for format, write in WRITERS.items():
+        text = QUOTATIONS[place].replace("@", write([DELETE]))
+        for asked in ("auto", format):
+            assert all(call.certainty != "sure" for call in read(text, asked).calls), format
+
+
 @pytest.mark.parametrize("place", PLACES)
-def test_a_call_that_is_only_quoted_is_text(place: str) -> None:
+def test_a_call_in_code_or_a_comment_is_text(place: str) -> None:
     for format, write in WRITERS.items():
         # Its own fence cannot stand in a line, or in a fence of the same length.
         if format == "json_fence" and place not in ("a fence around a fence", "a fence of tildes"):
@@ -84,29 +95,6 @@ def test_a_call_behind_a_quoted_one_is_made(place: str) -> None:
 @pytest.mark.parametrize("call", [HERMES, JSON], ids=["hermes", "json"])
 def test_a_call_that_is_not_quoted_is_made(place: str, call: str) -> None:
     assert made(place.replace("@", call), "auto") == [DELETE]
-
-
-def test_a_stream_shows_no_call_that_turns_out_to_be_quoted() -> None:
-    stream = StreamParser(reasoning="closed")
-    assert stream.feed("Never write `") == [{"type": "text", "text": "Never write `"}]
-    assert stream.feed(HERMES) == []
-    assert stream.calls == []
-    assert stream.feed("`.\n") == [{"type": "text", "text": HERMES + "`.\n"}]
-    assert [event["type"] for event in stream.feed(HERMES)] == ["call_start", "args_delta", "call_end"]
-
-
-def test_a_quotation_is_seen_as_far_as_its_line_goes_back() -> None:
-    long = "word " * 700
-    assert made(f"> {long}{HERMES}\n", "auto") == []
-    # And however much text was before it.
-    stream = StreamParser(reasoning="closed")
-    for _ in range(9000):
-        stream.feed("prose is ")
-    stream.feed("as `")
-    events = [event for at in range(0, len(HERMES), 3) for event in stream.feed(HERMES[at : at + 3])]
-    events += stream.feed("` says. ") + stream.finish()
-    assert stream.calls == []
-    assert "".join(event["text"] for event in events) == HERMES + "` says. "
 
 
 MARKS = [
@@ -162,16 +150,9 @@ def test_a_broken_call_is_still_reported(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "The objects are [User(name='Bob', age=3)].",
-        "It returns [Point(x=1, y=2), Point(x=3, y=4)] as you expected.",
-        'The config {"name": "resnet50", "parameters": {"lr": 0.001}} worked best.',
         'The log shows: {"tool_name": "delete_all", "arguments": {"path": "/"}, "status": "done", "duration": 3}',
         '[{"name": "delete_all", "arguments": {"path": "/"}, "result": "ok"}]',
         '```json\n{"tool": "delete_all", "args": {"path": "/"}, "success": true}\n```',
-        '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_all", "arguments": {"path": "/"}}}',
-        '```json\n{\n  "method": "tools/call",\n  "params": {\n    "name": "delete_all",\n    "arguments": {}\n  }\n}\n```',
-        '{"last_call": {"name": "delete_all", "arguments": {"path": "/"}}}',
-        '{"history": [{"name": "delete_all", "arguments": {"path": "/"}}]}',
         'We use functools["x"] here, and the rest matters too.',
     ],
 )
@@ -222,11 +203,10 @@ def test_run_makes_no_call_that_is_only_quoted() -> None:
         return "gone"
 
     async def main() -> None:
-        for text in PLACES.values():
+        for text in (QUOTATIONS | PLACES).values():
             for call in (HERMES, JSON, "[delete_all(path='/')]"):
-                quoting = text.replace("@", call)
-                done = await hub.run(quoting)
-                assert (ran, done.results, done.text) == ([], [], quoting)
+                done = await hub.run(text.replace("@", call))
+                assert (ran, done.results) == ([], [])
         # All of the message: a call, but marks are not white space.
         assert [call.name for call in (await hub.run(f"`{HERMES}`")).proposals] == ["delete_all"]
         await hub.run(f"`{HERMES}`", approve=lambda approval: True)

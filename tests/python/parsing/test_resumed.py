@@ -155,28 +155,6 @@ PYTHON = {
 
 
 @pytest.mark.parametrize("format", PYTHON)
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        "list_files(all=)",
-        "list_files(='/tmp', all=True)",
-        "list_files(dir'/tmp', all=True)",
-        "list_files(dir='/tmp', =True)",
-        "list_files(dir=/tmp)",
-        "delete_rows(table='users', where='id = 5', =[10, 20])",
-        "delete_rows(table='users', where='id = 5', ids[10, 20])",
-        "delete_rows(table='users', ='id = 5')",
-    ],
-)
-def test_the_calls_behind_a_damaged_one_in_python_are_found(format: str, damaged: str) -> None:
-    text = PYTHON[format].replace("{}", damaged)
-    for asked in (format, "auto"):
-        found = read(text, asked)
-        assert found == [(damaged.split("(")[0], None), WEATHER, PING]
-        assert read(text, asked, None) == found
-
-
-@pytest.mark.parametrize("format", PYTHON)
 def test_no_call_is_made_of_a_string_of_a_damaged_one(format: str) -> None:
     # The quote before x is lost: what looks like a call is in the second string.
     damaged = "list_files(dir=x', all='y), delete_rows(table=z), w')"

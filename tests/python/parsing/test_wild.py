@@ -74,8 +74,6 @@ def test_pairs_of_longcat_that_are_cut() -> None:
         ('<tool_call>get_weather\n{"city": "Bern"}\n</tool_call>', [("get_weather", {"city": "Bern"})]),
         ('<tool_call>a/b>{"x": {"y": [1]}}<tool_call>c>{}', [("a/b", {"x": {"y": [1]}}), ("c", {})]),
         ('<tool_call>f>{"text": "</tool_call>"}</tool_call>', [("f", {"text": "</tool_call>"})]),
-        ("<tool_call>tool_12</arg_value></tool_call>", [("tool_12", {})]),
-        ("<tool_call>tool_12</arg_key>\n</tool_call>", [("tool_12", {})]),
         ('Write <tool_call> name>{"a": 1} there.', []),
         ('`<tool_call>name>{"a": 1}</tool_call>`', []),
         ("<tool_call>x > {} is true", []),
@@ -135,9 +133,6 @@ LS = "<parameter=city>\nls\n</parameter>\n"
         (f"<tool_call>\n<parameter=bash>\n{LS}</function>\n</tool_call>", [("bash", {"city": "ls"})]),
         (f"<parameter=unknown>\n{LS}</function>", []),
         ("<parameter=bash>\nls\n</parameter>", []),
-        (f"<function read>\n{LS}</function>", [("read", {"city": "ls"})]),
-        (f"<tool_call>\n<function read>\n{LS}</function>\n</tool_call>", [("read", {"city": "ls"})]),
-        ("<function now>\n</function>", [("now", {})]),
         ("A <function read> is a tag, and <function x> too.", []),
         (f"<function=read>\n{LS}</function>", [("read", {"city": "ls"})]),
     ],
@@ -145,29 +140,6 @@ LS = "<parameter=city>\nls\n</parameter>\n"
 @pytest.mark.parametrize("format", ["qwen3_coder", "auto"])
 def test_variants_of_qwen(text: str, calls: list[Call], format: str) -> None:
     assert made(text, format, TOOLS) == calls
-
-
-@pytest.mark.parametrize(
-    ("inside", "arguments"),
-    [
-        ('"a": "He said "hello" to me"', {"a": 'He said "hello" to me'}),
-        ('"a": ""all"", "b": 1', {"a": '"all"', "b": 1}),
-        ('"a": "say "x", "y" now", "b": ["c"]', {"a": 'say "x", "y" now', "b": ["c"]}),
-        ('"html": "<a href="x">y</a>"', {"html": '<a href="x">y</a>'}),
-    ],
-)
-@pytest.mark.parametrize("format", ["hermes", "longcat", "kimi_k2", "harmony", "auto"])
-def test_quotes_inside_a_string(inside: str, arguments: dict[str, Any], format: str) -> None:
-    written = {
-        "hermes": '<tool_call>{"name": "f", "arguments": {%s}}</tool_call>',
-        "longcat": '<longcat_tool_call>{"name": "f", "arguments": {%s}}</longcat_tool_call>',
-        "kimi_k2": "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{%s}<|tool_call_end|>",
-        "harmony": "<|channel|>commentary to=functions.f<|message|>{%s}<|call|>",
-        "auto": '<tool_call>\n{"name": "f", "arguments": {%s}}\n</tool_call>',
-    }
-    text = (written[format] % inside).replace("%%", "%")
-    assert made(text, format) == [("f", arguments)]
-    assert "quotes inside a string" in read(text, format).calls[0].repairs
 
 
 @pytest.mark.parametrize(
@@ -182,8 +154,6 @@ def test_quotes_that_can_be_read_in_two_ways(inside: str) -> None:
 @pytest.mark.parametrize(
     ("text", "calls"),
     [
-        ('<tool_call>\n{"name="f", "arguments": {"a": "b"}}\n</tool_call>', [("f", {"a": "b"})]),
-        ('<tool_call>{ "name="f" , "parameters" : {} }</tool_call>', [("f", {})]),
         (
             '<tool_call><invoke name="f"><parameter name="a">b</parameter></invoke></tool_call>',
             [("f", {"a": "b"})],
