@@ -52,7 +52,6 @@ WRONG_ENTRIES: dict[str, Any] = {
 ODD_ENTRIES: dict[str, Any] = {
     "unknown": {"command": "x", "zzzzzzz": 1},
     "near": {"command": "x", "arg": ["a"]},
-    "line": {"command": "npx -y foo"},
     "no effect": {"command": "x", "headers": {"a": "b"}},
     "misplaced": {"command": "x", "retries": 5},
     "no tools": {"command": "x", "toolhub": {"include": []}},

@@ -10,7 +10,6 @@ use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::command_line;
 use super::env_file;
 use super::fields::Fields;
 use super::program_file;
@@ -244,10 +243,7 @@ fn command(fields: &mut Fields<'_, '_>) -> Option<Command> {
     // Zed has all of it under `command`.
     let (program, inner_args, inner_env) = match fields.value("command") {
         Some(Value::Object(_)) => nested_command(fields),
-        _ => match command_line::words(fields) {
-            Some((program, args)) => (Some(program), Some(args), None),
-            None => (fields.expanded("command"), None, None),
-        },
+        _ => (fields.expanded("command"), None, None),
     };
     let program = program.and_then(|program| {
         let program = fields.variables.expand_home(&program);

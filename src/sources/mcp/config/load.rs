@@ -49,20 +49,19 @@ impl Loaded {
 /// (`mcp.local.json` for `mcp.json`), in its own dialect, overrides it server by server and key by key.
 pub fn load_file(path: &Path, env: Environment<'_>) -> Loaded {
     let mut loaded = Loaded::default();
-    let mut notes = Notes::new(Some(path), None);
-    let value = read(path, &mut notes);
-    loaded.add(notes);
     let local = local_file(path);
-    let mut notes = Notes::new(Some(&local), None);
-    let overrides = local.is_file().then(|| read(&local, &mut notes)).flatten();
-    loaded.add(notes);
+    let mut read = |path: &Path| {
+        let mut notes = Notes::new(Some(path), None);
+        let value = read(path, &mut notes);
+        loaded.add(notes);
+        value
+    };
+    let value = read(path);
+    let overrides = local.is_file().then(|| read(&local)).flatten();
     if let Some(value) = value {
         let overrides = overrides.as_ref().map(|overrides| (Some(&*local), overrides));
         let files: Vec<_> = [(Some(path), &value)].into_iter().chain(overrides).collect();
-        let servers = load_values(&files, env);
-        loaded.servers = servers.servers;
-        loaded.warnings.extend(servers.warnings);
-        loaded.errors.extend(servers.errors);
+        load_values(&mut loaded, &files, env);
     }
     loaded
 }
@@ -142,12 +141,13 @@ fn unreadable(error: &io::Error) -> String {
 
 /// Reads a configuration that is there already. `file` is where it is from, if anywhere.
 pub fn load_value(value: &Value, file: Option<&Path>, env: Environment<'_>) -> Loaded {
-    load_values(&[(file, value)], env)
+    let mut loaded = Loaded::default();
+    load_values(&mut loaded, &[(file, value)], env);
+    loaded
 }
 
 /// The same for several at once, of one folder; a later one overrides those before it.
-fn load_values(files: &[(Option<&Path>, &Value)], env: Environment<'_>) -> Loaded {
-    let mut loaded = Loaded::default();
+fn load_values(loaded: &mut Loaded, files: &[(Option<&Path>, &Value)], env: Environment<'_>) {
     let (mut servers, mut roots) = (Vec::new(), Vec::new());
     for (file, value) in files {
         let mut notes = Notes::new(*file, None);
@@ -165,11 +165,10 @@ fn load_values(files: &[(Option<&Path>, &Value)], env: Environment<'_>) -> Loade
         let file = server.file();
         let mut entry = entry::read(server.id, &server.entry, file, &Variables::new(file, env));
         server.place(&mut entry.notes);
-        add_server(&mut loaded, entry);
+        add_server(loaded, entry);
     }
     obey_gemini(&roots, &mut loaded.servers);
     loaded.servers = later_wins(std::mem::take(&mut loaded.servers));
-    loaded
 }
 
 /// One server for each id: a later entry overrides an earlier one. A server keeps the place of its first mention, so the order of

@@ -13,7 +13,6 @@
 
 mod auth;
 mod bound;
-mod command_line;
 mod endpoint;
 mod entry;
 mod env_file;

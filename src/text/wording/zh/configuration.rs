@@ -81,10 +81,6 @@ pub(super) const CONFIGURATION: &[(&str, &str)] = &[
         "names the file {}, whose line {} is not `NAME=value`.",
         "指定的文件 {0} 的第 {1} 行不是 `NAME=value`。",
     ),
-    (
-        "holds arguments too; they are passed on, but their place is `args`.",
-        "还含有参数；它们会被传递，但应写在 `args` 中。",
-    ),
     ("is not a known key; did you mean `{}`?", "不是已知的键；是否想写 `{0}`？"),
     ("is not a known key and has no effect.", "不是已知的键，没有作用。"),
     ("belongs to another client and has no effect here.", "属于其他客户端，在此处没有作用。"),
