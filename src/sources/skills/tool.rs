@@ -63,34 +63,23 @@ impl LocalSkill {
     }
 
     fn refused(&self, path: Option<&str>, why: &Refused) -> HubError {
-        let (name, path) = (&self.spec.name, path.map(clip));
-        let (kind, text) = match (why, path) {
-            (Refused::Outside, Some(path)) => (
-                ErrorKind::NotAllowed,
-                format!(
-                    "The skill '{name}' may not read '{path}': give the path of a file inside its folder."
-                ),
+        let name = &self.spec.name;
+        let kind = match why {
+            Refused::Shared => ErrorKind::NotAllowed,
+            Refused::Outside if path.is_some() => ErrorKind::NotAllowed,
+            Refused::NoFile if path.is_some() => ErrorKind::InvalidArguments,
+            Refused::TooLong { .. } => ErrorKind::Limit,
+            _ => ErrorKind::ToolError,
+        };
+        let text = match (why, path.map(clip)) {
+            (Refused::Outside, Some(path)) => format!(
+                "The skill '{name}' may not read '{path}': give the path of a file inside its folder."
             ),
-            (Refused::Shared, path) => {
-                let path = path.unwrap_or("SKILL.md".into());
-                (ErrorKind::NotAllowed, format!("The file '{path}' of the skill '{name}' {why}."))
-            }
-            (Refused::NoFile, Some(path)) => (
-                ErrorKind::InvalidArguments,
-                format!(
-                    "The skill '{name}' has no file '{path}'; call it without arguments to see which it has."
-                ),
+            (Refused::NoFile, Some(path)) => format!(
+                "The skill '{name}' has no file '{path}'; call it without arguments to see which it has."
             ),
-            (Refused::TooLong { .. }, Some(path)) => {
-                (ErrorKind::Limit, format!("The file '{path}' of the skill '{name}' {why}."))
-            }
-            (_, Some(path)) => {
-                (ErrorKind::ToolError, format!("The file '{path}' of the skill '{name}' {why}."))
-            }
-            (Refused::TooLong { .. }, None) => {
-                (ErrorKind::Limit, format!("The SKILL.md of the skill '{name}' {why}."))
-            }
-            (_, None) => (ErrorKind::ToolError, format!("The SKILL.md of the skill '{name}' {why}.")),
+            (_, Some(path)) => format!("The file '{path}' of the skill '{name}' {why}."),
+            (_, None) => format!("The SKILL.md of the skill '{name}' {why}."),
         };
         HubError::new(kind, text)
     }

@@ -14,7 +14,7 @@ use reqwest::Url;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use toolhub_types::error::HubError;
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::telemetry::session_name;
 use toolhub_types::tool::{Begin, BoxFuture, SentFlag};
 
@@ -138,6 +138,14 @@ pub trait Transport: Send + Sync {
 
     /// Ends everything, in bounded time. Requests in flight fail.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The error for a message over the limit.
+pub(crate) fn too_large(limit: usize) -> HubError {
+    let text = format!(
+        "The server's message has more than {limit} bytes, which is the limit; ask for less or raise `max_message_bytes`."
+    );
+    HubError::new(ErrorKind::Limit, text).with_outcome(Outcome::Unknown)
 }
 
 /// Where the other side of a transport is, for telemetry. What is not known, or does not apply, is `None`.

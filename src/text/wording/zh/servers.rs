@@ -97,10 +97,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
         "服务器的消息超过 {0} 字节的上限；请减少内容或提高 `max_message_bytes`。",
     ),
     (
-        "The server's message is longer than the limit of {} bytes; raise 'max_message_bytes' if you trust it.",
-        "服务器的消息超过 {0} 字节的上限；如果信任它，请提高 'max_message_bytes'。",
-    ),
-    (
         "{} cannot be sent in a header; the tool's `x-mcp-header` is wrong.",
         "{0} 不能放在请求头中；该工具的 `x-mcp-header` 有误。",
     ),
@@ -116,7 +112,6 @@ pub(super) const SERVERS: &[(&str, &str)] = &[
     ("the server did not accept a message within {} s ({})", "服务器在 {0} 秒内没有接受消息（{1}）"),
     ("the connection to the server is closed", "与服务器的连接已关闭"),
     ("the server closed it", "服务器关闭了连接"),
-    ("the HTTP library gave no reason", "HTTP 库没有给出原因"),
     ("connection refused ({})", "连接被拒绝（{0}）"),
     ("the server offers no event stream at {}; check the address", "服务器在 {0} 没有提供事件流；请检查地址"),
     (

@@ -4,8 +4,8 @@
 
 use super::client::HttpResponse;
 use super::endpoint::HttpEndpoint;
-use super::failure;
 use crate::mcp::id_scan::IdScan;
+use crate::mcp::transport::too_large;
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use std::time::Duration;
@@ -53,11 +53,11 @@ pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) ->
     let lost = |error| remote.lost(&error);
     let announced = response.content_length().unwrap_or(0);
     if announced > remote.limit as u64 {
-        return Err(failure::too_large(remote.limit));
+        return Err(too_large(remote.limit));
     }
     let Some(first) = response.chunk().await.map_err(lost)? else { return Ok(Bytes::new()) };
     if first.len() > remote.limit {
-        return Err(failure::too_large(remote.limit));
+        return Err(too_large(remote.limit));
     }
     let Some(second) = response.chunk().await.map_err(lost)? else { return Ok(first) };
     let mut body = Vec::with_capacity(announced as usize);
@@ -66,7 +66,7 @@ pub(crate) async fn whole(remote: &HttpEndpoint, response: &mut HttpResponse) ->
     while let Some(bytes) = next {
         tokio::task::coop::consume_budget().await;
         if bytes.len() > remote.limit - body.len() {
-            return Err(failure::too_large(remote.limit));
+            return Err(too_large(remote.limit));
         }
         body.extend_from_slice(&bytes);
         next = response.chunk().await.map_err(lost)?;
@@ -138,7 +138,7 @@ impl Events {
     pub(crate) async fn next(&mut self, remote: &HttpEndpoint) -> Result<SseEvent, HubError> {
         match self.item(remote).await? {
             SseItem::Event(event) => Ok(event),
-            SseItem::LargeData(_) | SseItem::LargeEnd(_) => Err(failure::too_large(remote.limit)),
+            SseItem::LargeData(_) | SseItem::LargeEnd(_) => Err(too_large(remote.limit)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Events {
                     self.skipped += bytes.len();
                     let most = if self.scan.is_some() { MOST_SKIPPED } else { MOST_SKIPPED_OF_KNOWN };
                     if self.skipped > remote.limit.saturating_mul(most) {
-                        return Err(failure::too_large(remote.limit));
+                        return Err(too_large(remote.limit));
                     }
                     let Some(scan) = &mut self.scan else { continue };
                     scan.feed(&bytes);
@@ -171,7 +171,7 @@ impl Events {
     }
 
     async fn item(&mut self, remote: &HttpEndpoint) -> Result<SseItem, HubError> {
-        let too_large = |_| failure::too_large(remote.limit);
+        let large = |_| too_large(remote.limit);
         loop {
             // What is unpacked, or was read already, does not wait: without this, a server that floods its stream would
             // hold up all others.
@@ -188,13 +188,13 @@ impl Events {
                 Some(bytes) => {
                     self.between += bytes.len();
                     if self.between > remote.limit.saturating_mul(MOST_BETWEEN_EVENTS) {
-                        return Err(failure::too_large(remote.limit));
+                        return Err(too_large(remote.limit));
                     }
-                    self.parser.feed(&bytes).map_err(too_large)?;
+                    self.parser.feed(&bytes).map_err(large)?;
                 }
                 None => {
                     self.ended = true;
-                    if let Some(event) = self.parser.finish().map_err(too_large)? {
+                    if let Some(event) = self.parser.finish().map_err(large)? {
                         return Ok(SseItem::Event(event));
                     }
                 }

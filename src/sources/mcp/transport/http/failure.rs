@@ -72,10 +72,3 @@ impl ExchangeError {
 pub(crate) fn unknown(kind: ErrorKind, text: impl Into<std::borrow::Cow<'static, str>>) -> HubError {
     HubError::new(kind, text).with_outcome(Outcome::Unknown)
 }
-
-pub(crate) fn too_large(limit: usize) -> HubError {
-    let text = format!(
-        "The server's message has more than {limit} bytes, which is the limit; ask for less or raise `max_message_bytes`."
-    );
-    unknown(ErrorKind::Limit, text)
-}

@@ -3,12 +3,12 @@
 use super::body::{self, SharedEvent, is_message};
 use super::client::HttpResponse;
 use super::endpoint::{HttpEndpoint, HttpOptions};
-use super::failure;
 use super::outgoing::OutgoingBody;
 use super::protocol_headers::ProtocolHeaders;
 use super::refusal::{Refusal, read_refusal};
 use crate::mcp::inbox::{Answerer, Inbox};
 use crate::mcp::protocol::Era;
+use crate::mcp::transport::too_large;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use reqwest::{Method, Url};
 use std::sync::{Arc, OnceLock};
@@ -104,7 +104,7 @@ impl HttpShared {
             }
             // The stream continues for the other requests.
             SharedEvent::TooLarge(Some(id)) => {
-                self.inbox.settle(id, Err(failure::too_large(limit)));
+                self.inbox.settle(id, Err(too_large(limit)));
             }
             SharedEvent::Whole(_) | SharedEvent::TooLarge(None) => {}
         }

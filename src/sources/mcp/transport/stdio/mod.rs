@@ -34,7 +34,7 @@ pub use output::ProcessOutput;
 #[cfg(target_os = "linux")]
 pub use sentinel::forget as forget_sentinel;
 
-use super::{OutgoingRequest, SendStage, Transport, TransportPlace};
+use super::{OutgoingRequest, SendStage, Transport, TransportPlace, too_large};
 use crate::mcp::id_scan::IdScan;
 use crate::mcp::inbox::{Answerer, Inbox};
 use lines::{Line, Lines};
@@ -80,8 +80,8 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn new(text: String, input: &StdinWriter) -> Self {
-        Outgoing { text, stage: Arc::default(), _queued: input.queue() }
+    fn new(text: String, stage: Arc<SendStage>, input: &StdinWriter) -> Self {
+        Outgoing { text, stage, _queued: input.queue() }
     }
 }
 
@@ -153,11 +153,7 @@ impl Stdio {
         let expected = self.inbox.await_answer(request.id)?;
         let _on_its_way = OnItsWay(request.stage.clone());
         if !self.write_at_once(request) {
-            let outgoing = Outgoing {
-                text: request.body.clone(),
-                stage: request.stage.clone(),
-                _queued: self.input.queue(),
-            };
+            let outgoing = Outgoing::new(request.body.clone(), request.stage.clone(), &self.input);
             // When the writer is gone, the supervisor is about to say why.
             let _ = self.queue.send(outgoing).await;
         }
@@ -183,13 +179,13 @@ impl Transport for Stdio {
 
     fn send<'a>(&'a self, message: String) -> BoxFuture<'a, Result<(), HubError>> {
         Box::pin(async move {
-            let outgoing = Outgoing::new(message, &self.input);
+            let outgoing = Outgoing::new(message, Arc::default(), &self.input);
             self.queue.send(outgoing).await.map_err(|_| self.shared.gone())
         })
     }
 
     fn retired(&self) -> Option<HubError> {
-        self.shared.retired.lock().clone()
+        self.shared.retired.get().cloned()
     }
 
     fn pid(&self) -> Option<u32> {
@@ -257,7 +253,7 @@ async fn read(
     let mut oversize = IdScan::default();
     let fail = |oversize: &IdScan| {
         if let Some(id) = oversize.id() {
-            inbox.settle(id, Err(too_long(limit)));
+            inbox.settle(id, Err(too_large(limit)));
         }
     };
     let mut buffer = vec![0; 64 * 1024];
@@ -291,18 +287,9 @@ fn answerer((queue, input): &WayBack) -> Option<Answerer> {
     let (queue, input) = (queue.upgrade()?, input.clone());
     Some(Box::new(move |text| {
         Box::pin(async move {
-            let _ = queue.send(Outgoing::new(text, &input)).await;
+            let _ = queue.send(Outgoing::new(text, Arc::default(), &input)).await;
         })
     }))
-}
-
-pub fn too_long(limit: usize) -> HubError {
-    HubError::new(
-        ErrorKind::Limit,
-        format!(
-            "The server's message is longer than the limit of {limit} bytes; raise 'max_message_bytes' if you trust it."
-        ),
-    )
 }
 
 /// Drains the error stream and remembers its last lines.

@@ -4,10 +4,9 @@ use super::child::{Process, how_it_ended};
 use super::output::ProcessOutput;
 use super::stdin_writer::StdinWriter;
 use crate::mcp::inbox::Inbox;
-use parking_lot::Mutex;
 use std::io;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -22,18 +21,18 @@ const BEFORE_EXIT: Duration = Duration::from_millis(700);
 /// What the transport and its supervisor share.
 pub struct StdioShared {
     pub server: Arc<str>,
-    pub retired: Mutex<Option<HubError>>,
+    pub retired: OnceLock<HubError>,
 }
 
 impl StdioShared {
     pub fn new(server: Arc<str>) -> Self {
-        StdioShared { server, retired: Mutex::default() }
+        StdioShared { server, retired: OnceLock::new() }
     }
 
     pub fn gone(&self) -> HubError {
         let gone =
             || HubError::new(ErrorKind::Closed, format!("Server '{}' is not running any more.", self.server));
-        self.retired.lock().clone().unwrap_or_else(gone)
+        self.retired.get().cloned().unwrap_or_else(gone)
     }
 }
 
@@ -92,7 +91,7 @@ impl ProcessSupervisor {
         }
         streams.reader.abort();
         let error = self.error(&story);
-        *self.shared.retired.lock() = Some(error.clone().with_outcome(Outcome::NotSent));
+        let _ = self.shared.retired.set(error.clone().with_outcome(Outcome::NotSent));
         self.inbox.end(&error);
     }
 
