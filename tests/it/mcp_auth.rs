@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 mod clients;
+mod exchanges;
 mod http;
 mod issuer;
 mod logins;

@@ -30,7 +30,7 @@ pub struct TokenExchangeOptions {
     pub client_secret: Option<Secret>,
     /// The name of the upstream server at the authorization server.
     pub audience: Option<String>,
-    /// The address of the upstream server.
+    /// The address of the upstream server. It is sent when nothing else says for whom the token is.
     pub resource: Option<String>,
     pub scopes: Vec<String>,
 }
