@@ -23,25 +23,14 @@ const SERVER_LABEL: &str = "mcps:";
 /// More ids than these only lengthen an error.
 const SHOWN: usize = 30;
 
-/// Why a call goes where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteRule {
-    Auto,
-    Alias,
-    Server,
-    Source,
-}
-
-impl RouteRule {
-    pub const ALL: [RouteRule; 4] = [RouteRule::Auto, RouteRule::Alias, RouteRule::Server, RouteRule::Source];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            RouteRule::Auto => "auto",
-            RouteRule::Alias => "alias",
-            RouteRule::Server => "server",
-            RouteRule::Source => "source",
-        }
+toolhub_types::named! {
+    /// Why a call goes where it goes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RouteRule {
+        Auto = "auto",
+        Alias = "alias",
+        Server = "server",
+        Source = "source",
     }
 }
 

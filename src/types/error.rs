@@ -86,27 +86,17 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What is known about the effects of a failed call, from the least to the most that may have happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Nothing left this process: the call certainly had no effect.
-    NotSent,
-    /// The tool or its server answered: it failed, or was refused.
-    Failed,
-    /// It may have run.
-    Unknown,
-}
-
-impl Outcome {
-    pub const ALL: [Outcome; 3] = [Outcome::NotSent, Outcome::Failed, Outcome::Unknown];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::NotSent => "not_sent",
-            Outcome::Failed => "failed",
-            Outcome::Unknown => "unknown",
-        }
+crate::named! {
+    /// What is known about the effects of a failed call, from the least to the most that may have happened.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// Nothing left this process: the call certainly had no effect.
+        NotSent = "not_sent",
+        /// The tool or its server answered: it failed, or was refused.
+        Failed = "failed",
+        /// It may have run.
+        Unknown = "unknown",
     }
 }
 

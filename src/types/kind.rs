@@ -3,14 +3,16 @@
 
 use toolhub_text::name_words;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ToolKind {
-    Calculation,
-    Time,
-    Search,
-    Extraction,
-    History,
-    Other,
+crate::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ToolKind {
+        Calculation = "calculation",
+        Time = "time",
+        Search = "search",
+        Extraction = "extraction",
+        History = "history",
+        Other = "other",
+    }
 }
 
 /// The capabilities that tell a kind, and more words that tell it in a tool's name. The order decides between several kinds:
@@ -37,30 +39,6 @@ const WORDS: &[Row] = &[
 ];
 
 impl ToolKind {
-    pub const ALL: [ToolKind; 6] = [
-        ToolKind::Calculation,
-        ToolKind::Time,
-        ToolKind::Search,
-        ToolKind::Extraction,
-        ToolKind::History,
-        ToolKind::Other,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ToolKind::Calculation => "calculation",
-            ToolKind::Time => "time",
-            ToolKind::Search => "search",
-            ToolKind::Extraction => "extraction",
-            ToolKind::History => "history",
-            ToolKind::Other => "other",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// The kind that a capability tells.
     pub fn of_capability(capability: &str) -> Option<Self> {
         let is_it = |known: &&str| known.eq_ignore_ascii_case(capability);

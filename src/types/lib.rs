@@ -10,6 +10,7 @@ pub mod kind;
 pub mod limit;
 pub mod mailbox;
 pub mod model;
+mod named;
 pub mod notices;
 pub mod principal;
 pub mod reports;

@@ -11,40 +11,20 @@ use toolhub_types::model::Lang;
 /// More characters of a name are not shown.
 const LONGEST_NAME: usize = 200;
 
-/// The form of results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultFormat {
-    /// `<tool_result>` blocks in one text.
-    Tags,
-    OpenAi,
-    OpenAiResponses,
-    Anthropic,
-    Gemini,
+toolhub_types::named! {
+    /// The form of results.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ResultFormat {
+        /// `<tool_result>` blocks in one text.
+        Tags = "tags",
+        OpenAi = "openai",
+        OpenAiResponses = "openai_responses",
+        Anthropic = "anthropic",
+        Gemini = "gemini",
+    }
 }
 
 impl ResultFormat {
-    pub const ALL: [ResultFormat; 5] = [
-        ResultFormat::Tags,
-        ResultFormat::OpenAi,
-        ResultFormat::OpenAiResponses,
-        ResultFormat::Anthropic,
-        ResultFormat::Gemini,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ResultFormat::Tags => "tags",
-            ResultFormat::OpenAi => "openai",
-            ResultFormat::OpenAiResponses => "openai_responses",
-            ResultFormat::Anthropic => "anthropic",
-            ResultFormat::Gemini => "gemini",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
     /// The form of the answer to a message in this format: that of its API, or tags.
     pub fn answering(format: Option<&str>) -> Self {
         format.and_then(Self::parse).unwrap_or(ResultFormat::Tags)

@@ -19,31 +19,17 @@ use toolhub_types::kill_point::kill_point;
 use toolhub_types::model::{CallOptions, KeyDigests};
 use toolhub_types::tool::Tool;
 
-/// Whether calls that may have effects need a row in the ledger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LedgerMode {
-    /// Without a row nothing is sent.
-    #[default]
-    Required,
-    /// If the row cannot be written, the call is made without one.
-    Optional,
-    /// No rows, except in runs.
-    Off,
-}
-
-impl LedgerMode {
-    pub const ALL: [LedgerMode; 3] = [LedgerMode::Required, LedgerMode::Optional, LedgerMode::Off];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            LedgerMode::Required => "required",
-            LedgerMode::Optional => "optional",
-            LedgerMode::Off => "off",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<LedgerMode> {
-        LedgerMode::ALL.into_iter().find(|mode| mode.name() == name)
+toolhub_types::named! {
+    /// Whether calls that may have effects need a row in the ledger.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum LedgerMode {
+        /// Without a row nothing is sent.
+        #[default]
+        Required = "required",
+        /// If the row cannot be written, the call is made without one.
+        Optional = "optional",
+        /// No rows, except in runs.
+        Off = "off",
     }
 }
 

@@ -19,60 +19,33 @@ pub const AUTO_SEARCH_ABOVE: usize = 100;
 pub const DEFAULT_VIEW: &str = "default";
 const LONGEST_NAME: usize = 64;
 
-/// Whether tools are listed one by one, or found by `search_tools`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SearchMode {
-    /// Search mode as soon as a view shows more than [`AUTO_SEARCH_ABOVE`] tools.
-    #[default]
-    Auto,
-    On,
-    Off,
-}
-
-impl SearchMode {
-    pub const ALL: [SearchMode; 3] = [SearchMode::Auto, SearchMode::On, SearchMode::Off];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            SearchMode::Auto => "auto",
-            SearchMode::On => "on",
-            SearchMode::Off => "off",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        SearchMode::ALL.into_iter().find(|mode| mode.name() == name)
+toolhub_types::named! {
+    /// Whether tools are listed one by one, or found by `search_tools`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum SearchMode {
+        /// Search mode as soon as a view shows more than [`AUTO_SEARCH_ABOVE`] tools.
+        #[default]
+        Auto = "auto",
+        On = "on",
+        Off = "off",
     }
 }
 
-/// How much a view lets its callers do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EffectsAllowed {
-    /// All tools.
-    #[default]
-    All,
-    /// Tools that are not known to act.
-    NotActing,
-    /// Tools that are known to be harmless.
-    Harmless,
+toolhub_types::named! {
+    /// How much a view lets its callers do.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum EffectsAllowed {
+        /// All tools.
+        #[default]
+        All = "all",
+        /// Tools that are not known to act.
+        NotActing = "not_acting",
+        /// Tools that are known to be harmless.
+        Harmless = "harmless",
+    }
 }
 
 impl EffectsAllowed {
-    pub const ALL: [EffectsAllowed; 3] =
-        [EffectsAllowed::All, EffectsAllowed::NotActing, EffectsAllowed::Harmless];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            EffectsAllowed::All => "all",
-            EffectsAllowed::NotActing => "not_acting",
-            EffectsAllowed::Harmless => "harmless",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Self> {
-        EffectsAllowed::ALL.into_iter().find(|effects| effects.name() == name)
-    }
-
     /// How careful a caller may have to be with a tool at most.
     fn most(self) -> Option<Safety> {
         match self {

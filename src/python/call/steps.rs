@@ -254,7 +254,7 @@ impl CallDriver {
             Err(_) => value::readable(self.args.bind(py))?,
         };
         let kind = result.getattr(intern!(py, "_answer_kind"))?.extract::<String>().ok();
-        let kind = kind.and_then(|name| ToolKind::named(&name)).unwrap_or(ToolKind::Other);
+        let kind = kind.and_then(|name| ToolKind::parse(&name)).unwrap_or(ToolKind::Other);
         let size = answers.iter().map(|(_, text)| text.len()).sum();
         Ok(released(py, size, || synthesis_prompt(&asked, answers, kind)))
     }

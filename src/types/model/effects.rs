@@ -2,48 +2,30 @@
 
 use std::fmt;
 
-/// How careful a caller has to be with a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Safety {
-    /// There is evidence that a call changes nothing.
-    Harmless,
-    /// There is no evidence either way.
-    Unknown,
-    /// It was declared to change something, or its name says so.
-    MayAct,
-}
-
-impl Safety {
-    pub fn name(self) -> &'static str {
-        match self {
-            Safety::Harmless => "harmless",
-            Safety::Unknown => "unknown",
-            Safety::MayAct => "may_act",
-        }
+crate::named! {
+    /// How careful a caller has to be with a tool.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Safety {
+        /// There is evidence that a call changes nothing.
+        Harmless = "harmless",
+        /// There is no evidence either way.
+        Unknown = "unknown",
+        /// It was declared to change something, or its name says so.
+        MayAct = "may_act",
     }
 }
 
-/// How far the user trusts what a server says about its own tools. Hints that warn always count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trust {
-    /// `readOnlyHint: true` is believed, whatever the name says.
-    Full,
-    /// It is believed unless the name contradicts it.
-    #[default]
-    Hints,
-    /// Neither a hint nor a name makes a tool harmless, and its candidates never run at once with others on a rule of the hub.
-    None,
-}
-
-impl Trust {
-    pub const ALL: [Trust; 3] = [Trust::Full, Trust::Hints, Trust::None];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Trust::Full => "full",
-            Trust::Hints => "hints",
-            Trust::None => "none",
-        }
+crate::named! {
+    /// How far the user trusts what a server says about its own tools. Hints that warn always count.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Trust {
+        /// `readOnlyHint: true` is believed, whatever the name says.
+        Full = "full",
+        /// It is believed unless the name contradicts it.
+        #[default]
+        Hints = "hints",
+        /// Neither a hint nor a name makes a tool harmless, and its candidates never run at once with others on a rule of the hub.
+        None = "none",
     }
 }
 

@@ -6,85 +6,44 @@ use std::sync::Arc;
 use std::time::Duration;
 use toolhub_text::pattern::PatternList;
 
-/// How several candidates are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// The hub decides.
-    #[default]
-    Auto,
-    /// A race: the first success wins.
-    First,
-    /// Run a batch, keep every success.
-    All,
-    /// One after another.
-    Fallback,
-}
-
-impl Strategy {
-    pub const ALL: [Strategy; 4] = [Strategy::Auto, Strategy::First, Strategy::All, Strategy::Fallback];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Strategy::Auto => "auto",
-            Strategy::First => "first",
-            Strategy::All => "all",
-            Strategy::Fallback => "fallback",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Strategy> {
-        Strategy::ALL.into_iter().find(|strategy| strategy.name() == name)
+crate::named! {
+    /// How several candidates are used.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Strategy {
+        /// The hub decides.
+        #[default]
+        Auto = "auto",
+        /// A race: the first success wins.
+        First = "first",
+        /// Run a batch, keep every success.
+        All = "all",
+        /// One after another.
+        Fallback = "fallback",
     }
 }
 
-/// Who comes first among the candidates of one name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Prefer {
-    /// The lower priority.
-    #[default]
-    Priority,
-    /// Tools of MCP servers, whatever the priorities.
-    Mcps,
-}
-
-impl Prefer {
-    pub const ALL: [Prefer; 2] = [Prefer::Priority, Prefer::Mcps];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Prefer::Priority => "priority",
-            Prefer::Mcps => "mcps",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Prefer> {
-        Prefer::ALL.into_iter().find(|prefer| prefer.name() == name)
+crate::named! {
+    /// Who comes first among the candidates of one name.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Prefer {
+        /// The lower priority.
+        #[default]
+        Priority = "priority",
+        /// Tools of MCP servers, whatever the priorities.
+        Mcps = "mcps",
     }
 }
 
-/// What becomes of a server's tool that has the name of a native one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Shadow {
-    /// It is a candidate, and explanations say so.
-    #[default]
-    Report,
-    /// It is never called.
-    Deny,
-}
-
-impl Shadow {
-    pub const ALL: [Shadow; 2] = [Shadow::Report, Shadow::Deny];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Shadow::Report => "report",
-            Shadow::Deny => "deny",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Shadow> {
-        Shadow::ALL.into_iter().find(|shadow| shadow.name() == name)
+crate::named! {
+    /// What becomes of a server's tool that has the name of a native one.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum Shadow {
+        /// It is a candidate, and explanations say so.
+        #[default]
+        Report = "report",
+        /// It is never called.
+        Deny = "deny",
     }
 }
 

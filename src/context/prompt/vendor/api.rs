@@ -2,26 +2,18 @@
 
 use super::names;
 
-/// The vendor of an API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vendor {
-    OpenAi,
-    OpenAiStrict,
-    Anthropic,
-    Gemini,
+toolhub_types::named! {
+    /// The vendor of an API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Vendor {
+        OpenAi = "openai",
+        OpenAiStrict = "openai_strict",
+        Anthropic = "anthropic",
+        Gemini = "gemini",
+    }
 }
 
 impl Vendor {
-    pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "openai" => Some(Vendor::OpenAi),
-            "openai_strict" => Some(Vendor::OpenAiStrict),
-            "anthropic" => Some(Vendor::Anthropic),
-            "gemini" => Some(Vendor::Gemini),
-            _ => None,
-        }
-    }
-
     /// True if this API has messages of this format, as the parser names them.
     pub fn is_of(self, format: &str) -> bool {
         match self {

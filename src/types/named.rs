@@ -1,0 +1,22 @@
+//! Enums whose variants have names: in options, in the store and on the wire.
+
+/// An enum with the name of each variant, and the way back.
+#[macro_export]
+macro_rules! named {
+    ($(#[$outer:meta])* pub enum $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$outer])*
+        pub enum $name { $($(#[$inner])* $variant,)+ }
+
+        impl $name {
+            pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
+
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+    };
+}
