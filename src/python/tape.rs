@@ -36,8 +36,7 @@ pub fn start_replay(
     mode: &str,
     hub: Option<&Bound<'_, PyHub>>,
 ) -> PyResult<()> {
-    let known = |mode: &str| ReplayMode::ALL.iter().find(|(name, _)| *name == mode).map(|(_, mode)| *mode);
-    let mode = named("mode", "'strict', 'lenient' or 'timed'", mode, known)?;
+    let mode = named("mode", "'strict', 'lenient' or 'timed'", mode, ReplayMode::parse)?;
     let replayer = py.detach(|| Replayer::open(&path, mode)).map_err(PyValueError::new_err)?;
     tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
         .map_err(PyValueError::new_err)

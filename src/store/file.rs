@@ -1,27 +1,40 @@
-//! The file: opening it, checking it, and quarantining a bad one.
+//! The file: opening it, checking it, and reading what it has.
 
+use super::candidates;
+use super::pins::{self, StoredPin};
 use super::schema::{self, STEPS, SchemaState};
-use super::state::StoredState;
+use super::uses::{self, Use};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use toolhub_types::error::clip;
+use toolhub_types::stats::{Record, StatsKey};
 
 /// How long to wait for other processes that are writing.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 const SHORT_PATIENCE: Duration = Duration::from_millis(500);
-/// What a store leaves beside its file.
-const TRACES: [&str; 3] = ["-wal", "-shm", ".id"];
-/// How each database of SQLite begins.
-const HEADER: &[u8; 16] = b"SQLite format 3\0";
-/// The files of an SQLite database: itself, its log, and the index of the log.
-const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 
 pub struct StoreFile {
     pub connection: Connection,
     pub id: FileId,
+}
+
+/// What is read from the file when it is opened.
+pub struct StoredState {
+    pub stats: Vec<(StatsKey, Record)>,
+    pub uses: Vec<Use>,
+    pub pins: Vec<StoredPin>,
+}
+
+impl StoredState {
+    pub fn load(connection: &Connection) -> rusqlite::Result<StoredState> {
+        Ok(StoredState {
+            stats: candidates::load(connection)?,
+            uses: uses::load(connection)?,
+            pins: pins::load(connection)?,
+        })
+    }
 }
 
 /// Identifies a file on its disk, whatever its name is; empty where the system has no such number.
@@ -30,8 +43,8 @@ pub struct FileId(Option<(u64, u64)>);
 
 /// Why a file cannot be used.
 pub enum FileProblem {
-    /// To be quarantined: the word for its new name, and the reason.
-    Bad(&'static str, String),
+    /// It is damaged, or a later version wrote it. A person has to look.
+    Bad(String),
     /// Other processes are writing.
     Locked(String),
     /// Not to be touched.
@@ -41,9 +54,14 @@ pub enum FileProblem {
 impl FileProblem {
     pub fn of(error: &rusqlite::Error) -> FileProblem {
         match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => FileProblem::damaged(error),
-            // The version matches but the tables do not: `no such column`, or text in place of a number.
-            Some(ErrorCode::Unknown) | None => FileProblem::damaged(error),
+            Some(ErrorCode::NotADatabase) => {
+                let why = "it is not a database and was left unchanged; give the hub its own file";
+                FileProblem::Bad(why.to_owned())
+            }
+            // The version may match where the tables do not: `no such column`, or text in place of a number.
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None => {
+                FileProblem::Bad(format!("it is damaged ({})", clip(&error.to_string())))
+            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 FileProblem::Locked(format!("other processes keep it locked ({error})"))
             }
@@ -51,46 +69,17 @@ impl FileProblem {
         }
     }
 
-    /// A file that never was a store belongs to somebody else, and keeps its name.
-    fn unless_foreign(self, path: &Path) -> FileProblem {
+    pub fn why(self) -> String {
         match self {
-            FileProblem::Bad(..) if !was_store(path) => {
-                let why = "it is not a database and was left unchanged; give the hub its own file";
-                FileProblem::Unusable(why.to_owned())
-            }
-            problem => problem,
+            FileProblem::Bad(why) | FileProblem::Locked(why) | FileProblem::Unusable(why) => why,
         }
     }
-
-    fn damaged(error: &rusqlite::Error) -> FileProblem {
-        FileProblem::Bad("corrupt", format!("it is damaged ({})", clip(&error.to_string())))
-    }
-}
-
-/// A file that is ready, its content, and a notice if a bad file had to be quarantined first.
-pub struct OpenedFile {
-    pub file: StoreFile,
-    pub state: StoredState,
-    pub notice: Option<String>,
 }
 
 impl StoreFile {
-    /// Opens or creates the file. A bad one is quarantined first, and a new one started.
-    pub fn open(path: &Path) -> Result<OpenedFile, String> {
-        let mut notice = None;
-        for _ in 0..3 {
-            match StoreFile::prepare(path, PATIENCE) {
-                Ok((file, state)) => return Ok(OpenedFile { file, state, notice }),
-                Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => return Err(why),
-                Err(FileProblem::Bad(..)) => notice = quarantine_bad(path)?.or(notice),
-            }
-        }
-        Err("it cannot be moved aside".to_owned())
-    }
-
     /// Opens or creates the file, and reads its content. Other processes that are writing are waited for.
     pub fn prepare(path: &Path, patience: Duration) -> Result<(StoreFile, StoredState), FileProblem> {
-        // Opening a pipe would block, and a device must not be renamed.
+        // Opening a pipe would block.
         if !fs::metadata(path).map_or(true, |data| data.is_file()) {
             return Err(FileProblem::Unusable("it is not a file".to_owned()));
         }
@@ -107,7 +96,7 @@ impl StoreFile {
                         "it was written by a later version of toolhub (its tables are at {version}, ours at {})",
                         STEPS.len()
                     );
-                    return Err(FileProblem::Bad("newer", why));
+                    return Err(FileProblem::Bad(why));
                 }
                 Ok((_, SchemaState::Foreign)) => {
                     let why = "it is another program's database; give the hub its own file";
@@ -118,7 +107,7 @@ impl StoreFile {
                 Some(patience) if begun.elapsed() <= patience => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
-                _ => return Err(FileProblem::of(&error).unless_foreign(path)),
+                _ => return Err(FileProblem::of(&error)),
             }
         }
     }
@@ -129,18 +118,6 @@ impl StoreFile {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         let _ = self.connection.busy_timeout(PATIENCE);
-    }
-
-    /// Renames a file that turned out to be bad while in use, and returns its new name. `None` if another process has
-    /// already renamed it.
-    pub fn quarantine(self, path: &Path, word: &str) -> Result<Option<PathBuf>, String> {
-        let id = self.id;
-        drop(self.connection);
-        let _lock = QuarantineLock::take(path);
-        match id == FileId::of(path) {
-            true => rename(path, word).map(Some),
-            false => Ok(None),
-        }
     }
 }
 
@@ -175,7 +152,7 @@ fn patience_with(error: &rusqlite::Error, with_locks: Duration) -> Option<Durati
     match error.sqlite_error_code()? {
         // SQLite does not wait for every lock itself: several processes may be creating the same file.
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(with_locks),
-        // Seen while another process is renaming the file.
+        // Seen while another process is making the file.
         ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => Some(SHORT_PATIENCE),
         _ => None,
     }
@@ -257,73 +234,6 @@ fn create_private(path: &Path) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let _ = options.open(path);
-}
-
-/// Whether a file is a database, or what stands beside it says that it was one.
-fn was_store(path: &Path) -> bool {
-    let mut start = [0; HEADER.len()];
-    let is_database =
-        fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *HEADER;
-    is_database || TRACES.iter().any(|trace| beside(path, trace).exists())
-}
-
-/// Two processes that find the same bad file must not both rename it: the second would take away the new one.
-struct QuarantineLock(Option<(fs::File, PathBuf)>);
-
-impl QuarantineLock {
-    fn take(path: &Path) -> QuarantineLock {
-        let name = beside(path, ".lock");
-        let held = fs::File::create(&name).ok().filter(|file| file.lock().is_ok());
-        QuarantineLock(held.map(|file| (file, name)))
-    }
-}
-
-impl Drop for QuarantineLock {
-    fn drop(&mut self) {
-        if let Some((_, name)) = &self.0 {
-            let _ = fs::remove_file(name);
-        }
-    }
-}
-
-/// Renames a bad file and returns the notice; `None` if another process has already done so.
-fn quarantine_bad(path: &Path) -> Result<Option<String>, String> {
-    let _lock = QuarantineLock::take(path);
-    match StoreFile::prepare(path, PATIENCE) {
-        Err(FileProblem::Bad(word, why)) => {
-            let aside = rename(path, word).map_err(|error| format!("{why}, and {error}"))?;
-            Ok(Some(format!(
-                "The store '{}' cannot be used: {why}. It was renamed to '{}', and a new one started.",
-                path.display(),
-                aside.display()
-            )))
-        }
-        Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => Err(why),
-        Ok(_) => Ok(None),
-    }
-}
-
-/// Renames the file and its companions, and returns the new name.
-fn rename(path: &Path, word: &str) -> Result<PathBuf, String> {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let free = |number: &u32| !beside(path, &new_ending(word, seconds, *number)).exists();
-    let number = (0..1_000).find(free).unwrap_or(1_000);
-    let ending = new_ending(word, seconds, number);
-    // The log first: SQLite would apply it to a new file with the old name.
-    for companion in COMPANIONS.iter().rev() {
-        let (old, new) = (beside(path, companion), beside(path, &format!("{ending}{companion}")));
-        if old.exists() {
-            fs::rename(&old, &new).map_err(|error| format!("it cannot be renamed ({error})"))?;
-        }
-    }
-    Ok(beside(path, &ending))
-}
-
-fn new_ending(word: &str, seconds: u64, number: u32) -> String {
-    match number {
-        0 => format!(".{word}-{seconds}"),
-        number => format!(".{word}-{seconds}-{number}"),
-    }
 }
 
 pub fn beside(path: &Path, ending: &str) -> PathBuf {

@@ -111,9 +111,7 @@ pub fn doubt(store: &Path) -> String {
 /// Accepts a doubted store as it is; false if it is not doubted. What was open in it may have gone on since, and nobody knows
 /// how far: its runs do not go on, and approvals that were not used are asked for again.
 pub fn accept(store: &Path) -> Result<bool, String> {
-    let (mut file, _) = StoreFile::prepare(store, PATIENCE).map_err(|problem| match problem {
-        FileProblem::Bad(_, why) | FileProblem::Locked(why) | FileProblem::Unusable(why) => why,
-    })?;
+    let (mut file, _) = StoreFile::prepare(store, PATIENCE).map_err(FileProblem::why)?;
     let mut accept = || {
         let work = schema::begin(&mut file.connection)?;
         if !is_doubted(store, &work)? {

@@ -8,8 +8,8 @@
 //! No call waits for the file: changes go into memory, and one thread writes them. It writes changes, not totals, so the
 //! calls of several processes add up.
 //!
-//! The file is a cache and a set of counters. If it is bad, removed or replaced while in use, the store reports that once,
-//! renames a bad file, and goes on in memory; the next process starts a new file. Secrets are never stored: no headers,
+//! If the file is bad, or removed or replaced while in use, the store reports that once and goes on in memory; a person has to
+//! look. Secrets are never stored: no headers,
 //! no environment, no tokens; what is bound to such values has a keyed digest.
 
 pub mod tape;
@@ -25,10 +25,8 @@ mod pins;
 mod results;
 mod schema;
 mod shared;
-mod state;
 mod time;
 mod uses;
-mod writer;
 
 pub use identity::accept;
 pub use lists::{ListKey, StoredList};
@@ -36,7 +34,7 @@ pub use pins::{Definition, PinChange, StoredPin};
 pub use uses::Use;
 
 pub use file::real_place;
-use file::{OpenedFile, StoreFile};
+use file::{FileProblem, PATIENCE, StoreFile, StoredState};
 use fork::OpenStore;
 use parking_lot::Mutex;
 use results::KeptResult;
@@ -65,7 +63,7 @@ impl Store {
     /// store, everything stays in memory.
     pub fn open(path: &Path, results_limit: u64) -> (Option<Arc<Store>>, Vec<String>) {
         let path = real_place(path);
-        let OpenedFile { file, state, notice } = match open_file(&path) {
+        let (file, state) = match open_file(&path) {
             Ok(opened) => opened,
             Err(why) => return (None, vec![in_memory(&path, &why)]),
         };
@@ -84,7 +82,7 @@ impl Store {
         let open: Weak<SharedStore> = Arc::downgrade(&shared);
         fork::register(open);
         let written = shared.clone();
-        if writer::start("toolhub-store", move || written.run_writer()).is_err() {
+        if start_writer("toolhub-store", move || written.run_writer()).is_err() {
             return (None, vec![in_memory(&path, "its thread cannot be started")]);
         }
         let store = Arc::new(Store {
@@ -95,7 +93,7 @@ impl Store {
             is_doubted,
             process: std::process::id(),
         });
-        (Some(store), notice.into_iter().chain(doubt).collect())
+        (Some(store), doubt.into_iter().collect())
     }
 
     /// The sink that candidates get their statistics from and report new calls to.
@@ -209,10 +207,15 @@ impl Drop for Store {
     }
 }
 
-fn open_file(path: &Path) -> Result<OpenedFile, String> {
+fn open_file(path: &Path) -> Result<(StoreFile, StoredState), String> {
     fork::check_process()?;
     let _gate = fork::pass();
-    StoreFile::open(path)
+    StoreFile::prepare(path, PATIENCE).map_err(FileProblem::why)
+}
+
+/// Starts a writer thread: a store has one for its changes, and one for its ledger.
+fn start_writer(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
 }
 
 fn in_memory(path: &Path, why: &str) -> String {

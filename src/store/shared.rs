@@ -134,7 +134,7 @@ impl SharedStore {
                 Err(FileProblem::Unusable(why) | FileProblem::Locked(why)) => {
                     return Err(WorkError::Temporary(why));
                 }
-                Err(FileProblem::Bad(_, why)) => {
+                Err(FileProblem::Bad(why)) => {
                     return Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))));
                 }
             },
@@ -147,15 +147,8 @@ impl SharedStore {
             Err(error) => error,
         };
         match FileProblem::of(&error) {
-            FileProblem::Bad(word, why) => {
-                let renamed = match file.quarantine(&self.path, word) {
-                    Ok(Some(aside)) => {
-                        format!("cannot be used: {why}. It was renamed to '{}'", aside.display())
-                    }
-                    Ok(None) => format!("cannot be used: {why}"),
-                    Err(error) => format!("cannot be used: {why}, and {error}"),
-                };
-                Err(WorkError::Lost(lost(&self.path, &renamed)))
+            FileProblem::Bad(why) => {
+                Err(WorkError::Lost(lost(&self.path, &format!("cannot be used: {why}"))))
             }
             FileProblem::Unusable(why) | FileProblem::Locked(why) => {
                 slot.open = Some(file);

@@ -1,9 +1,10 @@
 //! Approvals: each is bound to the digest of what was shown, is used once, and expires.
 
 use super::owner::new_id;
+use super::queue::OpenLedger;
 use crate::time::now;
 use ring::hmac;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 /// What is asked about, and what binds the answer.
@@ -54,10 +55,10 @@ pub struct PendingApproval {
 }
 
 /// Uses an approval up, or asks for one.
-pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
-    let key = key(connection)?;
+pub fn ask(ledger: &OpenLedger<'_>, question: &ApprovalQuestion) -> rusqlite::Result<ApprovalAnswer> {
+    let key = key(ledger)?;
     let digest = format!("hmac-sha256:{}", keyed(&key, "question", &question.digest));
-    let known: Option<(String, String, Option<String>)> = connection
+    let known: Option<(String, String, Option<String>)> = ledger
         .prepare_cached(
             "SELECT id, state, reason FROM approvals WHERE digest = ?1 AND state IN ('pending', 'approved', 'denied') AND expires_at > ?2
              ORDER BY asked_at LIMIT 1",
@@ -66,16 +67,16 @@ pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Re
         .optional()?;
     match known {
         Some((id, state, _)) if state == "approved" => {
-            connection.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [&id])?;
+            ledger.execute("UPDATE approvals SET state = 'used' WHERE id = ?1", [&id])?;
             Ok(ApprovalAnswer::Approved(id))
         }
         Some((_, state, reason)) if state == "denied" => Ok(ApprovalAnswer::Denied(reason)),
         Some((id, ..)) => Ok(ApprovalAnswer::Pending(id)),
         // An answer that was used or has expired is not one for this call.
-        None if !question.is_new_asked && !was_asked(connection, &digest)? => Ok(ApprovalAnswer::NeverAsked),
+        None if !question.is_new_asked && !was_asked(ledger, &digest)? => Ok(ApprovalAnswer::NeverAsked),
         None => {
             let id = new_id();
-            connection.execute(
+            ledger.execute(
                 "INSERT INTO approvals (id, digest, principal, run, tool, shown, state, asked_at, expires_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)",
                 params![
@@ -95,16 +96,16 @@ pub fn ask(connection: &Connection, question: &ApprovalQuestion) -> rusqlite::Re
 }
 
 /// The key of the digests in this store, made for its first question. Without it a short value could be guessed from its digest.
-fn key(connection: &Connection) -> rusqlite::Result<hmac::Key> {
+fn key(ledger: &OpenLedger<'_>) -> rusqlite::Result<hmac::Key> {
     let known = || -> rusqlite::Result<Option<Vec<u8>>> {
         let key = "SELECT value FROM keys WHERE name = 'approvals'";
-        connection.prepare_cached(key)?.query_row([], |row| row.get(0)).optional()
+        ledger.prepare_cached(key)?.query_row([], |row| row.get(0)).optional()
     };
     let key = match known()? {
         Some(key) => key,
         None => {
             // SQLite seeds its cipher from the system.
-            connection.execute("INSERT INTO keys VALUES ('approvals', randomblob(32))", [])?;
+            ledger.execute("INSERT INTO keys VALUES ('approvals', randomblob(32))", [])?;
             known()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?
         }
     };
@@ -135,8 +136,8 @@ fn shown_values(key: &hmac::Key, values: &[(String, String)]) -> String {
 /// The digits of a value's digest that people see: enough to notice another value, and too few to find it.
 const SHOWN_DIGITS: usize = 4;
 
-fn was_asked(connection: &Connection, digest: &str) -> rusqlite::Result<bool> {
-    connection.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])
+fn was_asked(ledger: &OpenLedger<'_>, digest: &str) -> rusqlite::Result<bool> {
+    ledger.prepare_cached("SELECT 1 FROM approvals WHERE digest = ?1")?.exists([digest])
 }
 
 /// Why a question cannot be answered.
@@ -155,25 +156,25 @@ pub enum AnswerRefusal {
 
 /// Answers a question, or says why it cannot be answered.
 pub fn decide(
-    connection: &Connection,
+    ledger: &OpenLedger<'_>,
     (id, principal): (&str, Option<&str>),
     approves: bool,
     reason: Option<&str>,
 ) -> rusqlite::Result<Result<(), AnswerRefusal>> {
     let state = if approves { "approved" } else { "denied" };
-    let changed = connection.execute(
+    let changed = ledger.execute(
         "UPDATE approvals SET state = ?2, reason = ?3, decided_at = ?4
          WHERE id = ?1 AND state = 'pending' AND expires_at > ?4 AND (?5 IS NULL OR principal = ?5)",
         params![id, state, reason, now(), principal],
     )?;
     match changed {
-        0 => why_not(connection, id, principal).map(Err),
+        0 => why_not(ledger, id, principal).map(Err),
         _ => Ok(Ok(())),
     }
 }
 
-fn why_not(connection: &Connection, id: &str, principal: Option<&str>) -> rusqlite::Result<AnswerRefusal> {
-    let known: Option<(String, i64)> = connection
+fn why_not(ledger: &OpenLedger<'_>, id: &str, principal: Option<&str>) -> rusqlite::Result<AnswerRefusal> {
+    let known: Option<(String, i64)> = ledger
         .prepare_cached(
             "SELECT state, expires_at FROM approvals WHERE id = ?1 AND (?2 IS NULL OR principal = ?2)",
         )?
@@ -190,8 +191,8 @@ fn why_not(connection: &Connection, id: &str, principal: Option<&str>) -> rusqli
 }
 
 /// The questions that wait, oldest first.
-pub fn pending(connection: &Connection, principal: Option<&str>) -> rusqlite::Result<Vec<PendingApproval>> {
-    let mut query = connection.prepare(
+pub fn pending(ledger: &OpenLedger<'_>, principal: Option<&str>) -> rusqlite::Result<Vec<PendingApproval>> {
+    let mut query = ledger.prepare(
         "SELECT id, principal, run, tool, shown, digest, state, reason, asked_at, expires_at FROM approvals
          WHERE state = 'pending' AND expires_at > ?1 AND (?2 IS NULL OR principal = ?2) ORDER BY asked_at, id",
     )?;

@@ -28,9 +28,8 @@ pub use runs::{CallsBefore, RunCall, RunClaim, RunMemory, RunRefusal, Settlement
 use super::fork::OpenStore;
 use occurrences::Occurrences;
 use parking_lot::Mutex;
-use queue::{LedgerTask, TaskKind, TaskTerms};
+use queue::{LedgerTask, OpenLedger, TaskKind, TaskTerms};
 use runs::ClaimReason;
-use rusqlite::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -61,11 +60,6 @@ impl Ledger {
         })
     }
 
-    /// Whether rows outlive the process.
-    pub fn is_durable(&self) -> bool {
-        self.queue.path.is_some()
-    }
-
     /// The file that other processes find the rows in.
     pub fn path(&self) -> Option<&Path> {
         self.queue.path.as_deref()
@@ -82,9 +76,9 @@ impl Ledger {
             self.queue.tidy_soon();
         }
         let terms = TaskTerms::new(TaskKind::Now).synced(new.run.is_some());
-        let begin = move |connection: &Connection, owner: &str| {
-            rows::insert(connection, &new, owner)?;
-            new.run.as_ref().map_or(Ok(()), |run| runs::touch(connection, &new.principal, run, owner))
+        let begin = move |ledger: &OpenLedger<'_>| {
+            rows::insert(ledger, &new)?;
+            new.run.as_ref().map_or(Ok(()), |run| runs::touch(ledger, &new.principal, run))
         };
         self.ask_as(terms, begin, done);
     }
@@ -96,14 +90,14 @@ impl Ledger {
             return;
         }
         let terms = TaskTerms::new(TaskKind::MayBeLate).synced(call.is_some());
-        let work = move |connection: &Connection, _: &str| {
-            ends.iter().try_for_each(|ended| rows::end(connection, ended))?;
+        let work = move |ledger: &OpenLedger<'_>| {
+            ends.iter().try_for_each(|ended| rows::end(ledger, ended))?;
             match &call {
-                Some((call, Some(result))) => runs::keep(connection, call, result),
+                Some((call, Some(result))) => runs::keep(ledger, call, result),
                 _ => Ok(()),
             }
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
+        self.ask_as(terms, work, Box::new(drop));
     }
 
     /// The number of a call among equal ones of its run.
@@ -119,44 +113,34 @@ impl Ledger {
         end: Option<Instant>,
         done: LedgerDone<RunMemory>,
     ) {
-        let (path, call) = (self.queue.path.clone(), new_row_id());
-        let recall = move |connection: &Connection, owner: &str| {
-            runs::recall(connection, path.as_deref(), (&wanted, &before), &call, owner)
-        };
+        let call = new_row_id();
+        let recall = move |ledger: &OpenLedger<'_>| runs::recall(ledger, (&wanted, &before), &call);
         self.ask_as(TaskTerms::new(TaskKind::Now).by(end), recall, done);
     }
 
     /// Keeps what the program was told of a call that the run has no result of. Nobody waits for it.
     pub fn tell(&self, told: RunCall, answer: String) {
-        let (path, call) = (self.queue.path.clone(), new_row_id());
-        let work = move |connection: &Connection, owner: &str| {
-            runs::tell(connection, path.as_deref(), (&told, &answer), &call, owner)
-        };
-        let terms = TaskTerms::new(TaskKind::MayBeLate);
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(drop), terms });
+        let call = new_row_id();
+        let tell = move |ledger: &OpenLedger<'_>| runs::tell(ledger, (&told, &answer), &call);
+        self.ask_as(TaskTerms::new(TaskKind::MayBeLate), tell, Box::new(drop));
     }
 
     /// Takes a run that was begun, and counts its calls from the beginning.
     pub fn resume(&self, principal: String, run: String, done: LedgerDone<RunClaim>) {
         self.occurrences.restart(&principal, &run);
-        let path = self.queue.path.clone();
-        let claim = move |connection: &Connection, owner: &str| {
-            runs::claim(connection, path.as_deref(), (&principal, &run), ClaimReason::Resume, owner)
-        };
-        self.ask(claim, done);
+        self.ask(move |ledger| runs::claim(ledger, (&principal, &run), ClaimReason::Resume), done);
     }
 
     /// Lets other processes have the run.
     pub fn release(&self, principal: String, run: String, done: LedgerDone<()>) {
         self.occurrences.restart(&principal, &run);
-        self.ask(move |connection, owner| runs::release(connection, &principal, &run, owner), done);
+        self.ask(move |ledger| runs::release(ledger, &principal, &run), done);
     }
 
     pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<LedgerRow>>) {
-        let path = self.queue.path.clone();
-        let list = move |connection: &Connection, owner: &str| {
-            rows::reap(connection, path.as_deref(), owner)?;
-            rows::list(connection, &filter)
+        let list = move |ledger: &OpenLedger<'_>| {
+            rows::reap(ledger)?;
+            rows::list(ledger, &filter)
         };
         self.ask_as(TaskTerms::new(TaskKind::OnlyReads), list, done);
     }
@@ -169,10 +153,8 @@ impl Ledger {
         (decision, value): (Settlement, Value),
         done: LedgerDone<bool>,
     ) {
-        let path = self.queue.path.clone();
-        let settle = move |connection: &Connection, owner: &str| {
-            let row = (id.as_str(), principal.as_deref());
-            runs::settle(connection, path.as_deref(), row, (decision, &value), owner)
+        let settle = move |ledger: &OpenLedger<'_>| {
+            runs::settle(ledger, (&id, principal.as_deref()), (decision, &value))
         };
         self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), settle, done);
     }
@@ -184,13 +166,12 @@ impl Ledger {
         end: Option<Instant>,
         done: LedgerDone<ApprovalAnswer>,
     ) {
-        let ask = move |connection: &Connection, _: &str| approvals::ask(connection, &question);
+        let ask = move |ledger: &OpenLedger<'_>| approvals::ask(ledger, &question);
         self.ask_as(TaskTerms::new(TaskKind::Now).by(end).synced(true), ask, done);
     }
 
     pub fn pending(&self, principal: Option<String>, done: LedgerDone<Vec<PendingApproval>>) {
-        let pending =
-            move |connection: &Connection, _: &str| approvals::pending(connection, principal.as_deref());
+        let pending = move |ledger: &OpenLedger<'_>| approvals::pending(ledger, principal.as_deref());
         self.ask_as(TaskTerms::new(TaskKind::OnlyReads), pending, done);
     }
 
@@ -202,8 +183,8 @@ impl Ledger {
         (approves, reason): (bool, Option<String>),
         done: LedgerDone<Result<(), AnswerRefusal>>,
     ) {
-        let decide = move |connection: &Connection, _: &str| {
-            approvals::decide(connection, (&id, principal.as_deref()), approves, reason.as_deref())
+        let decide = move |ledger: &OpenLedger<'_>| {
+            approvals::decide(ledger, (&id, principal.as_deref()), approves, reason.as_deref())
         };
         self.ask_as(TaskTerms::new(TaskKind::Now).synced(true), decide, done);
     }
@@ -219,7 +200,7 @@ impl Ledger {
 
     fn ask<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
         self.ask_as(TaskTerms::new(TaskKind::Now), work, done);
@@ -228,27 +209,23 @@ impl Ledger {
     fn ask_as<T: Send + 'static>(
         &self,
         terms: TaskTerms,
-        mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T> + Send + 'static,
+        mut work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T> + Send + 'static,
         done: LedgerDone<T>,
     ) {
         let answer = Arc::new(Mutex::new(None));
         let filled = answer.clone();
-        let work = move |connection: &Connection, owner: &str| {
-            *filled.lock() = Some(work(connection, owner)?);
+        let work = move |ledger: &OpenLedger<'_>| {
+            *filled.lock() = Some(work(ledger)?);
             Ok(())
         };
         let done = move |written: Result<(), LedgerFailure>| {
             let answer = answer.lock().take().ok_or_else(|| "it gave no answer".to_owned());
             done(written.and(answer));
         };
-        self.put(LedgerTask { work: Box::new(work), done: Box::new(done), terms });
-    }
-
-    fn put(&self, task: LedgerTask) {
         if self.process != std::process::id() {
-            return (task.done)(Err("it belongs to the parent of this process".to_owned()));
+            return done(Err("it belongs to the parent of this process".to_owned()));
         }
-        self.queue.put(task);
+        self.queue.put(LedgerTask { work: Box::new(work), done: Box::new(done), terms });
     }
 }
 

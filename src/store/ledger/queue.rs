@@ -13,11 +13,12 @@ use crate::file::{FileId, FileProblem, StoreFile, reader};
 use crate::fork::{self, OpenStore};
 use crate::identity;
 use crate::schema::{self, STEPS};
-use crate::writer;
+use crate::start_writer;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rusqlite::Connection;
 use std::io;
-use std::path::PathBuf;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -37,8 +38,25 @@ const COMMITS_BETWEEN_SLICES: u32 = 16;
 /// Why the ledger could not be written, as the rest of a sentence.
 pub type LedgerFailure = String;
 
+/// The tables in one transaction.
+pub struct OpenLedger<'a> {
+    pub connection: &'a Connection,
+    /// `None`: in memory.
+    pub path: Option<&'a Path>,
+    /// Who works with them.
+    pub own: &'a str,
+}
+
+impl Deref for OpenLedger<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
 /// May run more than once: a transaction that fails as a whole is repeated one by one.
-pub type LedgerWork = Box<dyn FnMut(&Connection, &str) -> rusqlite::Result<()> + Send>;
+pub type LedgerWork = Box<dyn FnMut(&OpenLedger<'_>) -> rusqlite::Result<()> + Send>;
 
 /// What becomes of a task if the file cannot be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,7 +187,7 @@ impl LedgerQueue {
 
     fn start_writer(self: &Arc<Self>) -> io::Result<()> {
         let queue = self.clone();
-        writer::start("toolhub-ledger", move || queue.run_writer())
+        start_writer("toolhub-ledger", move || queue.run_writer())
     }
 
     /// The loop of the thread.
@@ -262,9 +280,9 @@ impl LedgerQueue {
         let patience = left.filter(|left| !left.is_zero()).min().unwrap_or(ATTEMPT).min(ATTEMPT);
         let syncs = batch.iter().any(|task| task.terms.syncs);
         kill_point();
-        let written = self.transact(patience, syncs, |work, owner| {
+        let written = self.transact(patience, syncs, |ledger| {
             for task in &mut *batch {
-                (task.work)(work, owner)?;
+                (task.work)(ledger)?;
                 kill_point();
             }
             Ok(())
@@ -276,8 +294,8 @@ impl LedgerQueue {
     /// Deletes a slice of what is kept no longer. False if nothing is left to delete, or the file cannot be used; while others
     /// are writing, it is tried again.
     fn tidy(&self, tidying: &mut Tidying) -> bool {
-        let slice = |work: &Connection, owner: &str| tidying.slice(work, self.path.as_deref(), owner);
-        self.transact(ATTEMPT, false, slice).unwrap_or_else(|failure| failure.is_locked)
+        self.transact(ATTEMPT, false, |ledger| tidying.slice(ledger))
+            .unwrap_or_else(|failure| failure.is_locked)
     }
 
     /// Does something in one transaction, for which the lock is waited for as long as `patience`.
@@ -285,12 +303,12 @@ impl LedgerQueue {
         &self,
         patience: Duration,
         syncs: bool,
-        mut work: impl FnMut(&Connection, &str) -> rusqlite::Result<T>,
+        mut work: impl FnMut(&OpenLedger<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, CommitFailure> {
         let _gate = fork::pass();
         let mut file = self.file.lock();
         let mut connection = self.connection(&mut file, patience)?;
-        let owner = file.owner.as_ref().map_or("", |owner| &owner.id);
+        let own = file.owner.as_ref().map_or("", |owner| &owner.id);
         let is_synced = file.syncs;
         let mut write = || {
             connection.busy_timeout(patience)?;
@@ -313,12 +331,13 @@ impl LedgerQueue {
                 },
                 _ => None,
             };
-            let done = work(&transaction, owner)?;
+            let ledger = OpenLedger { connection: &transaction, path: self.path.as_deref(), own };
+            let done = work(&ledger)?;
             transaction.commit().map(|()| Ok((done, counted)))
         };
         let written = write().unwrap_or_else(|error| {
             Err(match FileProblem::of(&error) {
-                FileProblem::Bad(_, why) => CommitFailure { why, is_of_one: true, is_locked: false },
+                FileProblem::Bad(why) => CommitFailure { why, is_of_one: true, is_locked: false },
                 FileProblem::Locked(why) => CommitFailure { why, is_of_one: false, is_locked: true },
                 FileProblem::Unusable(why) => {
                     CommitFailure { is_of_one: !is_of_file(&error), why, is_locked: false }
@@ -342,7 +361,9 @@ impl LedgerQueue {
         if file.known.is_some_and(|known| known != FileId::of(path)) {
             return false;
         }
-        reader(path).is_ok_and(|connection| (task.work)(&connection, "").is_ok())
+        reader(path).is_ok_and(|connection| {
+            (task.work)(&OpenLedger { connection: &connection, path: Some(path), own: "" }).is_ok()
+        })
     }
 
     fn connection(&self, file: &mut LedgerFile, patience: Duration) -> Result<Connection, CommitFailure> {
@@ -371,7 +392,7 @@ impl LedgerQueue {
                     file.syncs = false;
                     opened.connection
                 }
-                Err(FileProblem::Bad(_, why) | FileProblem::Unusable(why)) => return Err(failed(why)),
+                Err(FileProblem::Bad(why) | FileProblem::Unusable(why)) => return Err(failed(why)),
                 Err(FileProblem::Locked(why)) => {
                     return Err(CommitFailure { is_locked: true, ..failed(why) });
                 }

@@ -1,49 +1,27 @@
 //! The rows: one for each attempt that may have effects, written before anything is sent.
 
 use super::owner::is_alive;
+use super::queue::OpenLedger;
 use crate::time::now;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 use serde::Serialize;
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use toolhub_types::model::KeyDigests;
 
-/// What is known about an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EffectState {
-    /// Under way, in a process that lives.
-    Started,
-    /// Nothing was sent.
-    NotSent,
-    Done,
-    /// The tool, its server or the hub says that it failed.
-    Failed,
-    /// It may have happened.
-    Unknown,
-}
-
-impl EffectState {
-    pub const ALL: [EffectState; 5] = [
-        EffectState::Started,
-        EffectState::NotSent,
-        EffectState::Done,
-        EffectState::Failed,
-        EffectState::Unknown,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            EffectState::Started => "started",
-            EffectState::NotSent => "not_sent",
-            EffectState::Done => "done",
-            EffectState::Failed => "failed",
-            EffectState::Unknown => "unknown",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<EffectState> {
-        EffectState::ALL.into_iter().find(|state| state.name() == name)
+toolhub_types::named! {
+    /// What is known about an effect.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EffectState {
+        /// Under way, in a process that lives.
+        Started = "started",
+        /// Nothing was sent.
+        NotSent = "not_sent",
+        Done = "done",
+        /// The tool, its server or the hub says that it failed.
+        Failed = "failed",
+        /// It may have happened.
+        Unknown = "unknown",
     }
 }
 
@@ -120,8 +98,8 @@ pub struct LedgerFilter {
     pub limit: usize,
 }
 
-pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite::Result<()> {
-    connection
+pub fn insert(ledger: &OpenLedger<'_>, new: &NewEffect) -> rusqlite::Result<()> {
+    ledger
         .prepare_cached(
             "INSERT INTO ledger (id, run, call, principal, tool, source, server, definition, key, arguments, state,
              owner, started_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'started', ?11, ?12)",
@@ -137,14 +115,14 @@ pub fn insert(connection: &Connection, new: &NewEffect, owner: &str) -> rusqlite
             new.definition,
             new.digests.key,
             new.digests.arguments,
-            owner,
+            ledger.own,
             now()
         ])
         .map(drop)
 }
 
-pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
-    connection
+pub fn end(ledger: &OpenLedger<'_>, ended: &EffectEnd) -> rusqlite::Result<()> {
+    ledger
         .prepare_cached(
             "UPDATE ledger SET state = ?2, error = ?3, repeatable = ?4, ended_at = ?5 WHERE id = ?1",
         )?
@@ -153,16 +131,16 @@ pub fn end(connection: &Connection, ended: &EffectEnd) -> rusqlite::Result<()> {
 }
 
 /// What processes that have ended left behind may have happened.
-pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite::Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    if connection.is_readonly(rusqlite::MAIN_DB)? {
+pub fn reap(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
+    let Some(path) = ledger.path else { return Ok(()) };
+    if ledger.is_readonly(rusqlite::MAIN_DB)? {
         return Ok(());
     }
-    let mut owners = connection
-        .prepare_cached("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
-    let owners: Vec<String> = owners.query_map([own], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut owners =
+        ledger.prepare_cached("SELECT DISTINCT owner FROM ledger WHERE state = 'started' AND owner <> ?1")?;
+    let owners: Vec<String> = owners.query_map([ledger.own], |row| row.get(0))?.collect::<Result<_, _>>()?;
     for gone in owners.iter().filter(|owner| !is_alive(path, owner)) {
-        connection.execute(
+        ledger.execute(
             "UPDATE ledger SET state = 'unknown', error = 'its process ended', ended_at = ?2
              WHERE state = 'started' AND owner = ?1",
             params![gone, now()],
@@ -171,10 +149,10 @@ pub fn reap(connection: &Connection, path: Option<&Path>, own: &str) -> rusqlite
     Ok(())
 }
 
-pub fn list(connection: &Connection, filter: &LedgerFilter) -> rusqlite::Result<Vec<LedgerRow>> {
+pub fn list(ledger: &OpenLedger<'_>, filter: &LedgerFilter) -> rusqlite::Result<Vec<LedgerRow>> {
     let (sql, wanted) = list_query(filter);
     let mut rows: Vec<LedgerRow> =
-        connection.prepare(&sql)?.query_map(params_from_iter(wanted), row)?.collect::<Result<_, _>>()?;
+        ledger.prepare(&sql)?.query_map(params_from_iter(wanted), row)?.collect::<Result<_, _>>()?;
     rows.reverse();
     Ok(rows)
 }
@@ -240,6 +218,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
     use crate::schema;
+    use rusqlite::Connection;
 
     /// How SQLite finds the rows of a list.
     fn plan(filter: &LedgerFilter) -> String {

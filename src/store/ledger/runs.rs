@@ -10,13 +10,13 @@
 //! | `changed` | its result | refused: the tool is another one now |
 
 use super::owner::is_alive;
+use super::queue::OpenLedger;
 use super::rows::{self, EffectState};
 use crate::file::older_copy;
 use crate::identity;
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
-use std::path::Path;
 
 /// One call of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ struct KnownRun {
     changed_at: i64,
 }
 
-fn known(connection: &Connection, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
-    connection
+fn known(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<Option<KnownRun>> {
+    ledger
         .prepare_cached("SELECT owner, state, changed_at FROM runs WHERE principal = ?1 AND run = ?2")?
         .query_row([principal, run], |row| {
             Ok(KnownRun { owner: row.get(0)?, state: row.get(1)?, changed_at: row.get(2)? })
@@ -110,42 +110,36 @@ fn known(connection: &Connection, principal: &str, run: &str) -> rusqlite::Resul
 }
 
 pub fn claim(
-    connection: &Connection,
-    path: Option<&Path>,
+    ledger: &OpenLedger<'_>,
     (principal, run): (&str, &str),
     reason: ClaimReason,
-    own: &str,
 ) -> rusqlite::Result<RunClaim> {
-    let known = known(connection, principal, run)?;
-    if let Some(refusal) = refusal(connection, path, known.as_ref(), own)? {
+    let known = known(ledger, principal, run)?;
+    if let Some(refusal) = refusal(ledger, known.as_ref())? {
         return Ok(Err(refusal));
     }
     if known.is_none() && reason == ClaimReason::Resume {
-        return Ok(Err(RunRefusal::NeverBegun(names(connection, principal)?)));
+        return Ok(Err(RunRefusal::NeverBegun(names(ledger, principal)?)));
     }
-    let is_own = known.as_ref().is_some_and(|known| known.owner == own);
+    let is_own = known.as_ref().is_some_and(|known| known.owner == ledger.own);
     if is_own && known.is_some_and(|known| now() - known.changed_at < LAST_CALL) {
         return Ok(Ok(()));
     }
-    connection
+    ledger
         .prepare_cached(
             "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
              ON CONFLICT (principal, run) DO UPDATE SET owner = ?3, claimed_at = ?4, changed_at = ?4",
         )?
-        .execute(params![principal, run, own, now()])?;
+        .execute(params![principal, run, ledger.own, now()])?;
     match is_own {
         true => Ok(Ok(())),
-        false => rows::reap(connection, path, own).map(Ok),
+        false => rows::reap(ledger).map(Ok),
     }
 }
 
 /// Why nobody, or not this owner, may work on a run.
-fn refusal(
-    connection: &Connection,
-    path: Option<&Path>,
-    known: Option<&KnownRun>,
-    own: &str,
-) -> rusqlite::Result<Option<RunRefusal>> {
+fn refusal(ledger: &OpenLedger<'_>, known: Option<&KnownRun>) -> rusqlite::Result<Option<RunRefusal>> {
+    let path = ledger.path;
     let lost = || RunRefusal::Lost(path.map(|path| path.display().to_string()).unwrap_or_default());
     let is_alive = |owner: &str| path.is_some_and(|path| !owner.is_empty() && is_alive(path, owner));
     Ok(match known {
@@ -156,18 +150,18 @@ fn refusal(
         Some(known) if known.state == "lost" => Some(lost()),
         // A word of a later version says nothing that allows the run.
         Some(known) if known.state != "open" => Some(RunRefusal::Pruned),
-        Some(known) if known.owner == own => None,
+        Some(known) if known.owner == ledger.own => None,
         Some(known) if is_alive(&known.owner) => Some(RunRefusal::Taken),
         _ => match path {
-            Some(path) if identity::is_doubted(path, connection)? => Some(lost()),
+            Some(path) if identity::is_doubted(path, ledger)? => Some(lost()),
             _ => None,
         },
     })
 }
 
 /// The runs of a principal, the last first.
-fn names(connection: &Connection, principal: &str) -> rusqlite::Result<Vec<String>> {
-    connection
+fn names(ledger: &OpenLedger<'_>, principal: &str) -> rusqlite::Result<Vec<String>> {
+    ledger
         .prepare(
             "SELECT run FROM runs WHERE principal = ?1 AND state = 'open' ORDER BY changed_at DESC LIMIT ?2",
         )?
@@ -176,41 +170,38 @@ fn names(connection: &Connection, principal: &str) -> rusqlite::Result<Vec<Strin
 }
 
 /// Notes the time of a row of a run.
-pub fn touch(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
-    connection
+pub fn touch(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
+    ledger
         .prepare_cached(
             "INSERT INTO runs (principal, run, owner, claimed_at, changed_at) VALUES (?1, ?2, ?3, ?4, ?4)
              ON CONFLICT (principal, run) DO UPDATE SET changed_at = ?4",
         )?
-        .execute(params![principal, run, own, now()])
+        .execute(params![principal, run, ledger.own, now()])
         .map(drop)
 }
 
-pub fn release(connection: &Connection, principal: &str, run: &str, own: &str) -> rusqlite::Result<()> {
+pub fn release(ledger: &OpenLedger<'_>, principal: &str, run: &str) -> rusqlite::Result<()> {
     let sql = "UPDATE runs SET owner = '' WHERE principal = ?1 AND run = ?2 AND owner = ?3";
-    connection.execute(sql, [principal, run, own]).map(drop)
+    ledger.execute(sql, [principal, run, ledger.own]).map(drop)
 }
 
 /// What is known about a call, and about those before it; a new one is noted under `call`.
 pub fn recall(
-    connection: &Connection,
-    path: Option<&Path>,
+    ledger: &OpenLedger<'_>,
     (wanted, before): (&RunCall, &CallsBefore),
     call: &str,
-    own: &str,
 ) -> rusqlite::Result<RunMemory> {
     let name = (wanted.principal.as_str(), wanted.run.as_str());
-    if let Err(refusal) = claim(connection, path, name, ClaimReason::Call, own)? {
+    if let Err(refusal) = claim(ledger, name, ClaimReason::Call)? {
         return Ok(RunMemory::Refused(refusal));
     }
-    let own = known_call(connection, wanted, wanted.occurrence)?;
-    let answered = made_with_answer(connection, wanted, own.as_ref())?;
-    let made = answered.map(|number| known_call(connection, wanted, number)).transpose()?.flatten();
+    let own = known_call(ledger, wanted, wanted.occurrence)?;
+    let answered = made_with_answer(ledger, wanted, own.as_ref())?;
+    let made = answered.map(|number| known_call(ledger, wanted, number)).transpose()?.flatten();
     if let Some(known) = made.as_ref().or(own.as_ref()) {
         match (&known.result, &known.open) {
             (Some(_), open) if known.definition != SETTLED && known.definition != wanted.definition => {
-                connection
-                    .execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [&known.call])?;
+                ledger.execute("UPDATE run_calls SET state = 'changed' WHERE call = ?1", [&known.call])?;
                 let (row, before) = (open.clone(), known.definition.clone());
                 return Ok(RunMemory::Changed { row, before, now: wanted.definition.clone() });
             }
@@ -225,17 +216,17 @@ pub fn recall(
             (None, None) => {}
         }
         if let Some(told) = &known.told
-            && was_repeated(connection, wanted)?
+            && was_repeated(ledger, wanted)?
         {
             return Ok(RunMemory::Over(told.clone()));
         }
     }
     for number in &before.open {
-        let Some(one) = known_call(connection, wanted, *number)? else { continue };
+        let Some(one) = known_call(ledger, wanted, *number)? else { continue };
         match (one.result, one.open) {
             (Some(result), _) => {
                 let settled = RunCall { definition: SETTLED.to_owned(), ..wanted.clone() };
-                write(connection, &settled, call, ("over", Some(&result.to_string())))?;
+                write(ledger, &settled, call, ("over", Some(&result.to_string())))?;
                 return Ok(RunMemory::Settled(*number, result));
             }
             (None, Some(row)) => return Ok(RunMemory::Unknown(row)),
@@ -243,13 +234,13 @@ pub fn recall(
         }
     }
     if let Some(number) = before.made_otherwise
-        && let Some(made) = known_call(connection, wanted, number)?.filter(|made| made.definition != SETTLED)
+        && let Some(made) = known_call(ledger, wanted, number)?.filter(|made| made.definition != SETTLED)
     {
         let (before, now) = (made.definition, wanted.definition.clone());
         return Ok(RunMemory::Changed { row: None, before, now });
     }
     // It is made with the tool as it is now.
-    write(connection, wanted, call, ("started", None))?;
+    write(ledger, wanted, call, ("started", None))?;
     Ok(RunMemory::New(own.map_or_else(|| call.to_owned(), |own| own.call)))
 }
 
@@ -266,12 +257,12 @@ struct KnownCall {
 }
 
 fn known_call(
-    connection: &Connection,
+    ledger: &OpenLedger<'_>,
     wanted: &RunCall,
     occurrence: u32,
 ) -> rusqlite::Result<Option<KnownCall>> {
     let key = params![wanted.principal, wanted.run, wanted.key, occurrence];
-    let known: Option<(String, String, String, Option<String>)> = connection
+    let known: Option<(String, String, String, Option<String>)> = ledger
         .prepare_cached(
             "SELECT call, definition, state, result FROM run_calls
              WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence = ?4",
@@ -281,7 +272,7 @@ fn known_call(
     let Some((call, definition, state, kept)) = known else { return Ok(None) };
     let kept = kept.and_then(|text| serde_json::from_str(&text).ok());
     let (result, told) = if is_told(&state) { (None, kept) } else { (kept, None) };
-    let open = attempts(connection, &call)?
+    let open = attempts(ledger, &call)?
         .into_iter()
         .find(|(_, state, repeatable)| !rows::is_harmless(*state, *repeatable));
     Ok(Some(KnownCall { call, definition, result, told, open: open.map(|(row, ..)| row) }))
@@ -289,12 +280,12 @@ fn known_call(
 
 /// The number of the call that was made once the question about this one was answered.
 fn made_with_answer(
-    connection: &Connection,
+    ledger: &OpenLedger<'_>,
     wanted: &RunCall,
     own: Option<&KnownCall>,
 ) -> rusqlite::Result<Option<u32>> {
     let Some(id) = own.and_then(|own| own.told.as_ref()?.get("paused")?.as_str()) else { return Ok(None) };
-    connection
+    ledger
         .prepare_cached(
             "SELECT min(occurrence) FROM run_calls
              WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told'
@@ -308,8 +299,8 @@ fn is_told(state: &str) -> bool {
 }
 
 /// Whether a later equal call was made, or may have been.
-fn was_repeated(connection: &Connection, call: &RunCall) -> rusqlite::Result<bool> {
-    connection
+fn was_repeated(ledger: &OpenLedger<'_>, call: &RunCall) -> rusqlite::Result<bool> {
+    ledger
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM run_calls
              WHERE principal = ?1 AND run = ?2 AND key = ?3 AND occurrence > ?4 AND state <> 'told')",
@@ -319,12 +310,12 @@ fn was_repeated(connection: &Connection, call: &RunCall) -> rusqlite::Result<boo
 
 /// Writes a call of a run: a new one under this id.
 fn write(
-    connection: &Connection,
+    ledger: &OpenLedger<'_>,
     call: &RunCall,
     id: &str,
     (state, kept): (&str, Option<&str>),
 ) -> rusqlite::Result<()> {
-    connection
+    ledger
         .prepare_cached(
             "INSERT INTO run_calls (principal, run, key, occurrence, tool, definition, call, state, result)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -346,24 +337,18 @@ fn write(
 }
 
 /// Keeps what the program was told of a call that has no result; nothing, if somebody else has the run.
-pub fn tell(
-    connection: &Connection,
-    path: Option<&Path>,
-    (told, answer): (&RunCall, &str),
-    call: &str,
-    own: &str,
-) -> rusqlite::Result<()> {
+pub fn tell(ledger: &OpenLedger<'_>, (told, answer): (&RunCall, &str), call: &str) -> rusqlite::Result<()> {
     let name = (told.principal.as_str(), told.run.as_str());
-    if claim(connection, path, name, ClaimReason::Call, own)?.is_err() {
+    if claim(ledger, name, ClaimReason::Call)?.is_err() {
         return Ok(());
     }
-    match known_call(connection, told, told.occurrence)? {
+    match known_call(ledger, told, told.occurrence)? {
         Some(KnownCall { result: Some(_), .. }) => Ok(()),
         known => {
             let is_open = known.as_ref().is_some_and(|known| known.open.is_some());
             let definition = known.map_or_else(String::new, |known| known.definition);
             let state = if is_open { "unknown" } else { "told" };
-            write(connection, &RunCall { definition, ..told.clone() }, call, (state, Some(answer)))
+            write(ledger, &RunCall { definition, ..told.clone() }, call, (state, Some(answer)))
         }
     }
 }
@@ -374,8 +359,8 @@ const SETTLED: &str = "";
 /// The id of its row, its state, and whether it is repeatable.
 type KnownAttempt = (String, EffectState, bool);
 
-fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
-    connection
+fn attempts(ledger: &OpenLedger<'_>, call: &str) -> rusqlite::Result<Vec<KnownAttempt>> {
+    ledger
         .prepare_cached(
             "SELECT id, state, repeatable FROM ledger WHERE call = ?1 AND run IS NOT NULL ORDER BY id",
         )?
@@ -387,46 +372,35 @@ fn attempts(connection: &Connection, call: &str) -> rusqlite::Result<Vec<KnownAt
 }
 
 /// Keeps what a call gave.
-pub fn keep(connection: &Connection, call: &str, result: &str) -> rusqlite::Result<()> {
-    connection
+pub fn keep(ledger: &OpenLedger<'_>, call: &str, result: &str) -> rusqlite::Result<()> {
+    ledger
         .prepare_cached("UPDATE run_calls SET result = ?2, state = 'over' WHERE call = ?1")?
         .execute(params![call, result])
         .map(drop)
 }
 
-/// What somebody who has looked says about an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settlement {
-    /// It happened: the run goes on with a result.
-    Done,
-    /// It did not happen, and shall not: the run goes on with a failure.
-    Failed,
-    /// It did not happen: the run makes the call again.
-    Again,
-}
-
-impl Settlement {
-    pub fn parse(name: &str) -> Option<Settlement> {
-        match name {
-            "done" => Some(Settlement::Done),
-            "failed" => Some(Settlement::Failed),
-            "again" => Some(Settlement::Again),
-            _ => None,
-        }
+toolhub_types::named! {
+    /// What somebody who has looked says about an effect.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Settlement {
+        /// It happened: the run goes on with a result.
+        Done = "done",
+        /// It did not happen, and shall not: the run goes on with a failure.
+        Failed = "failed",
+        /// It did not happen: the run makes the call again.
+        Again = "again",
     }
 }
 
 /// Decides about a row that is unknown, or whose tool has changed since. False if there is no such row: what is known to have
 /// happened, or to have failed, stays as it is.
 pub fn settle(
-    connection: &Connection,
-    path: Option<&Path>,
+    ledger: &OpenLedger<'_>,
     (id, principal): (&str, Option<&str>),
     (decision, value): (Settlement, &Value),
-    own: &str,
 ) -> rusqlite::Result<bool> {
-    rows::reap(connection, path, own)?;
-    let found: Option<(String, bool, String, bool, Option<String>)> = connection
+    rows::reap(ledger)?;
+    let found: Option<(String, bool, String, bool, Option<String>)> = ledger
         .prepare_cached(
             "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,
              coalesce(c.state = 'over', 0), l.run FROM ledger l LEFT JOIN run_calls c ON c.call = l.call WHERE l.id = ?1",
@@ -448,22 +422,22 @@ pub fn settle(
         }
     };
     let repeatable = decision == Settlement::Again;
-    rows::end(connection, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
-    connection
+    rows::end(ledger, &rows::EffectEnd { id: id.to_owned(), state, error, repeatable })?;
+    ledger
         .prepare_cached("UPDATE runs SET changed_at = ?3 WHERE principal = ?1 AND run = ?2")?
         .execute(params![owner, run, now()])?;
     if is_over {
         // Another candidate has answered the call.
         return Ok(true);
     }
-    connection.execute("UPDATE run_calls SET definition = ?2 WHERE call = ?1", [&call, SETTLED])?;
+    ledger.execute("UPDATE run_calls SET definition = ?2 WHERE call = ?1", [&call, SETTLED])?;
     match kept {
-        Some(result) => keep(connection, &call, &result.to_string())?,
+        Some(result) => keep(ledger, &call, &result.to_string())?,
         // What the program was told stays.
         None => {
             let sql =
                 "UPDATE run_calls SET state = 'started', result = NULL WHERE call = ?1 AND state = 'changed'";
-            connection.execute(sql, [&call])?;
+            ledger.execute(sql, [&call])?;
         }
     }
     Ok(true)

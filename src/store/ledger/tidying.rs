@@ -4,10 +4,10 @@
 //! A run is deleted as a whole, 30 days after its last call. Its row in `runs` stays: a program that resumes it is refused, and
 //! does not begin again what has happened.
 
+use super::queue::OpenLedger;
 use super::rows;
 use crate::time::now;
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
-use std::path::Path;
+use rusqlite::{OptionalExtension, ToSql, params};
 
 /// How many rows of calls without a run are kept, once they have ended.
 const MOST_ROWS: u32 = 100_000;
@@ -57,37 +57,32 @@ impl Default for Tidying {
 
 impl Tidying {
     /// Deletes a slice. False if nothing is left to delete.
-    pub fn slice(
-        &mut self,
-        connection: &Connection,
-        path: Option<&Path>,
-        own: &str,
-    ) -> rusqlite::Result<bool> {
-        rows::reap(connection, path, own)?;
-        let runs = delete_run(connection)?;
+    pub fn slice(&mut self, ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
+        rows::reap(ledger)?;
+        let runs = delete_run(ledger)?;
         *self = match self {
-            Tidying::Counting { from, to_keep } => count_back(connection, from, *to_keep)?,
-            Tidying::Deleting { from, last } => delete_singles(connection, from, last)?,
+            Tidying::Counting { from, to_keep } => count_back(ledger, from, *to_keep)?,
+            Tidying::Deleting { from, last } => delete_singles(ledger, from, last)?,
             Tidying::Over => Tidying::Over,
         };
-        let approvals = delete(connection, ("approvals", "id"), EXPIRED_APPROVALS, &[&(now() - KEPT)])?;
+        let approvals = delete(ledger, ("approvals", "id"), EXPIRED_APPROVALS, &[&(now() - KEPT)])?;
         Ok(runs || approvals || !matches!(self, Tidying::Over))
     }
 }
 
 /// Counts a slice of the rows before `from`.
-fn count_back(connection: &Connection, from: &str, to_keep: u32) -> rusqlite::Result<Tidying> {
+fn count_back(ledger: &OpenLedger<'_>, from: &str, to_keep: u32) -> rusqlite::Result<Tidying> {
     let slice = format!(
         "SELECT min(id), count(*), count(*) FILTER (WHERE {IS_SINGLE})
          FROM (SELECT id, run, state FROM ledger WHERE id < ?1 ORDER BY id DESC LIMIT ?2)"
     );
-    let (oldest, rows, singles): (Option<String>, u32, u32) = connection
+    let (oldest, rows, singles): (Option<String>, u32, u32) = ledger
         .prepare_cached(&slice)?
         .query_row(params![from, COUNTED], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     if singles > to_keep {
         let first =
             format!("SELECT id FROM ledger WHERE id < ?1 AND {IS_SINGLE} ORDER BY id DESC LIMIT 1 OFFSET ?2");
-        let last = connection.prepare_cached(&first)?.query_row(params![from, to_keep], |row| row.get(0))?;
+        let last = ledger.prepare_cached(&first)?.query_row(params![from, to_keep], |row| row.get(0))?;
         return Ok(Tidying::Deleting { from: String::new(), last });
     }
     match oldest.filter(|_| rows == COUNTED) {
@@ -97,27 +92,27 @@ fn count_back(connection: &Connection, from: &str, to_keep: u32) -> rusqlite::Re
 }
 
 /// Deletes what has ended of the next rows after `from`.
-fn delete_singles(connection: &Connection, from: &str, last: &str) -> rusqlite::Result<Tidying> {
+fn delete_singles(ledger: &OpenLedger<'_>, from: &str, last: &str) -> rusqlite::Result<Tidying> {
     let next = "SELECT max(id) FROM (SELECT id FROM ledger WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3)";
     let end: Option<String> =
-        connection.prepare_cached(next)?.query_row(params![from, last, SLICE], |row| row.get(0))?;
+        ledger.prepare_cached(next)?.query_row(params![from, last, SLICE], |row| row.get(0))?;
     let Some(end) = end else { return Ok(Tidying::Over) };
     let delete = format!("DELETE FROM ledger WHERE id > ?1 AND id <= ?2 AND {IS_SINGLE}");
-    connection.prepare_cached(&delete)?.execute(params![from, end])?;
+    ledger.prepare_cached(&delete)?.execute(params![from, end])?;
     Ok(Tidying::Deleting { from: end, last: last.to_owned() })
 }
 
 /// Deletes a slice of a run whose time is over.
-fn delete_run(connection: &Connection) -> rusqlite::Result<bool> {
-    let found: Option<(String, String)> = connection
+fn delete_run(ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
+    let found: Option<(String, String)> = ledger
         .prepare_cached(OLD_RUN)?
         .query_row([now() - KEPT], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((principal, run)) = found else { return Ok(false) };
-    let rows = delete(connection, ("ledger", "id"), ROWS_OF_RUN, &[&run, &principal])?;
-    let calls = delete(connection, ("run_calls", "call"), CALLS_OF_RUN, &[&run, &principal])?;
+    let rows = delete(ledger, ("ledger", "id"), ROWS_OF_RUN, &[&run, &principal])?;
+    let calls = delete(ledger, ("run_calls", "call"), CALLS_OF_RUN, &[&run, &principal])?;
     let state = if rows || calls { "pruning" } else { "pruned" };
-    connection.execute(
+    ledger.execute(
         "UPDATE runs SET state = ?3, owner = '' WHERE principal = ?1 AND run = ?2",
         params![principal, run, state],
     )?;
@@ -126,14 +121,14 @@ fn delete_run(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Deletes a slice of the rows that `found` selects. False if these were the last.
 fn delete(
-    connection: &Connection,
+    ledger: &OpenLedger<'_>,
     (table, column): (&str, &str),
     found: &str,
     values: &[&dyn ToSql],
 ) -> rusqlite::Result<bool> {
     let values: Vec<&dyn ToSql> = values.iter().copied().chain([&SLICE as &dyn ToSql]).collect();
     let sql = format!("DELETE FROM {table} WHERE {column} IN ({found})");
-    Ok(connection.prepare_cached(&sql)?.execute(values.as_slice())? >= SLICE as usize)
+    Ok(ledger.prepare_cached(&sql)?.execute(values.as_slice())? >= SLICE as usize)
 }
 
 #[cfg(test)]
@@ -141,6 +136,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
     use super::*;
     use crate::schema;
+    use rusqlite::Connection;
 
     fn file() -> Connection {
         let mut file = Connection::open_in_memory().unwrap();
@@ -185,7 +181,7 @@ mod tests {
             (Tidying::Counting { from: AFTER_ALL.to_owned(), to_keep: most_rows }, 0);
         loop {
             let before = count(file, "SELECT count(*) FROM ledger");
-            let has_more = tidying.slice(file, None, "").unwrap();
+            let has_more = tidying.slice(&OpenLedger { connection: file, path: None, own: "" }).unwrap();
             largest = largest.max(before - count(file, "SELECT count(*) FROM ledger"));
             if !has_more {
                 return largest;

@@ -1,7 +1,6 @@
 //! The lines that a recorder writes. Their fields are described in `docs/reference/events.md`.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 use toolhub_types::error::HubError;
 use toolhub_types::model::ToolOutput;
 
@@ -10,22 +9,15 @@ pub const VERSION: u64 = 2;
 /// In the first line of every cassette.
 pub const FORMAT: &str = "toolhub-events";
 
-/// What was called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LineKind {
-    /// A tool.
-    Call,
-    /// A model.
-    Model,
-}
-
-impl LineKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            LineKind::Call => "call",
-            LineKind::Model => "model",
-        }
+toolhub_types::named! {
+    /// What was called.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LineKind {
+        /// A tool.
+        Call = "call",
+        /// A model.
+        Model = "model",
     }
 }
 
@@ -80,75 +72,4 @@ impl TapedAnswer {
             TapedAnswer::Stopped => "stopped",
         }
     }
-}
-
-/// A line with the envelope that all events have.
-#[derive(Serialize)]
-pub(super) struct EventLine<'a, F: Serialize> {
-    pub v: u64,
-    #[serde(rename = "type")]
-    pub kind: &'a str,
-    #[serde(flatten)]
-    pub fields: F,
-    pub time: String,
-    pub principal: &'a str,
-    pub view: &'a str,
-    pub outcome: &'a str,
-    pub ms: f64,
-}
-
-#[derive(Serialize)]
-pub(super) struct CallFields<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub candidate: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<&'a str>,
-    pub arguments: &'a Value,
-    /// The other parts of the key by which a replay finds the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<&'a Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub definition: Option<&'a Value>,
-    pub began: u64,
-    pub ended: u64,
-    pub at: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub inside: Option<u64>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub late: bool,
-    #[serde(skip_serializing_if = "<[Value]>::is_empty")]
-    pub progress: &'a [Value],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<OutputFields>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Value>,
-}
-
-#[derive(Serialize)]
-pub(super) struct OutputFields {
-    pub value: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub structured: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Value>,
-}
-
-#[derive(Serialize)]
-pub(super) struct QuestionFields<'a> {
-    pub server: &'a str,
-    pub method: &'a str,
-    pub arguments: &'a Value,
-    pub result: &'a Value,
-}
-
-#[derive(Serialize)]
-pub(super) struct ListFields<'a> {
-    pub server: &'a str,
-    pub tools: &'a Value,
 }

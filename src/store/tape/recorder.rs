@@ -1,12 +1,8 @@
 //! Writes calls to a file.
 
 use super::clock::{milliseconds, timestamp};
-use super::line::{
-    CallFields, EventLine, FORMAT, LineKind, ListFields, OuterCall, OutputFields, QuestionFields,
-    TapedAnswer, VERSION,
-};
+use super::line::{FORMAT, LineKind, OuterCall, TapedAnswer, VERSION};
 use parking_lot::Mutex;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -148,7 +144,7 @@ impl Recorder {
         let tools = scrubbed(serde_json::from_str(tools).unwrap_or_default());
         let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool.get("name")?.as_str());
         self.listed.lock().extend(names.map(|name| (server.to_owned(), name.to_owned())));
-        self.event("list", ListFields { server, tools: &tools });
+        self.event("list", json!({"server": server, "tools": tools}));
     }
 
     /// Writes the definition of a server's tool, if the server listed its tools before the recording began.
@@ -161,14 +157,14 @@ impl Recorder {
             put("description", (*spec.description).into());
             put("inputSchema", (*spec.parameters).clone());
             put("annotations", json!(spec.annotations));
-            let tools = scrubbed(json!([tool]));
-            self.event("list", ListFields { server, tools: &tools });
+            self.event("list", json!({"server": server, "tools": scrubbed(json!([tool]))}));
         }
     }
 
     pub(super) fn question(&self, server: &str, method: &str, params: &Value, answer: &Value) {
         let (arguments, result) = (scrubbed(params.clone()), scrubbed(answer.clone()));
-        self.event("question", QuestionFields { server, method, arguments: &arguments, result: &result });
+        let fields = json!({"server": server, "method": method, "arguments": arguments, "result": result});
+        self.event("question", fields);
     }
 
     /// The next place in the order of all beginnings and ends.
@@ -176,63 +172,77 @@ impl Recorder {
         self.moments.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn event(&self, kind: &str, fields: impl Serialize) {
-        let time = timestamp(SystemTime::now());
-        let (principal, view, outcome) = ("", "", "ok");
-        self.write(&EventLine { v: VERSION, kind, fields, time, principal, view, outcome, ms: 0.0 });
+    /// Writes what is no call.
+    fn event(&self, kind: &str, fields: Value) {
+        self.line(kind, fields, (SystemTime::now(), Duration::ZERO), ("", "ok"));
     }
 
-    fn ended(&self, taping: &Taping, answer: &TapedAnswer, took: Duration) {
-        let (result, error) = match answer {
-            TapedAnswer::Output(output) => (Some(output_fields(output)), None),
-            TapedAnswer::Error(error) => (None, Some(error_fields(error))),
-            TapedAnswer::Stopped => (None, None),
-        };
-        let tool = taping.tool.as_deref();
-        let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
-        let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
-        let fields = CallFields {
-            tool: tool.map(|_| &*taping.name),
-            candidate: tool.map(|tool| &*tool.candidate),
-            model: (kind == LineKind::Model).then_some(&*taping.name),
-            arguments: &taping.arguments,
-            key: tool.map(|tool| &tool.key),
-            definition: tool.map(|tool| &tool.definition),
-            began: taping.began,
-            ended: self.moment(),
-            at: milliseconds(taping.at.saturating_duration_since(self.begun)),
-            call: tool.map(|tool| tool.call),
-            inside: taping.inside,
-            late: taping.is_late,
-            progress: &progress,
-            result,
-            error,
-        };
-        self.write(&EventLine {
-            v: VERSION,
-            kind: kind.name(),
-            fields,
-            time: timestamp(taping.time),
-            principal: tool.map_or("", |tool| &tool.principal),
-            view: "",
-            outcome: answer.outcome(),
-            ms: milliseconds(took),
+    /// Writes these fields in the envelope that all events have.
+    fn line(
+        &self,
+        kind: &str,
+        fields: Value,
+        (began, took): (SystemTime, Duration),
+        (principal, outcome): (&str, &str),
+    ) {
+        let mut line = json!({"v": VERSION, "type": kind});
+        let envelope = json!({
+            "time": timestamp(began), "principal": principal, "view": "", "outcome": outcome,
+            "ms": milliseconds(took),
         });
+        if let (Value::Object(line), Value::Object(fields), Value::Object(envelope)) =
+            (&mut line, fields, envelope)
+        {
+            line.extend(fields);
+            line.extend(envelope);
+        }
+        self.write(&line);
+    }
+
+    fn ended(&self, taping: &mut Taping, answer: &TapedAnswer, took: Duration) {
+        let (result, error) = match answer {
+            TapedAnswer::Output(output) => (output_fields(output), Value::Null),
+            TapedAnswer::Error(error) => (Value::Null, error_fields(error)),
+            TapedAnswer::Stopped => (Value::Null, Value::Null),
+        };
+        let tool = taping.tool.take().map(|tool| *tool);
+        let kind = if tool.is_some() { LineKind::Call } else { LineKind::Model };
+        let model = tool.is_none().then_some(&taping.name);
+        let progress: Vec<Value> = taping.progress.lock().drain(..).map(scrubbed).collect();
+        let mut fields = json!({
+            "tool": tool.as_ref().map(|_| &taping.name),
+            "candidate": tool.as_ref().map(|tool| &tool.candidate),
+            "model": model,
+            "arguments": taping.arguments.take(),
+            "key": tool.as_ref().map(|tool| &tool.key),
+            "definition": tool.as_ref().map(|tool| &tool.definition),
+            "began": taping.began,
+            "ended": self.moment(),
+            "at": milliseconds(taping.at.saturating_duration_since(self.begun)),
+            "call": tool.as_ref().map(|tool| tool.call),
+            "inside": taping.inside,
+            "late": taping.is_late.then_some(true),
+            "progress": (!progress.is_empty()).then_some(progress),
+            "result": result,
+            "error": error,
+        });
+        if let Value::Object(fields) = &mut fields {
+            fields.retain(|name, value| name == "arguments" || !value.is_null());
+        }
+        let principal = tool.as_ref().map_or("", |tool| &tool.principal);
+        self.line(kind.name(), fields, (taping.time, took), (principal, answer.outcome()));
     }
 
     /// A failure ends no call: it is told when the recording ends.
-    fn write(&self, line: &impl Serialize) {
+    fn write(&self, line: &Value) {
         // Before the lock, which may have been held when a fork was made.
         if self.process != std::process::id() {
             return;
         }
-        let text = serde_json::to_vec(line);
+        let text = format!("{line}\n");
         let mut sink = self.sink.lock();
         let Some(file) = sink.file.as_mut() else { return };
-        let written = text.map_err(std::io::Error::from).and_then(|mut text| {
-            text.push(b'\n');
-            file.write_all(&text)
-        });
+        let written = file.write_all(text.as_bytes());
         sink.lines += 1;
         if let Err(error) = written {
             sink.trouble.get_or_insert_with(|| unwritable(&self.path, &error));
@@ -279,14 +289,13 @@ pub fn finish_cut(path: &Path) -> Result<Option<u64>, String> {
     Ok(Some(events))
 }
 
-fn output_fields(output: &ToolOutput) -> OutputFields {
-    let clean = |part: &Option<Value>| part.clone().map(scrubbed);
-    OutputFields {
-        value: scrubbed(output.value.clone()),
-        content: clean(&output.content),
-        structured: clean(&output.structured),
-        meta: clean(&output.meta),
+fn output_fields(output: &ToolOutput) -> Value {
+    let mut fields = json!({"value": scrubbed(output.value.clone())});
+    let parts = [("content", &output.content), ("structured", &output.structured), ("meta", &output.meta)];
+    for (name, part) in parts.into_iter().filter_map(|(name, part)| Some((name, part.clone()?))) {
+        fields[name] = scrubbed(part);
     }
+    fields
 }
 
 fn error_fields(error: &HubError) -> Value {
@@ -403,7 +412,8 @@ impl Taping {
 
     fn put(&mut self, answer: &TapedAnswer, ended: Instant) {
         self.is_over = true;
-        self.recorder.ended(self, answer, ended.saturating_duration_since(self.at));
+        let took = ended.saturating_duration_since(self.at);
+        self.recorder.clone().ended(self, answer, took);
     }
 }
 

@@ -15,20 +15,17 @@ use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
 /// More differences than this count as this many.
 const MOST_DIFFERENCES: usize = 20;
 
-/// How calls are matched with recordings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplayMode {
-    /// Each recorded call once.
-    Strict,
-    /// As often as wanted: when the recordings of a call are used up, the last one answers again.
-    Lenient,
-    /// As strict, and each answer takes as long as it took.
-    Timed,
-}
-
-impl ReplayMode {
-    pub const ALL: [(&'static str, ReplayMode); 3] =
-        [("strict", ReplayMode::Strict), ("lenient", ReplayMode::Lenient), ("timed", ReplayMode::Timed)];
+toolhub_types::named! {
+    /// How calls are matched with recordings.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReplayMode {
+        /// Each recorded call once.
+        Strict = "strict",
+        /// As often as wanted: when the recordings of a call are used up, the last one answers again.
+        Lenient = "lenient",
+        /// As strict, and each answer takes as long as it took.
+        Timed = "timed",
+    }
 }
 
 /// What a replay came to.

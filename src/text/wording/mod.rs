@@ -261,6 +261,7 @@ mod tests {
             "store/shared.rs",
             "sources/llm/client.rs",
             "sources/llm/refusal.rs",
+            "sources/llm/stream.rs",
         ];
         let mut sentences = 0;
         for file in files {

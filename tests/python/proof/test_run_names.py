@@ -62,13 +62,26 @@ def kept(path: Path) -> tuple[str, int]:
         return file.execute("SELECT id, changes FROM store").fetchone()
 
 
-@pytest.mark.parametrize("lose", [damage, remove], ids=["damaged", "removed"])
-def test_a_run_whose_store_was_lost_does_nothing_again(
-    path: Path, opened: Callable[[], ToolHub], sent: list[str], lose: Callable[[Path], None]
+def test_nothing_is_sent_beside_a_damaged_store(
+    path: Path, opened: Callable[[], ToolHub], sent: list[str]
 ) -> None:
     with opened() as hub:
         assert hub.call("send_mail", {"to": "ann"}, run="monday").success
-    lose(path)
+    damage(path)
+    with opened() as hub:
+        for options in ({"run": "monday"}, {"run": "tuesday"}, {}):
+            refused = hub.call("send_mail", {"to": "ann"}, **options)
+            assert refused.kind == "not_allowed"
+            assert "it is not a database" in str(refused.error) or "it is damaged" in str(refused.error)
+    assert sent == ["ann"]
+
+
+def test_a_run_whose_store_was_lost_does_nothing_again(
+    path: Path, opened: Callable[[], ToolHub], sent: list[str]
+) -> None:
+    with opened() as hub:
+        assert hub.call("send_mail", {"to": "ann"}, run="monday").success
+    remove(path)
     for _ in range(2):
         with opened() as hub:
             for run in ("monday", "tuesday"):

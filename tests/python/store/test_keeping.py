@@ -167,7 +167,7 @@ def test_a_file_that_never_was_a_store_is_left_as_it_is(
 
 
 @pytest.mark.parametrize("content", [b"a store once", b"SQLite format 3\0" + b"\xff" * 5_000])
-def test_a_damaged_file_is_quarantined(
+def test_a_damaged_file_is_left_as_it_is_and_no_effect_goes_unrecorded(
     content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with ToolHub(store=tmp_path / "hub.db") as hub:
@@ -175,28 +175,27 @@ def test_a_damaged_file_is_quarantined(
         hub.call("length", {"obj": "abc"}, run="one")
     (tmp_path / "hub.db").write_bytes(content)
     with caplog.at_level(logging.WARNING, "toolhub"), ToolHub(store=tmp_path / "hub.db") as hub:
-        hub.register(len, name="length")
-        hub.call("length", {"obj": "abc"})
-    (aside,) = tmp_path.glob("hub.db.corrupt-*")
-    assert aside.read_bytes() == content
-    message, doubt = caplog.messages
-    assert str(aside) in message
-    assert "a new one started" in message
-    assert "toolhub store accept" in doubt
+        hub.register(len, name="length", read_only=True)
+        hub.register(abs, name="acts", effects=True)
+        assert hub.call("length", {"obj": "abc"}).success
+        refused = hub.call("acts", {"x": -1})
+        assert refused.kind == "not_allowed"
+        assert "the ledger in the store cannot be written" in str(refused.error)
+    assert (tmp_path / "hub.db").read_bytes() == content
+    (message,) = caplog.messages
+    assert "stays in memory" in message
     assert message.isprintable()
-    with ToolHub(store=tmp_path / "hub.db") as hub:
-        hub.register(len, name="length")
-        assert hub.stats("length")["length"][0]["calls"] == 1
 
 
-def test_a_newer_file_is_quarantined(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_newer_file_is_left_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ToolHub(store=tmp_path / "hub.db").close()
     with sqlite3.connect(tmp_path / "hub.db") as file:
         file.execute("PRAGMA user_version = 99")
     file.close()
+    content = (tmp_path / "hub.db").read_bytes()
     with caplog.at_level(logging.WARNING, "toolhub"):
         ToolHub(store=tmp_path / "hub.db").close()
-    assert len(list(tmp_path.glob("hub.db.newer-*"))) == 1
+    assert (tmp_path / "hub.db").read_bytes() == content
     assert "later version" in caplog.messages[0]
 
 

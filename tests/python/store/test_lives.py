@@ -42,7 +42,6 @@ def test_a_killed_process_loses_at_most_what_was_not_flushed(tmp_path: Path) -> 
     assert process.wait() == -signal.SIGKILL
     process.stdout.close()
     assert calls(tmp_path / "hub.db") >= 100
-    assert not list(tmp_path.glob("*corrupt*"))
 
 
 def test_several_processes_at_once(tmp_path: Path) -> None:
@@ -58,7 +57,6 @@ def test_forks_in_the_middle_of_writing(tmp_path: Path) -> None:
         [*COMMAND, "busy", tmp_path / "hub.db"], capture_output=True, text=True, check=False, timeout=60
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert not list(tmp_path.glob("*corrupt*"))
 
 
 @unix

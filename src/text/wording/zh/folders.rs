@@ -84,14 +84,6 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
     ("it called sys.exit({}) when it was imported", "它在导入时调用了 sys.exit({0})"),
     // The store
     (
-        "The store '{}' cannot be used: {~}. It was renamed to '{}', and a new one started. {~}",
-        "存储 '{0}' 无法使用：{1}。它已改名为 '{2}'，并新建了一个。{3}",
-    ),
-    (
-        "The store '{}' cannot be used: {~}. It was renamed to '{}', and a new one started.",
-        "存储 '{0}' 无法使用：{1}。它已改名为 '{2}'，并新建了一个。",
-    ),
-    (
         "The store '{}' cannot be used ({~}); everything stays in memory, and tools of servers with `pin` are refused until \
          hub.pins.accept() accepts them.",
         "存储 '{0}' 无法使用（{1}）；一切保留在内存中，带有 `pin` 的服务器的工具会被拒绝，直到 hub.pins.accept() 接受它们。",
@@ -117,14 +109,11 @@ pub(super) const FOLDERS: &[(&str, &str)] = &[
         "存储中已有句柄为 '{0}' 的另一个结果；新结果不会保留。",
     ),
     ("was removed or replaced while it was in use", "在使用中被删除或替换"),
-    ("cannot be used: {~}. It was renamed to '{}'", "无法使用：{0}。它已改名为 '{1}'"),
     ("cannot be used: {~}", "无法使用：{0}"),
     ("it is damaged ({})", "它已损坏（{0}）"),
     ("it is not a file", "它不是文件"),
     ("it is read-only", "它是只读的"),
     ("it is closed", "它已关闭"),
-    ("it cannot be moved aside", "无法将它移开"),
-    ("it cannot be renamed ({})", "无法改名（{0}）"),
     ("its thread cannot be started", "无法启动它的线程"),
     (
         "it was written by a later version of toolhub (its tables are at {}, ours at {})",
