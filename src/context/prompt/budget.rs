@@ -1,8 +1,7 @@
 //! Fits a prompt into a token budget: the first tools in detail, the next on one line, the others by name.
 
-use super::page::{DetailLevels, PromptPage};
+use super::page::{DetailLevels, PromptPage, PromptStyle};
 use super::skills::SkillSection;
-use super::style::PromptStyle;
 use std::borrow::Cow;
 use std::fmt;
 

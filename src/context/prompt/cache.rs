@@ -1,6 +1,6 @@
 //! A cache of prompt entries: a chat loop asks for the same prompt at every turn.
 
-use super::style::PromptStyle;
+use super::page::PromptStyle;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

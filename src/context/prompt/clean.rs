@@ -1,5 +1,6 @@
 //! Makes untrusted text safe for a line of the prompt.
 
+use super::vendor::vendor_name;
 use std::borrow::Cow;
 use std::fmt::Write;
 use toolhub_text::invisible::{is_invisible, visible};
@@ -80,9 +81,14 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// True if a name can be shown in a prompt unchanged.
-pub fn is_printable(name: &str) -> bool {
+fn is_printable(name: &str) -> bool {
     let plain = |c: char| c == ' ' || !(c.is_whitespace() || is_invisible(c));
     !name.is_empty() && name.trim() == name && !name.contains("**") && name.chars().all(plain)
+}
+
+/// A name that would break the line is shown as the APIs get it; both can be called.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    if is_printable(name) { Cow::Borrowed(name) } else { Cow::Owned(vendor_name(name)) }
 }
 
 /// True if a text needs no cleaning inside a line.

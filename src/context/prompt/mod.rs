@@ -15,17 +15,12 @@ mod cache;
 mod clean;
 mod docstring;
 mod entry;
-mod names;
 mod page;
-mod render;
 mod schema;
 mod skills;
-mod style;
 mod types;
 pub mod vendor;
 
 pub use budget::{Count, TooSmall};
 pub use cache::{EntryVersion, PromptCache, PromptKey};
-pub use page::{PromptPage, PromptTool};
-pub use render::render;
-pub use style::PromptStyle;
+pub use page::{PromptPage, PromptStyle, PromptTool, render};

@@ -1,13 +1,24 @@
 //! The whole prompt: the user's text, the tools, and how to call them.
 
+use super::budget::{BudgetedPage, Count, TooSmall};
 use super::cache::{EntryVersion, PromptCache};
+use super::clean::shown_name;
 use super::entry::PromptEntry;
 use super::skills::SkillSection;
-use super::style::PromptStyle;
 use std::borrow::Cow;
 use std::fmt::Write;
 use toolhub_types::model::Lang;
 use toolhub_types::model::ToolSpec;
+
+toolhub_types::named! {
+    /// How much the prompt says about each tool.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PromptStyle {
+        Names = "names",
+        Compact = "compact",
+        Detailed = "detailed",
+    }
+}
 
 /// The content of a prompt.
 pub struct PromptPage<'a> {
@@ -137,6 +148,19 @@ impl PromptPage<'_> {
         out.push_str(&catalogue.text);
         out.push_str(self.lang.pick(PROTOCOL_EN, PROTOCOL_ZH));
     }
+}
+
+/// Renders the prompt. With a budget, the first tools keep the most detail. Without tools it is the base alone.
+pub fn render(page: &PromptPage<'_>, budget: Option<(usize, Count<'_>)>) -> Result<String, TooSmall> {
+    if page.tools.is_empty() && page.skills.is_empty() && page.more == 0 {
+        return Ok(page.base.to_owned());
+    }
+    let names: Vec<Cow<'_, str>> = page.tools.iter().map(|tool| shown_name(&tool.spec.name)).collect();
+    let Some((budget, count)) = budget else {
+        let skills = SkillSection::new(page.skills, page.style, page.lang);
+        return Ok(page.assemble(&names, &DetailLevels::all(page.style, names.len()), &skills));
+    };
+    BudgetedPage { page, names: &names, budget, count }.render()
 }
 
 const PROTOCOL_EN: &str = r#"## How to call a tool

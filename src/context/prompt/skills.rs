@@ -1,9 +1,8 @@
 //! Skills as a model reads them: name and description, in the tags that the Agent Skills format recommends. The model
 //! learns the location of a skill when it calls it.
 
-use super::clean::push_line;
-use super::names::shown_name;
-use super::style::PromptStyle;
+use super::clean::{push_line, shown_name};
+use super::page::PromptStyle;
 use std::fmt::Write;
 use toolhub_types::model::Lang;
 use toolhub_types::model::ToolSpec;

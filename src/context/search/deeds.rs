@@ -1,8 +1,7 @@
 //! Deeds in a text: past forms of the verbs by which names are judged before a call, and words that mean the same.
 
 use super::bilingual::bilingual;
-use super::stop::is_stop;
-use super::synonyms::synonyms;
+use super::tables::{is_stop, synonyms};
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

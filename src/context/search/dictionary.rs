@@ -1,7 +1,7 @@
 //! The words in the index: each form as written, and the term (stem) it belongs to.
 
 use super::lexicon::Lexicon;
-use super::stop::is_stop;
+use super::tables::is_stop;
 use super::word_vectors::{VectorRow, word_vectors};
 use super::words::{Word, WordKind};
 use std::borrow::Cow;

@@ -1,7 +1,6 @@
 //! The inverted index. It follows the registry incrementally: an update reads only the tools that changed.
 
 use super::dictionary::{Dictionary, Term};
-use super::part::ToolPart;
 use super::text::{Counts, analyse};
 use super::word_vectors::Direction;
 use foldhash::fast::RandomState;
@@ -11,6 +10,14 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 use toolhub_registry::{Candidate, NameEntry, Registry, Snapshot};
 use toolhub_types::model::Safety;
+
+/// A part of the tools. What it leaves out has no influence on a search in it: neither its words nor how frequent they are.
+pub trait ToolPart: Send + Sync {
+    fn has_entry(&self, entry: &NameEntry) -> bool;
+
+    /// Whether the text of this candidate counts.
+    fn has_candidate(&self, candidate: &Candidate) -> bool;
+}
 
 /// The index of a tool in [`Index`].
 pub type DocumentSlot = u32;

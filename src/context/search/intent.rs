@@ -3,7 +3,7 @@
 //! A query asks to read if no verb of it acts, and it has a word that reads or asks, or is short: "latest orders". The verbs that
 //! act are those by which names are judged before a call (`text/acting.rs`).
 
-use super::stop::is_stop;
+use super::tables::is_stop;
 use super::words::{WordKind, each_wide_run, each_word};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;

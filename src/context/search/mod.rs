@@ -6,7 +6,6 @@
 //!
 //! Registration does not update the index; the next search does, for the tools that changed.
 
-mod abbreviations;
 mod bilingual;
 mod deeds;
 mod dictionary;
@@ -15,11 +14,9 @@ mod intent;
 mod lexicon;
 mod objects;
 mod opposites;
-mod part;
 mod query;
 mod rank;
-mod stop;
-mod synonyms;
+mod tables;
 mod text;
 mod usage;
 mod vectors;
@@ -32,9 +29,9 @@ mod tests;
 
 pub use bilingual::use_dictionary;
 pub use deeds::{Deed, deeds_in, meanings, names_more};
+pub use index::ToolPart;
 pub use objects::{DoneCalls, unreached};
 pub use opposites::sides;
-pub use part::ToolPart;
 pub use usage::{Topic, Uses};
 pub use vectors::{Unseen, Vectors, proposed};
 pub use word_vectors::use_word_vectors;

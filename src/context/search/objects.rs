@@ -6,7 +6,7 @@
 
 use super::bilingual::bilingual;
 use super::deeds::deeds_in;
-use super::stop::is_stop;
+use super::tables::is_stop;
 use std::collections::HashSet;
 
 /// Characters around a name in which another call may say what it is called there.

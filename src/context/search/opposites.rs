@@ -1,6 +1,6 @@
 //! Verbs that mean the opposite of each other: who turned the lights off did not turn them on.
 
-use super::synonyms::synonyms;
+use super::tables::synonyms;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;

@@ -1,12 +1,10 @@
 //! A query as weighted terms of the index.
 
-use super::abbreviations::other_forms;
 use super::bilingual::bilingual;
 use super::dictionary::Term;
 use super::index::Index;
 use super::intent::asks_to_read;
-use super::stop::is_stop;
-use super::synonyms::synonyms;
+use super::tables::{is_stop, other_forms, synonyms};
 use super::weights::{
     ABBREVIATION, CAPABILITY, CAPABILITY_OF_LONG, JOINED, LONG_QUERY, NUMBER, QUOTED, STOP, SYNONYM,
     TRANSLATION, TYPO, WORDS_OF_PAIR, WORDS_OF_SENTENCE,

@@ -3,7 +3,7 @@
 //! Calls pay nothing for it. A search records its hits and their success counts. The next search compares: a hit that has
 //! succeeded since counts as used for that query.
 
-use super::stop::is_stop;
+use super::tables::is_stop;
 use super::words::{WordKind, each_word, start_of};
 use foldhash::fast::FixedState;
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -2,51 +2,35 @@
 
 use toolhub_types::kind::ToolKind;
 
-/// The limits in characters; each is an option of the user.
+/// Each is an option of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    pub calculation: usize,
-    pub time: usize,
-    pub search: usize,
-    pub history: usize,
-    pub other: usize,
+    /// In characters, by the place of the kind in [`Limits::NAMES`].
+    chars: [usize; 5],
     /// How many hits of a list of hits are kept.
-    pub hits: usize,
+    hits: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { calculation: 100, time: 200, search: 500, history: 1000, other: 500, hits: 3 }
+        Limits { chars: [100, 200, 500, 1_000, 500], hits: 3 }
     }
 }
 
 impl Limits {
-    /// The names of the kinds that have a limit of their own.
+    /// The names of the kinds that have a limit of their own; the last one is for all others.
     pub const NAMES: [&'static str; 5] = ["calculation", "time", "search", "history", "other"];
 
     /// Sets the limit of the kind with this name; false if there is none.
     pub fn set(&mut self, kind: &str, limit: usize) -> bool {
-        let own = match kind {
-            "calculation" => &mut self.calculation,
-            "time" => &mut self.time,
-            "search" => &mut self.search,
-            "history" => &mut self.history,
-            "other" => &mut self.other,
-            _ => return false,
-        };
-        *own = limit;
-        true
+        let own = Self::NAMES.iter().position(|name| *name == kind);
+        own.map(|own| self.chars[own] = limit).is_some()
     }
 
     /// The limit in characters for results of a kind.
     pub fn of(&self, kind: ToolKind) -> usize {
-        match kind {
-            ToolKind::Calculation => self.calculation,
-            ToolKind::Time => self.time,
-            ToolKind::Search => self.search,
-            ToolKind::History => self.history,
-            ToolKind::Extraction | ToolKind::Other => self.other,
-        }
+        let own = Self::NAMES.iter().position(|name| *name == kind.name());
+        self.chars[own.unwrap_or(Self::NAMES.len() - 1)]
     }
 
     /// How many elements of a list are kept, for kinds whose results are lists of hits.

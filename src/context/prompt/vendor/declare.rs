@@ -2,9 +2,10 @@
 
 use super::api::Vendor;
 use super::names::{is_vendor_name, vendor_name};
+use super::words::{parts_mut, types_in};
 use super::{gemini, inline, open, plain, strict};
 use crate::prompt::clean::{line, paragraphs};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use toolhub_types::model::Lang;
 use toolhub_types::model::ToolSpec;
@@ -54,7 +55,8 @@ impl<'a> VendorNames<'a> {
 /// A tool in the form of an API, or the reason why that is not possible.
 pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Result<ToolDeclaration, String> {
     let name = names.get(&spec.name)?;
-    let (mut tree, renamed) = plain::cleaned(inline::tree(&spec.parameters, vendor)?)?;
+    let mut tree = inline::tree(&spec.parameters, vendor)?;
+    let renamed = plain::clean(&mut tree)?;
     let limit =
         if matches!(vendor, Vendor::OpenAi | Vendor::OpenAiStrict) { DESCRIPTION } else { LONG_DESCRIPTION };
     let description = if name == *spec.name {
@@ -96,21 +98,10 @@ pub fn declare(spec: &ToolSpec, vendor: Vendor, names: &VendorNames<'_>) -> Resu
 /// OpenAI rejects a request with an array that does not declare its items.
 fn declare_items(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
-    let is_list = match map.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|one| one == "array"),
-        one => one.is_some_and(|one| one == "array"),
-    };
-    if is_list {
+    if types_in(map.get("type")).contains(&"array") {
         map.entry("items").or_insert_with(|| json!({}));
     }
-    for (key, value) in map {
-        match (key.as_str(), value) {
-            ("properties", Value::Object(inner)) => inner.values_mut().for_each(declare_items),
-            ("anyOf" | "prefixItems", Value::Array(inner)) => inner.iter_mut().for_each(declare_items),
-            ("items" | "additionalProperties" | "contains", inner) => declare_items(inner),
-            _ => {}
-        }
-    }
+    parts_mut(map).into_iter().for_each(declare_items);
 }
 
 /// Renames parameters, and the keys of objects inside them, to names that the API accepts; their own names go into the
@@ -118,30 +109,16 @@ fn declare_items(schema: &mut Value) {
 fn rename_keys(schema: &mut Value, vendor: Vendor) -> Result<bool, String> {
     let Some(map) = schema.as_object_mut() else { return Ok(false) };
     let mut is_changed = false;
-    for (keyword, value) in map.iter_mut() {
-        match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => is_changed |= rename_properties(properties, vendor)?,
-            ("required", Value::Array(names)) => {
-                for name in names {
-                    *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
-                }
-            }
-            ("anyOf" | "prefixItems", Value::Array(parts)) => {
-                for part in parts {
-                    is_changed |= rename_keys(part, vendor)?;
-                }
-            }
-            ("items" | "additionalProperties" | "contains", part) => is_changed |= rename_keys(part, vendor)?,
-            _ => {}
-        }
+    for part in parts_mut(map) {
+        is_changed |= rename_keys(part, vendor)?;
     }
-    Ok(is_changed)
-}
-
-fn rename_properties(properties: &mut Map<String, Value>, vendor: Vendor) -> Result<bool, String> {
-    let mut is_changed = false;
+    for name in map.get_mut("required").and_then(Value::as_array_mut).into_iter().flatten() {
+        *name = Value::String(vendor.key(name.as_str().unwrap_or_default()));
+    }
+    let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) else {
+        return Ok(is_changed);
+    };
     for (name, mut schema) in std::mem::take(properties) {
-        is_changed |= rename_keys(&mut schema, vendor)?;
         let key = vendor.key(&name);
         if key != name
             && let Some(schema) = schema.as_object_mut()

@@ -2,7 +2,7 @@
 //! object without properties.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
+use super::words::{add_words, is_simple_pattern, put_into_words, types_told};
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 use toolhub_types::model::Lang;
@@ -37,7 +37,7 @@ pub fn openapi(tree: Value) -> Value {
     if let Some(Value::Array(branches)) = map.remove("anyOf") {
         return union(map, branches);
     }
-    let mut types = types_of(&map);
+    let mut types = types_told(&map);
     let several = types.len();
     types.retain(|name| name != "null");
     let nullable = types.len() < several || map.get("nullable") == Some(&Value::Bool(true));
@@ -65,19 +65,6 @@ pub fn openapi(tree: Value) -> Value {
         allow_null(&mut made);
     }
     made
-}
-
-fn types_of(map: &Map<String, Value>) -> Vec<String> {
-    let types: Vec<String> = match map.get("type") {
-        Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    };
-    let options = || map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all));
-    match types.is_empty() {
-        true => options().into_iter().map(str::to_owned).collect(),
-        false => types,
-    }
 }
 
 /// `anyOf` must stand alone, so each of its branches accepts null.

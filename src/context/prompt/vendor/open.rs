@@ -4,7 +4,7 @@
 //! any type. A model writes such values as JSON text, because the description says so; here the text is read.
 
 use super::api::Vendor;
-use super::words::common_type;
+use super::words::{common_type, types_in};
 use serde_json::{Map, Value, json};
 use toolhub_text::repeats_key;
 
@@ -84,27 +84,17 @@ pub fn read(schemas: &[&Value], text: &str, vendor: Vendor) -> Option<Value> {
 
 /// True for a schema that has types, all of them among these.
 fn has_types(schema: &Value, known: &[&str]) -> bool {
-    let is_known = |one: &Value| one.as_str().is_some_and(|one| known.contains(&one));
-    match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().all(is_known),
-        one => one.is_some_and(is_known),
-    }
+    let types = types_in(schema.get("type"));
+    !types.is_empty() && types.iter().all(|one| known.contains(one))
 }
 
 fn takes_text(schema: &&Value) -> bool {
-    match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|one| one == "string"),
-        one => one.is_some_and(|one| one == "string"),
-    }
+    types_in(schema.get("type")).contains(&"string")
 }
 
 fn is_free_object(schema: &&Value) -> bool {
     let is_filled = schema.get("properties").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
-    let is_object = match schema.get("type") {
-        Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
-        one => one.is_some_and(|one| one == "object"),
-    };
-    is_object && !is_filled
+    types_in(schema.get("type")).contains(&"object") && !is_filled
 }
 
 /// True for a schema that allows values of any type.

@@ -1,7 +1,8 @@
 //! Converts arguments from a vendor's API back to the form of the tool's own schema.
 
 use super::api::Vendor;
-use super::{inline, names, open, plain};
+use super::words::types_in;
+use super::{inline, names, open};
 use crate::prompt::clean::plain;
 use serde_json::{Map, Value};
 
@@ -48,11 +49,6 @@ impl Omitting {
             && let Some(read) = open::read(&branches(schemas), text, self.vendor)
         {
             *value = read;
-        }
-        if let Value::String(text) = value
-            && let Some(own) = plain::restored_value(&branches(schemas), text)
-        {
-            *value = own;
         }
         match value {
             Value::Object(given) => {
@@ -121,8 +117,7 @@ impl Omitting {
             return only.is_null();
         }
         match (schema.get("type"), schema.get("anyOf")) {
-            (Some(Value::Array(types)), _) => types.iter().any(|one| one == "null"),
-            (Some(one), _) => one == "null",
+            (kind @ Some(_), _) => types_in(kind).contains(&"null"),
             (None, Some(Value::Array(union))) => union.iter().any(|one| self.takes_null(one)),
             // Strict mode requires null for omitted optional values, so a null carries no information.
             (None, _) => self.vendor != Vendor::OpenAiStrict,

@@ -2,7 +2,7 @@
 //! cannot be expressed and becomes a string with JSON, which the hub parses.
 
 use super::inline::gather_in_object;
-use super::words::{add_words, common_type, is_simple_pattern, put_into_words};
+use super::words::{add_words, is_simple_pattern, put_into_words, types_in, types_told};
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 use toolhub_types::model::Lang;
@@ -57,25 +57,11 @@ impl Closing {
             return Ok(if nullable { or_null(union) } else { union });
         }
         let nullable = map.remove("nullable") == Some(Value::Bool(true));
-        let mut types: Vec<String> = match map.get("type") {
-            Some(Value::String(one)) => vec![one.clone()],
-            Some(Value::Array(several)) => {
-                several.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-            }
-            _ => Vec::new(),
-        };
+        let mut types = types_told(&map);
         // Where null is allowed it is one of the types, and of the options if there are any.
         let options = map.get_mut("enum").and_then(Value::as_array_mut);
         if let Some(options) = options.filter(|options| nullable && !options.contains(&Value::Null)) {
-            if types.is_empty() {
-                types.extend(common_type(options).map(str::to_owned));
-            }
             options.push(Value::Null);
-        }
-        if types.is_empty()
-            && let Some(name) = map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all))
-        {
-            types.push(name.to_owned());
         }
         if nullable && !types.is_empty() && !types.iter().any(|name| name == "null") {
             types.push("null".into());
@@ -236,8 +222,7 @@ fn add_branch(union: &mut Vec<Value>, branch: Value) {
 
 fn takes_null(schema: &Value) -> bool {
     match (schema.get("type"), schema.get("anyOf")) {
-        (Some(Value::Array(several)), _) => several.iter().any(|one| one == "null"),
-        (Some(one), _) => one == "null",
+        (kind @ Some(_), _) => types_in(kind).contains(&"null"),
         (None, Some(Value::Array(branches))) => branches.iter().any(takes_null),
         (None, _) => false,
     }

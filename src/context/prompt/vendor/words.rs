@@ -1,9 +1,41 @@
-//! Keywords that a vendor does not support, put into the description.
+//! What the vendors share: the parts and types of a schema, and keywords that a vendor does not support as words of the
+//! description.
 
 use crate::prompt::schema::SchemaShape;
 use crate::prompt::types;
 use serde_json::{Map, Value, json};
 use toolhub_types::model::Lang;
+
+/// The schemas in the keywords of a tree.
+pub fn parts_mut(map: &mut Map<String, Value>) -> Vec<&mut Value> {
+    let mut parts = Vec::new();
+    for (keyword, value) in map {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(named)) => parts.extend(named.values_mut()),
+            ("anyOf" | "prefixItems", Value::Array(several)) => parts.extend(several),
+            ("items" | "additionalProperties" | "contains", one) => parts.push(one),
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// The types that a `type` names.
+pub fn types_in(kind: Option<&Value>) -> Vec<&str> {
+    match kind {
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
+        one => one.and_then(Value::as_str).into_iter().collect(),
+    }
+}
+
+/// The names of types in a `type`, or else that of all values of an `enum`.
+pub fn types_told(map: &Map<String, Value>) -> Vec<String> {
+    let mut types = types_in(map.get("type"));
+    if types.is_empty() {
+        types.extend(map.get("enum").and_then(Value::as_array).and_then(|all| common_type(all)));
+    }
+    types.into_iter().map(str::to_owned).collect()
+}
 
 /// Removes all keywords that `keep` does not allow, and describes them in the description.
 pub fn put_into_words(map: &mut Map<String, Value>, keep: impl Fn(&str, &Value) -> bool) {

@@ -60,20 +60,7 @@ pub(super) fn atom(text: &str, start: usize, whole: bool) -> Option<Scalar> {
 }
 
 fn is_number(word: &str) -> bool {
-    let word = word.strip_prefix('-').unwrap_or(word);
-    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
-        None => (word, None),
-    };
-    let (integer, fraction) = match mantissa.split_once('.') {
-        Some((integer, fraction)) => (integer, Some(fraction)),
-        None => (mantissa, None),
-    };
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits(integer)
-        && (integer == "0" || !integer.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(digits)
+    serde_json::from_str::<serde_json::Number>(word).is_ok()
 }
 
 /// True if a number may start like this.
