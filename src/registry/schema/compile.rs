@@ -1,9 +1,9 @@
 //! From a schema to its validator.
 
 use super::cost::{Cost, DEEPEST};
-use super::nullable::with_nulls;
 use super::patterns::{self, Built};
-use super::relax::{Removal, relaxed};
+use super::plain::plain_rules;
+use super::prepare::prepared;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,9 @@ const COMPILING: usize = 4 << 20;
 /// Values whose check may need less than this are checked without a look at the stack.
 const UNNOTICED: usize = 96 * 1024;
 
-pub const ABOVE: &str = "its unions, references and patterns may take too long, so they are left out";
+const ABOVE: &str = "its unions, references and patterns may take too long, so they are left out";
+const BROKEN: &str =
+    "it cannot be compiled, so the unions, references and patterns of the schema are left out";
 
 /// A schema that is ready to check values.
 pub struct Compiled {
@@ -29,68 +31,61 @@ pub struct Compiled {
     pub cost: Cost,
     /// Rules of the schema that are not checked.
     pub unchecked: Vec<Unchecked>,
-    /// The rules that cost no more than the value is large; compiled when a value needs them.
+    /// The plain rules; compiled when a value needs them.
     cheap: OnceLock<Option<Box<Compiled>>>,
 }
 
-/// The draft is the one that `$schema` names, else 2020-12. Keywords that are broken, lead nowhere or lead back to themselves
-/// are not checked; all others are. Of a schema above the bound only the rules whose cost does not multiply are.
+/// The draft is the one that `$schema` names, else 2020-12. Of a schema that is above the bound, or cannot be compiled, only the
+/// [plain rules](plain_rules) are checked.
 pub fn compile(schema: &Arc<Value>) -> Compiled {
     stack::with_room(COMPILING, || compile_here(schema)).unwrap_or_else(|| {
         let reason = "no thread could be started to compile it";
-        Compiled::nothing(schema.clone(), reason)
+        Compiled::nothing(Unchecked { place: "".into(), reason })
     })
 }
 
 fn compile_here(schema: &Arc<Value>) -> Compiled {
-    let nullable = match with_nulls(schema) {
+    let schema = match prepared(schema) {
         Cow::Borrowed(_) => schema.clone(),
         Cow::Owned(schema) => Arc::new(schema),
     };
-    let heaviest = patterns::heaviest(&nullable);
-    let cost = Cost::of(&nullable, 0, 1);
-    match heaviest {
-        Some(heaviest) if !cost.is_above_the_bound() => Compiled::of(nullable, &cost, heaviest),
-        _ => cheap_rules(&nullable),
+    let is_above = Cost::of(&schema, 0, 1).is_above_the_bound();
+    let built = match patterns::heaviest(&schema).filter(|_| !is_above) {
+        Some(heaviest) => {
+            patterns::build(&schema, heaviest).map_err(|place| Unchecked { place, reason: BROKEN })
+        }
+        None => Err(Unchecked { place: "".into(), reason: ABOVE }),
+    };
+    match built {
+        Ok(built) => Compiled::of(schema, built),
+        Err(left_out) => plain(&schema, left_out),
     }
 }
 
-/// The rules whose cost does not multiply.
-fn cheap_rules(schema: &Value) -> Compiled {
-    let rest = Arc::new(relaxed(schema, &Cost::nothing(), Removal::Costly, &|_| true).0);
-    let cost = Cost::of(&rest, 0, 1);
-    // A schema that nests too deeply by itself.
-    let mut compiled =
-        if cost.is_above_the_bound() { Compiled::nothing(rest, ABOVE) } else { Compiled::of(rest, &cost, 0) };
-    if compiled.built.is_some() {
-        compiled.unchecked.insert(0, Unchecked { place: "".into(), reason: ABOVE });
+/// What is left of a schema without the rules whose cost multiplies.
+fn plain(schema: &Value, left_out: Unchecked) -> Compiled {
+    let compiled = |rules: Value| {
+        // Some schemas nest too deeply by themselves.
+        let built = patterns::build(&rules, 0).ok().filter(|_| !Cost::of(&rules, 0, 1).is_above_the_bound());
+        built.map(|built| Compiled::of(Arc::new(rules), built))
+    };
+    let each = || compiled(plain_rules(schema, &patterns::compiles));
+    match compiled(plain_rules(schema, &|_| true)).or_else(each) {
+        Some(compiled) => Compiled { unchecked: vec![left_out], ..compiled },
+        None => Compiled::nothing(left_out),
     }
-    compiled
 }
 
 impl Compiled {
-    fn of(schema: Arc<Value>, cost: &Cost, heaviest: usize) -> Self {
-        let built = if cost.endless.is_empty() { patterns::build(&schema, heaviest) } else { None };
-        let (schema, unchecked, built) = match built {
-            Some(built) => (schema, Vec::new(), Some(built)),
-            None => {
-                let (rest, unchecked) = relaxed(&schema, cost, Removal::Broken, &patterns::compiles);
-                let built = patterns::build(&rest, patterns::heaviest(&rest).unwrap_or(heaviest));
-                (Arc::new(rest), unchecked, built)
-            }
-        };
-        match built {
-            Some(built) => {
-                let cost = Cost::of(&schema, built.text, built.runs);
-                Compiled { cost, built: Some(built), unchecked, schema, cheap: OnceLock::new() }
-            }
-            None => Compiled::nothing(schema, "the schema cannot be compiled"),
-        }
+    fn of(schema: Arc<Value>, built: Built) -> Self {
+        let cost = Cost::of(&schema, built.text, built.runs);
+        Compiled { cost, built: Some(built), unchecked: Vec::new(), schema, cheap: OnceLock::new() }
     }
 
-    fn nothing(schema: Arc<Value>, reason: &'static str) -> Self {
-        let unchecked = vec![Unchecked { place: "".into(), reason }];
-        Compiled { schema, built: None, cost: Cost::nothing(), unchecked, cheap: OnceLock::new() }
+    fn nothing(left_out: Unchecked) -> Self {
+        let schema = Arc::new(Value::Bool(true));
+        let cost = Cost::of(&schema, 0, 1);
+        Compiled { schema, built: None, cost, unchecked: vec![left_out], cheap: OnceLock::new() }
     }
 
     /// The bytes of stack that a check of this value may need; 0 if every thread has them.
@@ -113,7 +108,7 @@ impl Compiled {
     /// The rules whose cost does not multiply, for a value that is too costly for all of them.
     pub fn cheap(&self) -> Option<&Compiled> {
         let compile = || {
-            let cheap = cheap_rules(&self.schema);
+            let cheap = plain(&self.schema, Unchecked { place: "".into(), reason: ABOVE });
             cheap.built.is_some().then(|| Box::new(cheap))
         };
         self.cheap.get_or_init(compile).as_deref()

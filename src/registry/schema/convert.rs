@@ -4,6 +4,7 @@
 use jsonschema::JsonType;
 use serde_json::{Number, Value};
 use std::collections::HashSet;
+use toolhub_text::invisible::visible;
 
 /// From here on a float stands for several integers, so it may not be the one that was written.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -45,7 +46,7 @@ fn from_text(text: &str, wants: impl Fn(JsonType) -> bool) -> Option<Value> {
     is_lossless(plain, &parsed).then_some(parsed)
 }
 
-/// The one option that differs only in case, in the separators of its words, or in being text.
+/// The one option that differs only in case, in the separators of its words, in hidden characters, or in being text.
 pub fn to_option(value: &Value, options: &[Value]) -> Option<Value> {
     let given = normalized(value)?;
     let mut alike = options.iter().filter(|option| normalized(option).is_some_and(|option| option == given));
@@ -72,7 +73,8 @@ pub fn without_repeats(value: &Value) -> Option<Value> {
 fn normalized(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(
-            text.trim()
+            visible(text)
+                .trim()
                 .chars()
                 .map(|c| if matches!(c, ' ' | '-') { '_' } else { c })
                 .collect::<String>()

@@ -6,7 +6,7 @@
 
 use super::references::{Resolver, kept_in};
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Values nest less than this: conversion and parsing refuse deeper ones.
 pub const DEEPEST: usize = 130;
@@ -42,9 +42,8 @@ pub struct Cost {
     pub chain: usize,
     /// Levels of a value that are looked at, at most.
     pub levels: usize,
-    /// The schemas whose reference leads back to them without a step into the value. Their addresses.
-    pub endless: HashSet<usize>,
-    /// Whether a reference cannot be followed here, or the schema is too large.
+    /// Whether a reference cannot be followed here or leads back to itself without a step into the value, or the schema is too
+    /// large.
     is_unknown: bool,
 }
 
@@ -52,8 +51,8 @@ impl Cost {
     /// `text` are the looks that patterns take for each byte of a text, and `runs` how often the validator may start.
     pub fn of(schema: &Value, text: u64, runs: u64) -> Self {
         let graph = Graph::of(schema);
-        let is_unknown = graph.is_unknown || graph.nodes.len() > VALUES;
-        let (order, chain, endless) = graph.in_order();
+        let (order, chain, is_endless) = graph.in_order();
+        let is_unknown = graph.is_unknown || is_endless || graph.nodes.len() > VALUES;
         let mut looks = if is_unknown { vec![u64::MAX] } else { graph.looks(&order) };
         looks.iter_mut().for_each(|looks| *looks = looks.saturating_mul(runs));
         let mut sum = 0u64;
@@ -70,14 +69,8 @@ impl Cost {
             looks: if graph.compares { from_above } else { looks },
             text: 1 + text * BYTES,
             chain,
-            endless,
             is_unknown,
         }
-    }
-
-    /// For a schema that is not checked.
-    pub fn nothing() -> Self {
-        Cost::of(&Value::Bool(true), 0, 1)
     }
 
     /// Whether checks would take too long for ordinary arguments.
@@ -150,7 +143,7 @@ impl<'a> Graph<'a> {
         let mut graph = Graph { nodes: Vec::new(), is_unknown: false, has_unions: false, compares: false };
         let (mut ids, mut todo) = (HashMap::new(), Vec::new());
         let mut id = |schema: &'a Value, nodes: &mut Vec<CostNode<'a>>, todo: &mut Vec<usize>| {
-            *ids.entry(address(schema)).or_insert_with(|| {
+            *ids.entry(std::ptr::from_ref(schema)).or_insert_with(|| {
                 nodes.push(CostNode::new(schema));
                 todo.push(nodes.len() - 1);
                 nodes.len() - 1
@@ -185,10 +178,10 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// Each schema after those that look at the same value from inside it; the longest row of them; and references that close
-    /// a circle. They are not followed.
-    fn in_order(&self) -> (Vec<usize>, usize, HashSet<usize>) {
-        let (mut order, mut endless) = (Vec::with_capacity(self.nodes.len()), HashSet::new());
+    /// Each schema after those that look at the same value from inside it; the longest row of them; and whether a reference
+    /// closes a circle. It is not followed.
+    fn in_order(&self) -> (Vec<usize>, usize, bool) {
+        let (mut order, mut is_endless) = (Vec::with_capacity(self.nodes.len()), false);
         let (mut open, mut rows) = (vec![false; self.nodes.len()], vec![0; self.nodes.len()]);
         for start in 0..self.nodes.len() {
             let mut path = if rows[start] == 0 { vec![(start, 0)] } else { Vec::new() };
@@ -197,9 +190,8 @@ impl<'a> Graph<'a> {
                 open[at] = true;
                 if let Some(inner) = node.beside.get(*next).copied() {
                     *next += 1;
-                    if open[inner] {
-                        endless.insert(address(node.schema));
-                    } else if rows[inner] == 0 {
+                    is_endless |= open[inner];
+                    if !open[inner] && rows[inner] == 0 {
                         path.push((inner, 0));
                     }
                     continue;
@@ -210,7 +202,7 @@ impl<'a> Graph<'a> {
                 path.pop();
             }
         }
-        (order, rows.into_iter().max().unwrap_or(0), endless)
+        (order, rows.into_iter().max().unwrap_or(0), is_endless)
     }
 
     /// The schemas that look at one value below the root, by its depth.
@@ -255,11 +247,6 @@ impl<'a> CostNode<'a> {
             looks_back: false,
         }
     }
-}
-
-/// Where a schema is in memory.
-pub fn address(schema: &Value) -> usize {
-    std::ptr::from_ref(schema).addr()
 }
 
 /// The values that the keywords of a schema list, as far as they are not schemas.

@@ -3,7 +3,8 @@
 //! ```text
 //! compile.rs     schema → one validator per tool, compiled at its first call
 //!   cost.rs        what a check may cost, known before it begins;  patterns.rs: what its patterns cost
-//!   references.rs  where schemas are and where references lead;  relax.rs: a schema without the rules that cannot be checked
+//!   prepare.rs     what servers write and the validator does not take;  references.rs: where references lead
+//!   plain.rs       the rules that can be checked whatever else is in a schema
 //! check.rs       one check: is it affordable, does the value fit, what is wrong with it
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
@@ -13,7 +14,7 @@
 //!
 //! Arguments that fit cost one pass of the validator and no copy. Only those that do not fit are copied, repaired where
 //! that is safe, and checked again. Schemas of servers are untrusted data: nothing is fetched (the crate is built without
-//! resolvers), a rule that cannot be checked is skipped and reported, and so are the rules that may take too long.
+//! resolvers). Of a schema that cannot be compiled or may take too long only the plain rules are checked, with a notice.
 
 mod check;
 mod coerce;
@@ -21,13 +22,13 @@ mod compile;
 mod convert;
 mod cost;
 mod lists;
-mod nullable;
 mod objections;
 mod opaque;
 mod patterns;
 mod phrases;
+mod plain;
+mod prepare;
 mod references;
-mod relax;
 mod words;
 
 pub use objections::{Objection, PathStep, Reason};

@@ -1,9 +1,11 @@
 //! What the patterns of a schema cost. A match cannot be interrupted, so a pattern has a largest size, and texts are
 //! counted by it.
 
+use jsonschema::error::ValidationErrorKind as Violation;
 use jsonschema::{PatternOptions, ValidationOptions, Validator};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The sizes of compiled patterns that are told apart, in KiB. Larger ones are not checked.
 const SIZES: [usize; 4] = [4, 16, 64, 256];
@@ -31,21 +33,26 @@ impl Built {
 }
 
 /// The engine that runs in linear time is preferred; the other one also knows look-around and back-references, and goes back
-/// in the text for them. `None` if the schema cannot be compiled.
-pub fn build(schema: &Value, heaviest: usize) -> Option<Built> {
+/// in the text for them. The error is the place of a keyword that cannot be compiled, as far as it is known.
+pub fn build(schema: &Value, heaviest: usize) -> Result<Built, Arc<str>> {
     let limit = heaviest << 10;
     let linear = PatternOptions::regex().size_limit(limit);
-    let built = options().with_pattern_options(linear).build(schema).ok();
-    built.map(|validator| Built { validator, text: heaviest as u64, runs: 1 }).or_else(|| {
-        let look_around = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(limit);
-        let validator = options().with_pattern_options(look_around).build(schema).ok()?;
-        Some(Built { validator, text: LOOK_AROUND, runs: RUNS })
+    if let Ok(validator) = options().with_pattern_options(linear).build(schema) {
+        return Ok(Built { validator, text: heaviest as u64, runs: 1 });
+    }
+    let look_around = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS).size_limit(limit);
+    let built = options().with_pattern_options(look_around).build(schema);
+    built.map(|validator| Built { validator, text: LOOK_AROUND, runs: RUNS }).map_err(|error| {
+        // A pattern is found when it is compiled, everything else when the schema itself is checked.
+        let is_pattern = matches!(error.kind(), Violation::Format { .. }) && error.instance_path().is_empty();
+        let place = if is_pattern { error.schema_path() } else { error.instance_path() };
+        place.as_str().into()
     })
 }
 
 /// Whether a schema without heavy patterns can be compiled.
 pub fn compiles(schema: &Value) -> bool {
-    build(schema, SIZES[SIZES.len() - 1]).is_some()
+    build(schema, SIZES[SIZES.len() - 1]).is_ok()
 }
 
 /// `format` is an annotation in every draft: servers accept more than the letter of a format (`localhost` as a URI).
@@ -79,7 +86,7 @@ pub fn heaviest(schema: &Value) -> Option<usize> {
 
 fn size(pattern: &str) -> usize {
     let schema = json!({"pattern": pattern});
-    let fits = |size: &&usize| build(&schema, **size).is_some();
-    // One that is too large, or none at all, is left out later.
+    let fits = |size: &&usize| build(&schema, **size).is_ok();
+    // With one that is too large, or none at all, the schema does not compile.
     SIZES.iter().find(fits).copied().unwrap_or(SIZES[SIZES.len() - 1])
 }

@@ -99,7 +99,7 @@ impl<'a> Resolver<'a> {
         Ok(found)
     }
 
-    pub fn follow(&self, reference: &str) -> Result<Option<&'a Value>, Unknown> {
+    fn follow(&self, reference: &str) -> Result<Option<&'a Value>, Unknown> {
         if reference.is_empty() {
             return Ok(None);
         }

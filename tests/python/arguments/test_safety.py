@@ -67,22 +67,21 @@ def test_a_large_pattern_is_skipped(hub: ToolHub) -> None:
     assert hub.call("wide", {"x": "x", "y": "many"}).kind == "invalid_arguments"
 
 
-def test_one_broken_keyword_disables_only_itself(hub: ToolHub, caplog: pytest.LogCaptureFixture) -> None:
+def test_of_a_schema_that_cannot_be_compiled_the_plain_rules_are_checked(
+    hub: ToolHub, caplog: pytest.LogCaptureFixture
+) -> None:
     properties = {"a": {"type": "string", "pattern": "("}, "b": {"$ref": "#/nowhere", "maximum": 3}}
     hub.register(
         lambda **given: given, name="half_broken", parameters={"type": "object", "properties": properties}
     )
     with caplog.at_level(logging.WARNING, "toolhub.arguments"):
         result = hub.call("half_broken", {"a": "x", "b": 1})
-    sentences = [
-        "#/properties/a/pattern is not checked: the pattern cannot be compiled, or becomes too large",
-        "#/properties/b/$ref is not checked: it leads to no schema in this document",
-    ]
-    assert result.meta["unchecked"] == sentences
-    assert [record.getMessage() for record in caplog.records] == [f"half_broken: {one}" for one in sentences]
+    (sentence,) = result.meta["unchecked"]
+    assert sentence.startswith("#/properties/a/pattern is not checked: it cannot be compiled")
+    assert [record.getMessage() for record in caplog.records] == [f"half_broken: {sentence}"]
     (tool,) = hub.tools()
-    assert tool.unchecked == sentences
-    assert all(one in str(hub.explain({"tool_name": "half_broken", "arguments": {}})) for one in sentences)
+    assert tool.unchecked == [sentence]
+    assert sentence in str(hub.explain({"tool_name": "half_broken", "arguments": {}}))
     assert hub.call("half_broken", {"a": 5, "b": 1}, coerce=False).kind == "invalid_arguments"
     assert hub.call("half_broken", {"a": "x", "b": 4}).kind == "invalid_arguments"
 

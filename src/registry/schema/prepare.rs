@@ -1,5 +1,7 @@
-//! `nullable: true` of OpenAPI, which many servers write into their schemas: JSON Schema has no such keyword.
+//! What many servers write into their schemas and the validator does not take: `nullable: true` of OpenAPI, a keyword that JSON
+//! Schema does not have, and references with letters that an address must not have.
 
+use super::references::REFERENCES;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -8,49 +10,73 @@ const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
 /// What these hold are schemas by name. A name may be that of a keyword.
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// The schema with null among the types wherever it is nullable.
-pub fn with_nulls(schema: &Value) -> Cow<'_, Value> {
-    if !has_nullable(schema) {
+/// The schema with null among the types wherever it is nullable, and with encoded references.
+pub fn prepared(schema: &Value) -> Cow<'_, Value> {
+    if !is_odd(schema) {
         return Cow::Borrowed(schema);
     }
     let mut schema = schema.clone();
-    add_nulls(&mut schema);
+    mend(&mut schema);
     Cow::Owned(schema)
 }
 
-fn has_nullable(schema: &Value) -> bool {
+fn is_nullable(map: &Map<String, Value>) -> bool {
+    map.get("nullable") == Some(&Value::Bool(true))
+}
+
+/// Whether a byte of a reference may stand in an address as it is.
+fn stays(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&byte)
+}
+
+fn is_odd(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => {
-            map.get("nullable") == Some(&Value::Bool(true))
+            let mut references = REFERENCES.iter().filter_map(|keyword| map.get(*keyword)?.as_str());
+            is_nullable(map)
+                || references.any(|reference| !reference.bytes().all(stays))
                 || map.iter().filter(|(key, _)| !DATA.contains(&key.as_str())).any(|(key, value)| match value
                 {
-                    Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().any(has_nullable),
-                    value => has_nullable(value),
+                    Value::Object(named) if NAMED.contains(&key.as_str()) => named.values().any(is_odd),
+                    value => is_odd(value),
                 })
         }
-        Value::Array(items) => items.iter().any(has_nullable),
+        Value::Array(items) => items.iter().any(is_odd),
         _ => false,
     }
 }
 
-fn add_nulls(schema: &mut Value) {
+fn mend(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             for (key, value) in map.iter_mut().filter(|(key, _)| !DATA.contains(&key.as_str())) {
                 match value {
                     Value::Object(named) if NAMED.contains(&key.as_str()) => {
-                        named.values_mut().for_each(add_nulls)
+                        named.values_mut().for_each(mend)
                     }
-                    value => add_nulls(value),
+                    value => mend(value),
                 }
             }
-            if map.get("nullable") == Some(&Value::Bool(true)) {
+            for reference in REFERENCES {
+                if let Some(Value::String(reference)) = map.get_mut(reference) {
+                    *reference = encoded(reference);
+                }
+            }
+            if is_nullable(map) {
                 allow_null(map);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(add_nulls),
+        Value::Array(items) => items.iter_mut().for_each(mend),
         _ => {}
     }
+}
+
+fn encoded(reference: &str) -> String {
+    let letters = reference.bytes().map(|byte| match stays(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    letters.collect()
 }
 
 fn allow_null(map: &mut Map<String, Value>) {
@@ -100,20 +126,20 @@ mod tests {
             "f": {"anyOf": [{"oneOf": [{"type": "string"}], "nullable": true}, {"type": "null"}]},
             "nullable": {"type": "integer"},
         }});
-        assert_eq!(*with_nulls(&schema), expected);
-        assert!(matches!(with_nulls(&json!({"properties": {"nullable": {}}})), Cow::Borrowed(_)));
+        assert_eq!(*prepared(&schema), expected);
+        assert!(matches!(prepared(&json!({"properties": {"nullable": {}}})), Cow::Borrowed(_)));
     }
 
     #[test]
     fn names_of_properties_are_no_keywords() {
         let schema = json!({"properties": {"nullable": true, "type": {"type": "string"}}});
-        assert!(matches!(with_nulls(&schema), Cow::Borrowed(_)));
+        assert!(matches!(prepared(&schema), Cow::Borrowed(_)));
         let default =
             json!({"properties": {"default": {"type": "string", "nullable": true}, "nullable": true}});
         let expected = json!({"properties": {
             "default": {"type": ["string", "null"], "nullable": true},
             "nullable": true,
         }});
-        assert_eq!(*with_nulls(&default), expected);
+        assert_eq!(*prepared(&default), expected);
     }
 }
