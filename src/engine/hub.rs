@@ -124,7 +124,7 @@ impl Default for HubOptions {
 /// A strategy for candidates of a name says that they are candidates. So does `candidates` in the file.
 fn users_word(strategies: &StrategyPatterns) -> UsersWord {
     let strategies = strategies.clone();
-    Box::new(move |candidate| candidate.spec().is_candidate || strategies.name(candidate))
+    Arc::new(move |candidate| candidate.spec().is_candidate || strategies.name(candidate))
 }
 
 /// How many hubs this process has made.

@@ -6,6 +6,20 @@ use toolhub_types::model::{Source, ToolSpec};
 use toolhub_types::stats::{CandidateStats, StatsKey};
 use toolhub_types::tool::Tool;
 
+/// Selects candidates of a name; `None` matches all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter<'a> {
+    pub source: Option<Source>,
+    pub server: Option<&'a str>,
+}
+
+impl Filter<'_> {
+    pub fn matches(&self, candidate: &Candidate) -> bool {
+        self.source.is_none_or(|source| candidate.source == source)
+            && self.server.is_none_or(|server| candidate.server.as_deref() == Some(server))
+    }
+}
+
 /// Which candidates of the same name, source and server a new one replaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplaceRule {

@@ -10,19 +10,15 @@ pub mod select;
 
 mod candidate;
 pub mod capability;
-mod filter;
 mod journal;
 mod name_entry;
 mod namesakes;
-mod near;
 mod snapshot;
 
-pub use candidate::{Candidate, ReplaceRule};
-pub use filter::Filter;
+pub use candidate::{Candidate, Filter, ReplaceRule};
 pub use name_entry::NameEntry;
 pub use namesakes::UsersWord;
-pub use near::nearest;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, nearest};
 
 use arc_swap::ArcSwap;
 use journal::Journal;
@@ -46,14 +42,12 @@ pub struct Registry {
     changes: watch::Sender<u64>,
     /// Loads and saves the statistics of candidates, when the hub has a store.
     stats_sink: OnceLock<Arc<StatsSink>>,
-    /// What the user says of tools of one name.
-    users_word: Option<UsersWord>,
 }
 
 impl Registry {
     /// A registry in which tools of servers are candidates of one name where the user says so.
     pub fn with_word(users_word: UsersWord) -> Self {
-        Registry { users_word: Some(users_word), ..Registry::default() }
+        Registry { current: ArcSwap::from_pointee(Snapshot::with_word(users_word)), ..Registry::default() }
     }
 
     /// Saves the statistics of all candidates registered from now on. Only the first sink is used.
@@ -142,7 +136,7 @@ impl Registry {
         candidate: Candidate,
         replacement: ReplaceRule,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>) {
-        let (candidate, replaced, others) = next.insert(candidate, replacement, self.users_word.as_ref());
+        let (candidate, replaced, others) = next.insert(candidate, replacement);
         if let Some(sink) = self.stats_sink.get() {
             sink.track(candidate.stats_key(), &candidate.stats);
             next.recall(&candidate);
@@ -164,7 +158,7 @@ impl Registry {
             return 0;
         }
         self.change(|next, journal| {
-            let (removed, others) = next.remove(name, &matches, self.users_word.as_ref());
+            let (removed, others) = next.remove(name, &matches);
             if removed > 0 {
                 journal.note(next.version(), Arc::from(name));
                 others.into_iter().for_each(|name| journal.note(next.version(), name));

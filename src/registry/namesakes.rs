@@ -27,7 +27,7 @@ const ALIKE: f64 = 0.85;
 const DESCRIPTION_BYTES: usize = 10_000;
 
 /// Whether the user says of a tool that it is a candidate of every tool of its name.
-pub type UsersWord = Box<dyn Fn(&Candidate) -> bool + Send + Sync>;
+pub type UsersWord = Arc<dyn Fn(&Candidate) -> bool + Send + Sync>;
 
 /// What the rule looks at, of one tool of a server.
 pub(super) struct Portrait {

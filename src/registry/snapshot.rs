@@ -8,8 +8,8 @@ use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
-use toolhub_text::LetterSet;
 use toolhub_text::pattern::BETWEEN;
+use toolhub_text::{LetterSet, near_by_letters};
 
 type Map<V> = GenericHashMap<Arc<str>, V, foldhash::fast::RandomState, DefaultSharedPtr>;
 
@@ -37,9 +37,10 @@ pub struct Snapshot {
     order: OrdMap<u64, OrderedName>,
     /// Tag → candidates, ordered by priority, then registration.
     pub(super) tags: Map<OrdMap<(i32, u64), Arc<Candidate>>>,
-    candidates: usize,
     version: u64,
     sorted: Lazy<Vec<Arc<str>>>,
+    /// What the user says of tools of one name.
+    users_word: Option<UsersWord>,
 }
 
 /// Computed at the first use. A clone starts empty, because a clone is about to change.
@@ -58,6 +59,10 @@ impl<T> Clone for Lazy<T> {
 }
 
 impl Snapshot {
+    pub(super) fn with_word(users_word: UsersWord) -> Self {
+        Snapshot { users_word: Some(users_word), ..Snapshot::default() }
+    }
+
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -69,10 +74,6 @@ impl Snapshot {
 
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
-    }
-
-    pub fn candidate_count(&self) -> usize {
-        self.candidates
     }
 
     /// What is listed under a name. A name that several tools share is not listed; it stands for all of them.
@@ -169,7 +170,6 @@ impl Snapshot {
         &mut self,
         mut candidate: Candidate,
         replacement: ReplaceRule,
-        users_word: Option<&UsersWord>,
     ) -> (Arc<Candidate>, Vec<Arc<Candidate>>, Vec<Arc<str>>) {
         let name = candidate.spec().name.clone();
         let before = self.names.get(&name).cloned();
@@ -183,7 +183,6 @@ impl Snapshot {
         entry.candidates = kept;
         for old in &replaced {
             self.untag(old);
-            self.candidates -= 1;
         }
         match replaced.first() {
             // A replacement keeps the position, the statistics and the last success.
@@ -203,8 +202,7 @@ impl Snapshot {
         }
         let at = entry.candidates.partition_point(|other| other.id < candidate.id);
         entry.candidates.insert(at, candidate.clone());
-        self.candidates += 1;
-        let others = self.publish(before.as_deref(), entry, users_word);
+        let others = self.publish(before.as_deref(), entry);
         (candidate, replaced, others)
     }
 
@@ -221,7 +219,6 @@ impl Snapshot {
         &mut self,
         name: &str,
         matches: &impl Fn(&Candidate) -> bool,
-        users_word: Option<&UsersWord>,
     ) -> (usize, Vec<Arc<str>>) {
         let Some(before) = self.names.get(name).cloned() else { return (0, Vec::new()) };
         let mut entry = NameEntry::clone(&before);
@@ -233,22 +230,16 @@ impl Snapshot {
         for candidate in &gone {
             self.untag(candidate);
         }
-        self.candidates -= gone.len();
         entry.candidates = kept;
-        (gone.len(), self.publish(Some(&before), entry, users_word))
+        (gone.len(), self.publish(Some(&before), entry))
     }
 
     /// Puts the present candidates of a name in the place of the former ones, and lists what they are. Returns the other names
     /// that changed.
-    fn publish(
-        &mut self,
-        before: Option<&NameEntry>,
-        mut entry: NameEntry,
-        users_word: Option<&UsersWord>,
-    ) -> Vec<Arc<str>> {
+    fn publish(&mut self, before: Option<&NameEntry>, mut entry: NameEntry) -> Vec<Arc<str>> {
         self.version += 1;
         entry.changed_at = self.version;
-        entry.verdict = tell_apart(&entry.candidates, &entry.verdict, users_word);
+        entry.verdict = tell_apart(&entry.candidates, &entry.verdict, self.users_word.as_ref());
         let name = entry.name.clone();
         let namesake = self.told_apart(&name).filter(|tool| tool.is_apart()).cloned();
         let was_at = before.filter(|before| namesake.is_none() && before.tools.is_empty());
@@ -280,7 +271,7 @@ impl Snapshot {
                 tool.candidates.first().and_then(|one| self.names.get(&one.spec().name)).cloned()
         {
             others.push(family.name.clone());
-            others.extend(self.publish(Some(&family), NameEntry::clone(&family), users_word));
+            others.extend(self.publish(Some(&family), NameEntry::clone(&family)));
         }
         others
     }
@@ -346,7 +337,7 @@ impl Snapshot {
     }
 
     pub(super) fn emptied(&self) -> Snapshot {
-        Snapshot { version: self.version + 1, ..Snapshot::default() }
+        Snapshot { version: self.version + 1, users_word: self.users_word.clone(), ..Snapshot::default() }
     }
 
     fn untag(&mut self, candidate: &Candidate) {
@@ -376,4 +367,10 @@ fn takes_name(candidate: &Candidate, server: Option<&str>) -> bool {
 fn free_variant(others: &[Arc<Candidate>], candidate: &Candidate) -> u32 {
     let is_taken = |number: u32| others.iter().any(|one| one.is_beside(candidate) && one.variant == number);
     (1..).find(|number| !is_taken(*number)).unwrap_or(1)
+}
+
+/// Up to `limit` names like `wanted`, the most alike first.
+pub fn nearest(snapshot: &Snapshot, wanted: &str, limit: usize) -> Vec<Arc<str>> {
+    let names = snapshot.names().map(|one| (one.letters, &*one.name, &one.name));
+    near_by_letters(wanted, names, limit).into_iter().cloned().collect()
 }

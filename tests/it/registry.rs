@@ -18,6 +18,10 @@ mod namesakes;
 /// The same for all, so that tools of one name are one tool.
 const DESCRIPTION: &str = "Does what it does.";
 
+fn candidate_count(snapshot: &Snapshot) -> usize {
+    snapshot.families().map(|(_, entry)| entry.candidates.len()).sum()
+}
+
 #[test]
 fn many_at_once_are_as_many_one_by_one() {
     let entries =
@@ -146,7 +150,7 @@ fn assert_whole(snapshot: &Snapshot) {
     assert_eq!(entries.len(), snapshot.len());
     assert_eq!(snapshot.is_empty(), entries.is_empty());
     let candidates: Vec<_> = entries.iter().flat_map(|(_, entry)| &entry.candidates).collect();
-    assert_eq!(candidates.len(), snapshot.candidate_count());
+    assert_eq!(candidates.len(), candidate_count(snapshot));
     let mut tags = std::collections::BTreeMap::<&str, usize>::new();
     for candidate in &candidates {
         for tag in &candidate.spec().capabilities {
@@ -170,7 +174,7 @@ fn a_snapshot_stays_as_it_was_while_registration_goes_on() {
     register(&registry, Entry { version: "2".into(), ..entry("a") });
     registry.remove("b", Filter::default());
     registry.clear();
-    assert_eq!((names(&before), before.candidate_count()), (vec!["a".into()], 1));
+    assert_eq!((names(&before), candidate_count(&before)), (vec!["a".into()], 1));
     assert_eq!(before.with_tag("x").count(), 1);
     assert_eq!(before.get("a").unwrap().candidates[0].spec().version.as_deref(), Some("1"));
     assert_whole(&before);
@@ -219,7 +223,7 @@ fn writers_on_several_threads_lose_nothing() {
         }
     });
     let snapshot = registry.snapshot();
-    assert_eq!((snapshot.len(), snapshot.candidate_count(), snapshot.version()), (401, 800, 800));
+    assert_eq!((snapshot.len(), candidate_count(snapshot), snapshot.version()), (401, 800, 800));
     assert_whole(&snapshot);
 }
 
@@ -267,7 +271,7 @@ fn a_replacement_keeps_the_statistics() {
     old.stats.record(Ok(()), Duration::from_millis(5), now, &policy);
     assert_eq!(new.stats.view(now).calls, 2, "also of calls that the old one still runs");
     let snapshot = registry.snapshot();
-    assert_eq!(snapshot.candidate_count(), 1);
+    assert_eq!(candidate_count(snapshot), 1);
     assert_eq!(snapshot.get("a").unwrap().candidates[0].spec().version.as_deref(), Some("2"));
 }
 

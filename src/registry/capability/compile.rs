@@ -1,53 +1,85 @@
 //! Compiles a table into a matcher.
 
-use std::collections::HashMap;
-
 use super::matcher::{Companions, Matcher, Says};
 use super::table::{Grade, Table};
-use super::text;
-use super::vocabulary::{Phrases, Vocabulary};
+use super::text::{self, MARKS};
+use std::collections::{HashMap, HashSet};
+use toolhub_text::PhraseSet;
+
+type SaidBy = HashMap<String, Says>;
+
+/// What is known of the table so far.
+#[derive(Default)]
+struct Compilation {
+    words: HashSet<String>,
+    phrases: SaidBy,
+    user: SaidBy,
+    fine: SaidBy,
+    /// By tag, as in the table.
+    action: Vec<bool>,
+}
 
 impl Matcher {
     pub fn new(table: &Table) -> Self {
-        let mut matcher = Self {
-            vocabulary: Vocabulary::default(),
-            phrases: Phrases::default(),
-            user: Phrases::default(),
-            fine: Phrases::default(),
-            is_fine: table.tags.iter().map(|rules| rules.fine).collect(),
-            companions: Vec::new(),
-            action: table.tags.iter().map(|rules| rules.action).collect(),
-        };
-        let long = matcher.add_words(table);
+        let action = table.tags.iter().map(|rules| rules.action).collect();
+        let mut made = Compilation { action, ..Compilation::default() };
+        let long = made.add_words(table);
         for stop in table.tags.iter().filter(|rules| rules.fine).flat_map(|rules| &rules.stops) {
-            let phrase = text::phrase(stop, &mut matcher.vocabulary);
-            matcher.fine.value_of(&phrase, Says::new);
+            let phrase = made.phrase(stop);
+            made.fine.entry(phrase).or_default();
         }
-        let stops = stops(table, &mut matcher.vocabulary);
-        matcher.show_inner(&long, &stops);
-        matcher.add_stops(stops);
+        let stops = made.stops(table);
+        made.show_inner(&long, &stops);
+        made.add_stops(stops);
         for stop in &table.stops {
-            let phrase = text::phrase(stop, &mut matcher.vocabulary);
-            matcher.phrases.value_of(&phrase, Says::new);
+            let phrase = made.phrase(stop);
+            made.phrases.entry(phrase).or_default();
         }
-        matcher.companions = companions(table, &mut matcher.vocabulary);
-        matcher
+        let companions = made.companions(table);
+        let Compilation { words, phrases, user, fine, action } = made;
+        Matcher {
+            words,
+            sets: [phrases, user, fine].map(PhraseSet::new),
+            is_fine: table.tags.iter().map(|rules| rules.fine).collect(),
+            companions,
+            action,
+        }
+    }
+}
+
+impl Compilation {
+    /// A phrase of the table, whose words are known from now on.
+    fn phrase(&mut self, text: &str) -> String {
+        let phrase = text::phrase(text, &self.words);
+        let words = phrase.split(MARKS).filter(|word| !word.is_empty());
+        self.words.extend(words.map(str::to_owned));
+        phrase
+    }
+
+    /// The spellings of a phrase. `GitHub` may be written in one or in two words.
+    fn spellings(&mut self, word: &str) -> Vec<String> {
+        let lower = word.to_lowercase();
+        // Split first: once the whole is a known word, it is not split any more.
+        let split = (lower != word).then(|| self.phrase(word));
+        let plain = self.phrase(&lower);
+        let split = split.filter(|split| *split != plain);
+        [Some(plain), split].into_iter().flatten().filter(|phrase| !phrase.is_empty()).collect()
     }
 
     /// Adds the words of all tags; returns the builtin phrases of several words.
-    fn add_words(&mut self, table: &Table) -> Vec<Vec<u32>> {
+    fn add_words(&mut self, table: &Table) -> Vec<String> {
         let mut long = Vec::new();
         for (tag, rules) in table.tags.iter().enumerate() {
             for (word, grade) in &rules.words {
                 let of_user = *grade == Grade::Sure;
-                for phrase in spellings(word, &mut self.vocabulary) {
+                for phrase in self.spellings(word) {
                     let phrases = match of_user {
                         true => &mut self.user,
                         false if rules.fine => &mut self.fine,
                         false => &mut self.phrases,
                     };
-                    say(phrases.value_of(&phrase, Says::new), tag, *grade);
-                    if phrase.len() > 1 && !of_user && !rules.fine {
+                    say(phrases.entry(phrase.clone()).or_default(), tag, *grade);
+                    if starts(&phrase).len() > 1 && !of_user && !rules.fine {
                         long.push(phrase);
                     }
                 }
@@ -59,10 +91,10 @@ impl Matcher {
     /// A phrase of a subject hides other subjects in it, but not what is done ("image search" is a
     /// search), and a phrase of an action hides other actions only ("to pdf" is about documents).
     /// Unless a tag has the phrase as a stop: 热搜 is not a search.
-    fn show_inner(&mut self, long: &[Vec<u32>], stops: &Stops) {
+    fn show_inner(&mut self, long: &[String], stops: &Stops) {
         let mut shown = Vec::new();
         for phrase in long {
-            let own = self.phrases.value_of(phrase, Says::new);
+            let own = self.phrases.entry(phrase.clone()).or_default();
             let is_action = own.iter().all(|(tag, _)| self.action[*tag]);
             let stopped = stops.get(phrase).map_or(&[][..], Vec::as_slice);
             let mut says = inner(&self.phrases, phrase);
@@ -70,7 +102,7 @@ impl Matcher {
             shown.push((phrase, says));
         }
         for (phrase, says) in shown {
-            let known = self.phrases.value_of(phrase, Says::new);
+            let known = self.phrases.entry(phrase.clone()).or_default();
             says.into_iter().for_each(|(tag, grade)| say(known, tag, grade));
         }
     }
@@ -86,19 +118,36 @@ impl Matcher {
             entries.push((stop, says));
         }
         for (stop, says) in entries {
-            self.phrases.value_of(&stop, || says);
+            self.phrases.entry(stop).or_insert(says);
         }
     }
-}
 
-/// The token sequences of a phrase. `GitHub` may be written in one or in two words.
-fn spellings(word: &str, vocabulary: &mut Vocabulary) -> impl Iterator<Item = Vec<u32>> {
-    let lower = word.to_lowercase();
-    // Split first: once the whole is a known word, it is not split any more.
-    let split = (lower != word).then(|| text::phrase(word, &mut *vocabulary));
-    let plain = text::phrase(&lower, &mut *vocabulary);
-    let split = split.filter(|split| *split != plain);
-    [Some(plain), split].into_iter().flatten().filter(|phrase| !phrase.is_empty())
+    fn stops(&mut self, table: &Table) -> Stops {
+        let mut stops = Stops::new();
+        for (tag, rules) in table.tags.iter().enumerate().filter(|(_, rules)| !rules.fine) {
+            for stop in &rules.stops {
+                stops.entry(self.phrase(stop)).or_default().push(tag);
+            }
+        }
+        stops
+    }
+
+    fn companions(&mut self, table: &Table) -> Vec<Companions> {
+        let position = |tag: &str| table.tags.iter().position(|rules| rules.tag == tag);
+        let mut all = Vec::new();
+        for (action, rules) in table.tags.iter().enumerate() {
+            let tags: Vec<usize> = rules.alone.iter().filter_map(|tag| position(tag)).collect();
+            if tags.is_empty() {
+                continue;
+            }
+            let own = tags.iter().chain([&action]).flat_map(|&tag| &table.tags[tag].words);
+            let words = own.map(|(word, _)| word).chain(&table.hollow);
+            let hollow: HashSet<String> = words.flat_map(|word| self.spellings(word)).collect();
+            let hollow = PhraseSet::new(hollow.into_iter().map(|phrase| (phrase, ())));
+            all.push(Companions { action, tags, hollow });
+        }
+        all
+    }
 }
 
 /// Forms of one word ("entity", "entities") are one phrase: the best grade counts, once.
@@ -110,49 +159,24 @@ fn say(says: &mut Says, tag: usize, grade: Grade) {
 }
 
 /// Stop phrases, and the tags under which they are listed.
-type Stops = HashMap<Vec<u32>, Vec<usize>>;
+type Stops = HashMap<String, Vec<usize>>;
 
-fn stops(table: &Table, vocabulary: &mut Vocabulary) -> Stops {
-    let mut stops = Stops::new();
-    for (tag, rules) in table.tags.iter().enumerate().filter(|(_, rules)| !rules.fine) {
-        for stop in &rules.stops {
-            stops.entry(text::phrase(stop, &mut *vocabulary)).or_default().push(tag);
-        }
-    }
-    stops
+/// Where the tokens of a phrase begin.
+fn starts(phrase: &str) -> Vec<usize> {
+    phrase.match_indices(MARKS).map(|(at, _)| at).filter(|at| !phrase[*at..].starts_with('>')).collect()
 }
 
 /// What the parts of a phrase say.
-fn inner(phrases: &Phrases<Says>, phrase: &[u32]) -> Says {
-    let mut says = Says::new();
-    let mut at = 0;
-    while at < phrase.len() {
+fn inner(phrases: &SaidBy, phrase: &str) -> Says {
+    let (mut says, starts, mut at) = (Says::new(), starts(phrase), 0);
+    let end = |token: usize| starts.get(token).copied().unwrap_or(phrase.len());
+    while at < starts.len() {
         // Not the phrase itself.
-        let end = if at == 0 { phrase.len() - 1 } else { phrase.len() };
-        let found = phrases.longest(phrase[at..end].iter().copied());
+        let most = if at == 0 { starts.len() - 1 } else { starts.len() };
+        let part = |end_at: usize| Some((end_at, phrases.get(&phrase[starts[at]..end(end_at)])?));
+        let found = (at + 1..=most).rev().find_map(part);
         found.iter().flat_map(|(_, part)| part.iter()).for_each(|&(tag, grade)| say(&mut says, tag, grade));
-        at += found.map_or(1, |(len, _)| len);
+        at = found.map_or(at + 1, |(next, _)| next);
     }
     says
-}
-
-fn companions(table: &Table, vocabulary: &mut Vocabulary) -> Vec<Companions> {
-    let position = |tag: &str| table.tags.iter().position(|rules| rules.tag == tag);
-    let mut all = Vec::new();
-    for (action, rules) in table.tags.iter().enumerate() {
-        let tags: Vec<usize> = rules.alone.iter().filter_map(|tag| position(tag)).collect();
-        if tags.is_empty() {
-            continue;
-        }
-        let mut hollow = Phrases::default();
-        let own =
-            tags.iter().chain([&action]).flat_map(|&tag| table.tags[tag].words.iter().map(|(word, _)| word));
-        for word in own.chain(&table.hollow) {
-            for phrase in spellings(word, vocabulary) {
-                hollow.value_of(&phrase, || ());
-            }
-        }
-        all.push(Companions { action, tags, hollow });
-    }
-    all
 }

@@ -6,9 +6,10 @@
 //! clear word, or by several hints. When no subject is clear, the best supported one is taken.
 
 use super::table::Grade;
-use super::text::{self, Token};
-use super::vocabulary::{BREAK, Phrases, Vocabulary};
+use super::text::{self, BREAK, TokenText};
 use super::zone::Zone;
+use std::collections::HashSet;
+use toolhub_text::PhraseSet;
 
 /// A tag with a clear word is given from this score on; so is one with hints only when no subject
 /// is clear.
@@ -65,12 +66,11 @@ impl Score {
 }
 
 pub(super) struct Matcher {
-    pub(super) vocabulary: Vocabulary,
-    pub(super) phrases: Phrases<Says>,
-    /// The user's words are apart, so that no longer builtin phrase hides them.
-    pub(super) user: Phrases<Says>,
-    /// So are the words of the finer tags, which are given in addition to the others.
-    pub(super) fine: Phrases<Says>,
+    /// All words of the table.
+    pub(super) words: HashSet<String>,
+    /// The builtin phrases. The user's words are apart, so that no longer builtin phrase hides them, and so are the words of the
+    /// finer tags, which are given in addition to the others.
+    pub(super) sets: [PhraseSet<Says>; 3],
     pub(super) is_fine: Vec<bool>,
     pub(super) companions: Vec<Companions>,
     pub(super) action: Vec<bool>,
@@ -81,40 +81,38 @@ pub(super) struct Companions {
     pub action: usize,
     pub tags: Vec<usize>,
     /// Words that name no object.
-    pub hollow: Phrases<()>,
+    pub hollow: PhraseSet<()>,
 }
 
 impl Matcher {
     /// Which tags the texts carry, by position in the table.
     pub fn tags(&self, name: &str, description: &str) -> Vec<bool> {
-        let name = text::name(name, &self.vocabulary);
-        let description = text::description(description, &self.vocabulary);
+        let name = text::name(name, &self.words);
+        let description = text::description(description, &self.words);
         let mut scores = vec![Score::default(); self.action.len()];
-        for phrases in [&self.phrases, &self.user, &self.fine] {
-            if !phrases.is_empty() {
-                let mut seen = Vec::with_capacity(16);
-                read(phrases, &name, &mut scores, &mut seen);
-                read(phrases, &description, &mut scores, &mut seen);
-            }
+        for phrases in &self.sets {
+            let mut seen = Vec::with_capacity(16);
+            read(phrases, &name, &mut scores, &mut seen);
+            read(phrases, &description, &mut scores, &mut seen);
         }
         let mut given = self.decide(&scores);
         if !given.iter().zip(&self.is_fine).any(|(given, is_fine)| *given && !is_fine)
-            && let Some(tag) = self.whole_name(&name)
+            && let Some(tag) = self.whole_name(&name.text)
         {
             given[tag] = true;
         }
         for companions in &self.companions {
-            companions.complete(&mut given, &self.is_fine, &name, &description);
+            companions.complete(&mut given, &self.is_fine, &name.text, description.lead());
         }
         given
     }
 
     /// The tag of a name that is nothing but one phrase of the table ("now", "query"). However weak the phrase, there is
     /// nothing else to go by; of several tags the first in the table is given.
-    fn whole_name(&self, name: &[Token]) -> Option<usize> {
-        let (len, says) = self.phrases.longest(name.iter().map(|token| token.id))?;
-        let rest_is_empty = name[len..].iter().all(|token| token.id == BREAK);
-        says.iter().map(|(tag, _)| *tag).min().filter(|_| rest_is_empty)
+    fn whole_name(&self, name: &str) -> Option<usize> {
+        let (place, says) = self.sets[0].find(name).next()?;
+        let is_whole = place.start == 0 && is_blank(&name[place.end..]);
+        says.iter().map(|(tag, _)| *tag).min().filter(|_| is_whole)
     }
 
     fn decide(&self, scores: &[Score]) -> Vec<bool> {
@@ -142,21 +140,23 @@ impl Matcher {
     }
 }
 
+/// Whether tokens are punctuation only.
+fn is_blank(tokens: &str) -> bool {
+    tokens.chars().all(|token| token == BREAK)
+}
+
 /// Adds up what the phrases in the tokens say, each phrase once in each zone.
 fn read<'a>(
-    phrases: &'a Phrases<Says>,
-    tokens: &[Token],
+    phrases: &'a PhraseSet<Says>,
+    tokens: &'a TokenText,
     scores: &mut [Score],
     seen: &mut Vec<(&'a Says, Zone)>,
 ) {
-    let mut at = 0;
-    while at < tokens.len() && seen.len() < EVIDENCE_MOST {
-        let zone = tokens[at].zone;
-        let Some((len, says)) = phrases.longest(tokens[at..].iter().map(|token| token.id)) else {
-            at += 1;
-            continue;
-        };
-        at += len;
+    for (place, says) in phrases.find(&tokens.text) {
+        if seen.len() == EVIDENCE_MOST {
+            return;
+        }
+        let zone = tokens.zone(place.start);
         if says.is_empty() || seen.iter().any(|&(known, place)| place == zone && std::ptr::eq(known, says)) {
             continue;
         }
@@ -175,29 +175,26 @@ fn read<'a>(
 }
 
 impl Companions {
-    fn complete(&self, given: &mut [bool], is_fine: &[bool], name: &[Token], description: &[Token]) {
+    fn complete(&self, given: &mut [bool], is_fine: &[bool], name: &str, lead: &str) {
         // The first companion is where one looks by default; any other subject is an object that
         // was named.
         let other = |tag: usize| tag != self.action && self.tags.first() != Some(&tag) && !is_fine[tag];
         if !given[self.action] || (0..given.len()).any(|tag| given[tag] && other(tag)) {
             return;
         }
-        let lead = description.iter().position(|token| token.zone != Zone::Lead);
-        if self.covers(name) && self.covers(&description[..lead.unwrap_or(description.len())]) {
+        if self.covers(name) && self.covers(lead) {
             self.tags.iter().for_each(|&tag| given[tag] = true);
         }
     }
 
     /// Whether the tokens say nothing else.
-    fn covers(&self, tokens: &[Token]) -> bool {
-        let mut at = 0;
-        while at < tokens.len() {
-            match self.hollow.longest(tokens[at..].iter().map(|token| token.id)) {
-                Some((len, ())) => at += len,
-                None if tokens[at].id == BREAK => at += 1,
-                None => return false,
-            }
-        }
-        true
+    fn covers(&self, tokens: &str) -> bool {
+        let mut end = 0;
+        let are_side_by_side = self.hollow.find(tokens).all(|(place, ())| {
+            let gap = &tokens[end..place.start];
+            end = place.end;
+            is_blank(gap)
+        });
+        are_side_by_side && is_blank(&tokens[end..])
     }
 }

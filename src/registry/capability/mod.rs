@@ -5,14 +5,13 @@
 //! [`CapabilityRules::add`].
 //!
 //! The flow: `text` cuts both texts into tokens (with `toolhub_text` and `zone`), `matcher` finds the
-//! phrases (with `vocabulary`) and weighs them, and the tags come out in the order of the table.
+//! phrases and weighs them, and the tags come out in the order of the table.
 
 mod compile;
 mod matcher;
 mod related;
 mod table;
 mod text;
-mod vocabulary;
 mod zone;
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //! boundaries, gives a token for each character, so that phrases match anywhere. The table's
 //! phrases and the tools' texts are read by the same code, so they agree.
 
-use super::vocabulary::{BREAK, Ids};
 use super::zone::{Zone, ZoneTracker};
+use std::collections::HashSet;
 use toolhub_text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 
 /// How much of a name and of a description is read. The purpose of a tool is in the first
@@ -14,31 +14,46 @@ use toolhub_text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 const NAME_BYTES: usize = 256;
 const DESCRIPTION_BYTES: usize = 1_200;
 
-/// A word or a Chinese character, by its number in the vocabulary, and its zone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
-    pub id: u32,
-    pub zone: Zone,
+/// Punctuation: no phrase crosses it.
+pub(super) const BREAK: char = '|';
+/// Around each word, and punctuation.
+pub(super) const MARKS: [char; 3] = ['<', '>', BREAK];
+
+/// The tokens of a text: `<search><web>`, with its zones.
+pub(super) struct TokenText {
+    pub text: String,
+    /// Where each zone begins, the first one with the text.
+    zones: Vec<(usize, Zone)>,
 }
 
-/// A phrase of the table, as the numbers of its tokens.
-pub(super) fn phrase(text: &str, ids: impl Ids) -> Vec<u32> {
-    let tokens = Tokenizer::new(ids, Zone::Name).run(text);
-    let mut ids: Vec<u32> = tokens.iter().map(|token| token.id).skip_while(|&id| id == BREAK).collect();
-    while ids.last() == Some(&BREAK) {
-        ids.pop();
+impl TokenText {
+    /// The zone of a token.
+    pub fn zone(&self, at: usize) -> Zone {
+        let after = self.zones.partition_point(|(from, _)| *from <= at);
+        self.zones[after.saturating_sub(1)].1
     }
-    ids
+
+    /// The tokens of the first clause.
+    pub fn lead(&self) -> &str {
+        let end = self.zones.iter().find(|(_, zone)| *zone != Zone::Lead).map(|(from, _)| *from);
+        &self.text[..end.unwrap_or(self.text.len())]
+    }
+}
+
+/// A phrase of the table.
+pub(super) fn phrase(text: &str, words: &HashSet<String>) -> String {
+    let tokens = Tokenizer::new(words, Zone::Name).run(text);
+    tokens.text.trim_matches(BREAK).to_owned()
 }
 
 /// A tool's name: one zone.
-pub(super) fn name(text: &str, ids: impl Ids) -> Vec<Token> {
-    Tokenizer::new(ids, Zone::Name).run(prefix(text, NAME_BYTES))
+pub(super) fn name(text: &str, words: &HashSet<String>) -> TokenText {
+    Tokenizer::new(words, Zone::Name).run(prefix(text, NAME_BYTES))
 }
 
 /// A tool's description, divided into zones.
-pub(super) fn description(text: &str, ids: impl Ids) -> Vec<Token> {
-    let mut tokenizer = Tokenizer::new(ids, Zone::Lead);
+pub(super) fn description(text: &str, words: &HashSet<String>) -> TokenText {
+    let mut tokenizer = Tokenizer::new(words, Zone::Lead);
     tokenizer.tracker = Some(ZoneTracker::default());
     tokenizer.run(prefix(text, DESCRIPTION_BYTES))
 }
@@ -62,32 +77,29 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() && !is_wide(c)
 }
 
-struct Tokenizer<'t, I> {
-    ids: I,
-    tokens: Vec<Token>,
+struct Tokenizer<'t> {
+    /// Those of the table.
+    words: &'t HashSet<String>,
+    tokens: TokenText,
     zone: Zone,
     tracker: Option<ZoneTracker<'t>>,
     stem: String,
 }
 
-impl<'t, I: Ids> Tokenizer<'t, I> {
-    fn new(ids: I, zone: Zone) -> Self {
-        Self { ids, tokens: Vec::new(), zone, tracker: None, stem: String::new() }
+impl<'t> Tokenizer<'t> {
+    fn new(words: &'t HashSet<String>, zone: Zone) -> Self {
+        let tokens = TokenText { text: String::new(), zones: vec![(0, zone)] };
+        Self { words, tokens, zone, tracker: None, stem: String::new() }
     }
 
-    fn run(mut self, text: &'t str) -> Vec<Token> {
+    fn run(mut self, text: &'t str) -> TokenText {
         if !text.is_ascii() && text.chars().any(|c| fold_width(c) != c) {
             let folded: String = text.chars().map(fold_width).collect();
-            let other = Tokenizer {
-                ids: self.ids,
-                tokens: self.tokens,
-                zone: self.zone,
-                tracker: self.tracker.map(|_| ZoneTracker::default()),
-                stem: self.stem,
-            };
+            let mut other = Tokenizer::new(self.words, self.zone);
+            other.tracker = self.tracker.map(|_| ZoneTracker::default());
             return other.run(&folded);
         }
-        self.tokens.reserve(text.len() / 5 + 2);
+        self.tokens.text.reserve(text.len() * 2);
         let mut rest = text;
         while let Some((kind, len)) = first_run(rest) {
             let len = match kind {
@@ -110,8 +122,19 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         self.tokens
     }
 
-    fn push(&mut self, id: u32) {
-        self.tokens.push(Token { id, zone: self.zone });
+    fn push(&mut self, write: impl FnOnce(&mut String)) {
+        if self.tokens.zone(usize::MAX) != self.zone {
+            self.tokens.zones.push((self.tokens.text.len(), self.zone));
+        }
+        write(&mut self.tokens.text);
+    }
+
+    fn push_word(&mut self, write: impl FnOnce(&mut String)) {
+        self.push(|text| {
+            text.push('<');
+            write(text);
+            text.push('>');
+        });
     }
 
     fn word(&mut self, word: &'t str) {
@@ -121,22 +144,12 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         }
         let bytes = word.as_bytes();
         if !word.is_ascii() {
-            self.stem.clear();
-            self.stem.extend(word.chars().flat_map(char::to_lowercase));
-            let id = self.ids.take(&self.stem);
-            self.push(id);
+            self.push_word(|text| text.extend(word.chars().flat_map(char::to_lowercase)));
         } else if (1..bytes.len()).any(|i| is_hump(bytes, i)) {
             self.camel(word);
         } else {
-            self.plain(word);
+            self.push_word(|text| push_stem(text, word));
         }
-    }
-
-    fn plain(&mut self, word: &str) {
-        self.stem.clear();
-        push_stem(&mut self.stem, word);
-        let id = self.ids.take(&self.stem);
-        self.push(id);
     }
 
     /// Splits `getGitHubIssues` into get, github, issues: humps that together are a word of the
@@ -151,10 +164,10 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
             let joined = ends[1..found].iter().rev().find(|&&end| {
                 self.stem.clear();
                 push_stem(&mut self.stem, &word[start..end]);
-                self.ids.knows(&self.stem)
+                self.words.contains(&self.stem)
             });
             let end = joined.copied().unwrap_or(ends[0]);
-            self.plain(&word[start..end]);
+            self.push_word(|text| push_stem(text, &word[start..end]));
             start = end;
         }
     }
@@ -162,11 +175,9 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
     fn wide(&mut self, run: &'t str) {
         let (before, cut) = (self.zone, self.tracker.as_mut().map_or(0, |tracker| tracker.wide(run)));
         let after = self.tracker.as_ref().map_or(self.zone, ZoneTracker::zone);
-        let mut buffer = [0; 4];
         for (at, c) in run.char_indices() {
             self.zone = if at < cut { before } else { after };
-            let id = self.ids.take(c.encode_utf8(&mut buffer));
-            self.push(id);
+            self.push_word(|text| text.push(c));
         }
         self.zone = after;
     }
@@ -182,7 +193,7 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
         }
         // Addresses name products that the tool has nothing to do with.
         if c == ':' && rest.starts_with("://") {
-            self.push(BREAK);
+            self.push(|text| text.push(BREAK));
             return rest.find(char::is_whitespace).unwrap_or(rest.len());
         }
         // `draw.io`, `e-mail`, `read/write`, `it's`: the parts of one expression.
@@ -194,9 +205,9 @@ impl<'t, I: Ids> Tokenizer<'t, I> {
             _ => false,
         };
         if !joins {
-            self.push(BREAK);
+            self.push(|text| text.push(BREAK));
         }
-        let follows_word = self.tokens.last().is_some_and(|token| token.id != BREAK);
+        let follows_word = self.tokens.text.ends_with('>');
         let possessive = follows_word && matches!(c, '\'' | '’') && after == Some('s');
         if possessive && !rest[len + 1..].starts_with(is_word) { len + 1 } else { len }
     }

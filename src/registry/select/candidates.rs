@@ -1,6 +1,6 @@
-//! The candidates of a call, and which of them must run alone.
+//! The candidates of a call: which of them must run alone, and which have the name of a native tool.
 
-use crate::Candidate;
+use crate::{Candidate, NameEntry};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use toolhub_types::model::{Safety, Source, Trust};
@@ -24,4 +24,14 @@ pub fn runs_alone(candidate: &Candidate) -> bool {
         Safety::Unknown => candidate.source == Source::Mcps,
         Safety::MayAct => true,
     }
+}
+
+/// Native tools come from the user: Python tools, and skills that are not a server's.
+fn is_native(candidate: &Candidate) -> bool {
+    candidate.source != Source::Mcps && candidate.server.is_none()
+}
+
+/// True when this server's candidate has the name of a native tool.
+pub fn is_shadow(candidate: &Candidate, entry: &NameEntry) -> bool {
+    !is_native(candidate) && entry.candidates.iter().any(|other| is_native(other))
 }

@@ -1,22 +1,20 @@
 //! L2, request × snapshot → ordered candidates and a strategy.
 //!
 //! One policy per file: the order ([`order`]), the strategy ([`auto`], and what users set in [`strategies`]), whether a tool
-//! may change something ([`effects`]), which candidates must run alone ([`candidates`]), and which shadow a native tool
-//! ([`shadow`]).
+//! may change something ([`effects`]), which candidates must run alone, and which shadow a native tool
+//! ([`candidates`]).
 
 mod auto;
 mod candidates;
 pub mod effects;
 mod order;
 mod rule;
-mod shadow;
 mod strategies;
 
 pub use auto::{StrategyInput, decide};
-pub use candidates::{Candidates, runs_alone};
+pub use candidates::{Candidates, is_shadow, runs_alone};
 pub use order::{Wanted, by_capability, by_name};
 pub use rule::Rule;
-pub use shadow::is_shadow;
 pub use strategies::{StrategyPatterns, configured};
 
 use toolhub_types::model::Strategy;

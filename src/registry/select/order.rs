@@ -1,7 +1,6 @@
 //! The order of candidates.
 
-use super::Candidates;
-use super::shadow::is_shadow;
+use super::{Candidates, is_shadow};
 use crate::{Candidate, Filter, NameEntry, Snapshot};
 use std::sync::Arc;
 use std::time::Instant;

@@ -153,7 +153,7 @@ proptest! {
         let picture = |snapshot: &Snapshot| {
             let all: Vec<_> = snapshot.entries().flat_map(|(_, e)| &e.candidates).map(|c| id_of(c)).collect();
             let tags: Vec<Vec<_>> = TAGS.iter().map(|tag| snapshot.with_tag(tag).map(|c| id_of(c)).collect()).collect();
-            (all, tags, snapshot.version(), snapshot.len(), snapshot.candidate_count())
+            (all, tags, snapshot.version(), snapshot.len(), candidate_count(snapshot))
         };
         let before = picture(&snapshot);
         for change in late {
