@@ -3,7 +3,7 @@
 use parking_lot::Mutex;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use toolhub_context::truncate::page;
@@ -29,10 +29,8 @@ pub struct ResultTexts {
 
 #[derive(Default)]
 struct TextMemory {
-    texts: HashMap<String, (u64, Arc<str>)>,
-    /// Handles by their last use.
-    order: BTreeMap<u64, String>,
-    uses: u64,
+    /// With their handles, the least recently used first.
+    texts: VecDeque<(String, Arc<str>)>,
     bytes: usize,
 }
 
@@ -95,30 +93,27 @@ impl ResultTexts {
 impl TextMemory {
     fn insert(&mut self, handle: String, text: Arc<str>) {
         // A tape gives the same text the same handle.
-        if let Some((used, before)) = self.texts.remove(&handle) {
-            self.order.remove(&used);
-            self.bytes -= before.len();
-        }
+        self.take(&handle);
         self.bytes += text.len();
-        self.uses += 1;
-        self.order.insert(self.uses, handle.clone());
-        self.texts.insert(handle, (self.uses, text));
+        self.texts.push_back((handle, text));
         while self.texts.len() > 1 && (self.texts.len() > MAX_TEXTS || self.bytes > MAX_BYTES) {
-            let Some((_, oldest)) = self.order.pop_first() else { return };
-            if let Some((_, dropped)) = self.texts.remove(&oldest) {
-                self.bytes -= dropped.len();
-            }
+            self.bytes -= self.texts.pop_front().map_or(0, |(_, text)| text.len());
         }
     }
 
     /// Reading marks a text as recently used.
     fn get(&mut self, handle: &str) -> Option<Arc<str>> {
-        let (used, text) = self.texts.get_mut(handle)?;
-        self.uses += 1;
-        self.order.remove(used);
-        *used = self.uses;
-        self.order.insert(self.uses, handle.to_owned());
-        Some(text.clone())
+        let (handle, text) = self.take(handle)?;
+        self.bytes += text.len();
+        self.texts.push_back((handle, text.clone()));
+        Some(text)
+    }
+
+    fn take(&mut self, handle: &str) -> Option<(String, Arc<str>)> {
+        let at = self.texts.iter().position(|(known, _)| known == handle)?;
+        let taken = self.texts.remove(at)?;
+        self.bytes -= taken.1.len();
+        Some(taken)
     }
 }
 
