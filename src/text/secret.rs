@@ -1,14 +1,14 @@
 //! Values that must not be shown, and the one way for foreign text to get into an error message.
 
 mod arguments;
-mod folded;
 mod in_path;
 mod in_text;
 mod kinds;
 mod names;
+mod normalized;
 mod redactor;
 mod scrub;
-mod values;
+mod value_rules;
 
 pub use arguments::{ArgumentValues, Hidden};
 pub use in_path::{secret_segments, shown_path};

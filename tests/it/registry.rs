@@ -223,7 +223,7 @@ fn writers_on_several_threads_lose_nothing() {
         }
     });
     let snapshot = registry.snapshot();
-    assert_eq!((snapshot.len(), candidate_count(snapshot), snapshot.version()), (401, 800, 800));
+    assert_eq!((snapshot.len(), candidate_count(&snapshot), snapshot.version()), (401, 800, 800));
     assert_whole(&snapshot);
 }
 
@@ -271,7 +271,7 @@ fn a_replacement_keeps_the_statistics() {
     old.stats.record(Ok(()), Duration::from_millis(5), now, &policy);
     assert_eq!(new.stats.view(now).calls, 2, "also of calls that the old one still runs");
     let snapshot = registry.snapshot();
-    assert_eq!(candidate_count(snapshot), 1);
+    assert_eq!(candidate_count(&snapshot), 1);
     assert_eq!(snapshot.get("a").unwrap().candidates[0].spec().version.as_deref(), Some("2"));
 }
 

@@ -5,9 +5,9 @@
 //! more at its beginning than later. A tag is given when its score reaches a threshold: by one
 //! clear word, or by several hints. When no subject is clear, the best supported one is taken.
 
+use super::sections::Section;
 use super::table::Grade;
 use super::text::{self, BREAK, TokenText};
-use super::zone::Zone;
 use std::collections::HashSet;
 use toolhub_text::PhraseSet;
 
@@ -26,25 +26,25 @@ const RELATIVE: u16 = 4;
 /// The number of phrases read in one tool.
 const EVIDENCE_MOST: usize = 96;
 
-fn weight(grade: Grade, zone: Zone) -> u16 {
-    match (grade, zone) {
+fn weight(grade: Grade, section: Section) -> u16 {
+    match (grade, section) {
         (Grade::Sure, _) => THRESHOLD,
-        (Grade::Strong, Zone::Name) => 8,
-        (Grade::Strong, Zone::Lead) => 6,
-        (Grade::Strong, Zone::Rest) => 4,
-        (Grade::Strong, Zone::Tail) => 2,
-        (Grade::Normal, Zone::Name) => 6,
-        (Grade::Normal, Zone::Lead) => 4,
-        (Grade::Normal, Zone::Rest) => 2,
-        (Grade::Normal, Zone::Tail) => 1,
-        (Grade::Weak, Zone::Name) => 3,
-        (Grade::Weak, Zone::Lead) => 2,
-        (Grade::Weak, Zone::Rest | Zone::Tail) => 0,
+        (Grade::Strong, Section::Name) => 8,
+        (Grade::Strong, Section::Lead) => 6,
+        (Grade::Strong, Section::Rest) => 4,
+        (Grade::Strong, Section::Tail) => 2,
+        (Grade::Normal, Section::Name) => 6,
+        (Grade::Normal, Section::Lead) => 4,
+        (Grade::Normal, Section::Rest) => 2,
+        (Grade::Normal, Section::Tail) => 1,
+        (Grade::Weak, Section::Name) => 3,
+        (Grade::Weak, Section::Lead) => 2,
+        (Grade::Weak, Section::Rest | Section::Tail) => 0,
     }
 }
 
-fn is_clear(grade: Grade, zone: Zone) -> bool {
-    grade == Grade::Sure || (grade == Grade::Strong && matches!(zone, Zone::Name | Zone::Lead))
+fn is_clear(grade: Grade, section: Section) -> bool {
+    grade == Grade::Sure || (grade == Grade::Strong && matches!(section, Section::Name | Section::Lead))
 }
 
 /// What a phrase says: tags (by position in the table) and grades. Nothing, for a stop phrase.
@@ -145,31 +145,32 @@ fn is_blank(tokens: &str) -> bool {
     tokens.chars().all(|token| token == BREAK)
 }
 
-/// Adds up what the phrases in the tokens say, each phrase once in each zone.
+/// Adds up what the phrases in the tokens say, each phrase once in each section.
 fn read<'a>(
     phrases: &'a PhraseSet<Says>,
     tokens: &'a TokenText,
     scores: &mut [Score],
-    seen: &mut Vec<(&'a Says, Zone)>,
+    seen: &mut Vec<(&'a Says, Section)>,
 ) {
     for (place, says) in phrases.find(&tokens.text) {
         if seen.len() == EVIDENCE_MOST {
             return;
         }
-        let zone = tokens.zone(place.start);
-        if says.is_empty() || seen.iter().any(|&(known, place)| place == zone && std::ptr::eq(known, says)) {
+        let section = tokens.section(place.start);
+        if says.is_empty() || seen.iter().any(|&(known, place)| place == section && std::ptr::eq(known, says))
+        {
             continue;
         }
-        seen.push((says, zone));
+        seen.push((says, section));
         for &(tag, grade) in says {
             let score = &mut scores[tag];
-            let points = weight(grade, zone);
-            if zone == Zone::Tail && grade != Grade::Sure {
+            let points = weight(grade, section);
+            if section == Section::Tail && grade != Grade::Sure {
                 score.tail += points;
             } else {
                 score.head += points;
             }
-            score.clear |= is_clear(grade, zone);
+            score.clear |= is_clear(grade, section);
         }
     }
 }

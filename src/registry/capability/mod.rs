@@ -4,15 +4,15 @@
 //! its words and phrases. A user extends that table with
 //! [`CapabilityRules::add`].
 //!
-//! The flow: `text` cuts both texts into tokens (with `toolhub_text` and `zone`), `matcher` finds the
+//! The flow: `text` cuts both texts into tokens (with `toolhub_text` and `section`), `matcher` finds the
 //! phrases and weighs them, and the tags come out in the order of the table.
 
 mod compile;
 mod matcher;
-mod related;
+mod sections;
+mod synonyms;
 mod table;
 mod text;
-mod zone;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,7 @@ mod tests;
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
 
-pub use related::answering;
+pub use synonyms::answering;
 
 use matcher::Matcher;
 use table::{BUILTIN, Grade, Table, TagRules};

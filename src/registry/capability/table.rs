@@ -4,7 +4,7 @@
 /// How much a phrase says about its tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Grade {
-    /// Added by the user: counts in every zone.
+    /// Added by the user: counts in every section.
     Sure,
     /// Hardly ever means anything else: decides alone.
     Strong,

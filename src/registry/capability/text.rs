@@ -5,7 +5,7 @@
 //! boundaries, gives a token for each character, so that phrases match anywhere. The table's
 //! phrases and the tools' texts are read by the same code, so they agree.
 
-use super::zone::{Zone, ZoneTracker};
+use super::sections::{Section, SectionTracker};
 use std::collections::HashSet;
 use toolhub_text::{RunKind, first_run, fold_width, is_hump, is_wide, push_stem};
 
@@ -19,42 +19,42 @@ pub(super) const BREAK: char = '|';
 /// Around each word, and punctuation.
 pub(super) const MARKS: [char; 3] = ['<', '>', BREAK];
 
-/// The tokens of a text: `<search><web>`, with its zones.
+/// The tokens of a text: `<search><web>`, with its sections.
 pub(super) struct TokenText {
     pub text: String,
-    /// Where each zone begins, the first one with the text.
-    zones: Vec<(usize, Zone)>,
+    /// Where each section begins, the first one with the text.
+    sections: Vec<(usize, Section)>,
 }
 
 impl TokenText {
-    /// The zone of a token.
-    pub fn zone(&self, at: usize) -> Zone {
-        let after = self.zones.partition_point(|(from, _)| *from <= at);
-        self.zones[after.saturating_sub(1)].1
+    /// The section of a token.
+    pub fn section(&self, at: usize) -> Section {
+        let after = self.sections.partition_point(|(from, _)| *from <= at);
+        self.sections[after.saturating_sub(1)].1
     }
 
     /// The tokens of the first clause.
     pub fn lead(&self) -> &str {
-        let end = self.zones.iter().find(|(_, zone)| *zone != Zone::Lead).map(|(from, _)| *from);
+        let end = self.sections.iter().find(|(_, section)| *section != Section::Lead).map(|(from, _)| *from);
         &self.text[..end.unwrap_or(self.text.len())]
     }
 }
 
 /// A phrase of the table.
 pub(super) fn phrase(text: &str, words: &HashSet<String>) -> String {
-    let tokens = Tokenizer::new(words, Zone::Name).run(text);
+    let tokens = Tokenizer::new(words, Section::Name).run(text);
     tokens.text.trim_matches(BREAK).to_owned()
 }
 
-/// A tool's name: one zone.
+/// A tool's name: one section.
 pub(super) fn name(text: &str, words: &HashSet<String>) -> TokenText {
-    Tokenizer::new(words, Zone::Name).run(prefix(text, NAME_BYTES))
+    Tokenizer::new(words, Section::Name).run(prefix(text, NAME_BYTES))
 }
 
-/// A tool's description, divided into zones.
+/// A tool's description, divided into sections.
 pub(super) fn description(text: &str, words: &HashSet<String>) -> TokenText {
-    let mut tokenizer = Tokenizer::new(words, Zone::Lead);
-    tokenizer.tracker = Some(ZoneTracker::default());
+    let mut tokenizer = Tokenizer::new(words, Section::Lead);
+    tokenizer.tracker = Some(SectionTracker::default());
     tokenizer.run(prefix(text, DESCRIPTION_BYTES))
 }
 
@@ -81,22 +81,22 @@ struct Tokenizer<'t> {
     /// Those of the table.
     words: &'t HashSet<String>,
     tokens: TokenText,
-    zone: Zone,
-    tracker: Option<ZoneTracker<'t>>,
+    section: Section,
+    tracker: Option<SectionTracker<'t>>,
     stem: String,
 }
 
 impl<'t> Tokenizer<'t> {
-    fn new(words: &'t HashSet<String>, zone: Zone) -> Self {
-        let tokens = TokenText { text: String::new(), zones: vec![(0, zone)] };
-        Self { words, tokens, zone, tracker: None, stem: String::new() }
+    fn new(words: &'t HashSet<String>, section: Section) -> Self {
+        let tokens = TokenText { text: String::new(), sections: vec![(0, section)] };
+        Self { words, tokens, section, tracker: None, stem: String::new() }
     }
 
     fn run(mut self, text: &'t str) -> TokenText {
         if !text.is_ascii() && text.chars().any(|c| fold_width(c) != c) {
             let folded: String = text.chars().map(fold_width).collect();
-            let mut other = Tokenizer::new(self.words, self.zone);
-            other.tracker = self.tracker.map(|_| ZoneTracker::default());
+            let mut other = Tokenizer::new(self.words, self.section);
+            other.tracker = self.tracker.map(|_| SectionTracker::default());
             return other.run(&folded);
         }
         self.tokens.text.reserve(text.len() * 2);
@@ -115,7 +115,7 @@ impl<'t> Tokenizer<'t> {
                 RunKind::Mark => self.punctuation(rest),
             };
             rest = &rest[len..];
-            if self.tracker.as_ref().is_some_and(ZoneTracker::is_over) {
+            if self.tracker.as_ref().is_some_and(SectionTracker::is_over) {
                 break;
             }
         }
@@ -123,8 +123,8 @@ impl<'t> Tokenizer<'t> {
     }
 
     fn push(&mut self, write: impl FnOnce(&mut String)) {
-        if self.tokens.zone(usize::MAX) != self.zone {
-            self.tokens.zones.push((self.tokens.text.len(), self.zone));
+        if self.tokens.section(usize::MAX) != self.section {
+            self.tokens.sections.push((self.tokens.text.len(), self.section));
         }
         write(&mut self.tokens.text);
     }
@@ -140,7 +140,7 @@ impl<'t> Tokenizer<'t> {
     fn word(&mut self, word: &'t str) {
         if let Some(tracker) = &mut self.tracker {
             tracker.word(word);
-            self.zone = tracker.zone();
+            self.section = tracker.section();
         }
         let bytes = word.as_bytes();
         if !word.is_ascii() {
@@ -173,13 +173,13 @@ impl<'t> Tokenizer<'t> {
     }
 
     fn wide(&mut self, run: &'t str) {
-        let (before, cut) = (self.zone, self.tracker.as_mut().map_or(0, |tracker| tracker.wide(run)));
-        let after = self.tracker.as_ref().map_or(self.zone, ZoneTracker::zone);
+        let (before, cut) = (self.section, self.tracker.as_mut().map_or(0, |tracker| tracker.wide(run)));
+        let after = self.tracker.as_ref().map_or(self.section, SectionTracker::section);
         for (at, c) in run.char_indices() {
-            self.zone = if at < cut { before } else { after };
+            self.section = if at < cut { before } else { after };
             self.push_word(|text| text.push(c));
         }
-        self.zone = after;
+        self.section = after;
     }
 
     /// Reads what begins with a character that is not part of a word; returns its length in bytes.
@@ -189,7 +189,7 @@ impl<'t> Tokenizer<'t> {
         let (len, after) = (c.len_utf8(), chars.next());
         if let Some(tracker) = &mut self.tracker {
             tracker.punctuation(c, after);
-            self.zone = tracker.zone();
+            self.section = tracker.section();
         }
         // Addresses name products that the tool has nothing to do with.
         if c == ':' && rest.starts_with("://") {

@@ -5,7 +5,7 @@ use super::compile::{self, Compiled};
 use super::cost::{LIMIT, QUICK};
 use super::lists::Lists;
 use super::opaque::{self, Opaque};
-use super::words::Explainer;
+use super::violations::Explainer;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

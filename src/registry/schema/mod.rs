@@ -8,30 +8,30 @@
 //! check.rs       one check: is it affordable, does the value fit, what is wrong with it
 //! coerce.rs      violations → safe replacements, until the value fits;  convert.rs: one value → another
 //! opaque.rs      places that hold Python objects without a JSON form: their builder judges them
-//! words.rs       violations that remain → sentences for a model;  phrases.rs: the words in them
-//! objections.rs  what the builder of Python values refuses → the same sentences
+//! violations.rs  violations that remain → sentences for a model;  values_in_words.rs: the words in them
+//! builder_errors.rs  what the builder of Python values refuses → the same sentences
 //! ```
 //!
 //! Arguments that fit cost one pass of the validator and no copy. Only those that do not fit are copied, repaired where
 //! that is safe, and checked again. Schemas of servers are untrusted data: nothing is fetched (the crate is built without
 //! resolvers). Of a schema that cannot be compiled or may take too long only the plain rules are checked, with a notice.
 
+mod builder_errors;
 mod check;
 mod coerce;
 mod compile;
 mod convert;
 mod cost;
 mod lists;
-mod objections;
 mod opaque;
 mod patterns;
-mod phrases;
 mod plain;
 mod prepare;
 mod references;
-mod words;
+mod values_in_words;
+mod violations;
 
-pub use objections::{Objection, PathStep, Reason};
+pub use builder_errors::{Objection, PathStep, Reason};
 pub use opaque::Opaque;
 
 use check::{Schema, Task};
@@ -39,7 +39,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, CheckOptions, Fitting, Unchecked};
-use words::Explainer;
+use violations::Explainer;
 
 /// The schema of a tool's arguments.
 pub struct ArgumentSchema(Schema);
@@ -95,7 +95,7 @@ impl ArgumentSchema {
         objections: &[Objection],
     ) -> HubError {
         let explainer = Explainer { root: self.0.root(), given, value, opaque, part: "argument" };
-        invalid(tool, &objections::explain(&explainer, objections))
+        invalid(tool, &builder_errors::explain(&explainer, objections))
     }
 }
 
@@ -128,7 +128,7 @@ pub fn unknown_arguments<'a>(schema: &Value, given: impl Iterator<Item = &'a str
         return Vec::new();
     }
     let known: Vec<&str> = known.keys().map(String::as_str).collect();
-    unknown.iter().take(words::LISTED).map(|name| words::passed_on(name, &known)).collect()
+    unknown.iter().take(violations::LISTED).map(|name| violations::passed_on(name, &known)).collect()
 }
 
 /// The schema of a tool's structured results.

@@ -19,7 +19,7 @@ mod tidying;
 
 pub use approvals::{AnswerRefusal, ApprovalAnswer, ApprovalQuestion, PendingApproval};
 pub use occurrences::OccurrenceTicket;
-pub use owner::inherited::close_in_child;
+pub use owner::fork_locks::close_in_child;
 pub use owner::new_row_id;
 pub use queue::{LedgerFailure, LedgerQueue};
 pub use rows::{EffectEnd, EffectState, LateDigests, LedgerFilter, LedgerRow, NewEffect};
@@ -139,7 +139,7 @@ impl Ledger {
 
     pub fn rows(&self, filter: LedgerFilter, done: LedgerDone<Vec<LedgerRow>>) {
         let list = move |ledger: &OpenLedger<'_>| {
-            rows::reap(ledger)?;
+            rows::mark_orphans_unknown(ledger)?;
             rows::list(ledger, &filter)
         };
         self.ask_as(TaskTerms::new(TaskKind::OnlyReads), list, done);

@@ -2,6 +2,7 @@
 //! so other processes know whose rows are left behind. A number of a process would be reused, and is not the same in
 //! another container.
 
+use crate::file::beside;
 use crate::time::now;
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::mem::ManuallyDrop;
@@ -10,40 +11,40 @@ use std::path::{Path, PathBuf};
 /// The owner of rows; its lock is released by the system when the process ends.
 pub struct LedgerOwner {
     pub id: String,
-    mark: Option<(PathBuf, ManuallyDrop<File>)>,
+    lock_file: Option<(PathBuf, ManuallyDrop<File>)>,
     /// A forked child has a copy, and must not release what is its parent's.
     process: u32,
 }
 
 impl LedgerOwner {
-    /// An owner for a file. Fails where its mark cannot be written.
+    /// An owner for a file. Fails where its file cannot be written.
     pub fn new(store: &Path) -> std::io::Result<Self> {
         let id = new_id();
-        let path = mark(store, &id);
+        let path = lock_path(store, &id);
         let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
         file.try_lock().map_err(std::io::Error::from)?;
-        inherited::note(&file);
-        Ok(LedgerOwner { id, mark: Some((path, ManuallyDrop::new(file))), process: std::process::id() })
+        fork_locks::note(&file);
+        Ok(LedgerOwner { id, lock_file: Some((path, ManuallyDrop::new(file))), process: std::process::id() })
     }
 
     /// An owner for a ledger in memory, which no other process sees.
     pub fn in_memory() -> Self {
-        LedgerOwner { id: new_id(), mark: None, process: std::process::id() }
+        LedgerOwner { id: new_id(), lock_file: None, process: std::process::id() }
     }
 }
 
 impl Drop for LedgerOwner {
     fn drop(&mut self) {
-        if let Some((path, file)) = self.mark.take().filter(|_| self.process == std::process::id()) {
+        if let Some((path, file)) = self.lock_file.take().filter(|_| self.process == std::process::id()) {
             let _ = remove_file(path);
-            inherited::forget(&file);
+            fork_locks::forget(&file);
             drop(ManuallyDrop::into_inner(file));
         }
     }
 }
 
 /// A lock lasts as long as a copy of its descriptor: a child that outlives its parent would keep the parent alive.
-pub mod inherited {
+pub mod fork_locks {
     use parking_lot::Mutex;
     use std::fs::File;
 
@@ -81,9 +82,9 @@ pub mod inherited {
     }
 }
 
-/// Whether the owner of a row still lives. The mark of one that does not is removed.
+/// Whether the owner of a row still lives. The file of one that does not is removed.
 pub fn is_alive(store: &Path, id: &str) -> bool {
-    let path = mark(store, id);
+    let path = lock_path(store, id);
     let Ok(file) = OpenOptions::new().write(true).open(&path) else { return path.exists() };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => true,
@@ -96,10 +97,8 @@ pub fn is_alive(store: &Path, id: &str) -> bool {
     }
 }
 
-fn mark(store: &Path, id: &str) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(format!(".owner-{id}"));
-    PathBuf::from(name)
+fn lock_path(store: &Path, id: &str) -> PathBuf {
+    beside(store, &format!(".owner-{id}"))
 }
 
 /// Random, because several processes make ids for one file.

@@ -131,7 +131,7 @@ pub fn end(ledger: &OpenLedger<'_>, ended: &EffectEnd) -> rusqlite::Result<()> {
 }
 
 /// What processes that have ended left behind may have happened.
-pub fn reap(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
+pub fn mark_orphans_unknown(ledger: &OpenLedger<'_>) -> rusqlite::Result<()> {
     let Some(path) = ledger.path else { return Ok(()) };
     if ledger.is_readonly(rusqlite::MAIN_DB)? {
         return Ok(());

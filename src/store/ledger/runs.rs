@@ -133,7 +133,7 @@ pub fn claim(
         .execute(params![principal, run, ledger.own, now()])?;
     match is_own {
         true => Ok(Ok(())),
-        false => rows::reap(ledger).map(Ok),
+        false => rows::mark_orphans_unknown(ledger).map(Ok),
     }
 }
 
@@ -399,7 +399,7 @@ pub fn settle(
     (id, principal): (&str, Option<&str>),
     (decision, value): (Settlement, &Value),
 ) -> rusqlite::Result<bool> {
-    rows::reap(ledger)?;
+    rows::mark_orphans_unknown(ledger)?;
     let found: Option<(String, bool, String, bool, Option<String>)> = ledger
         .prepare_cached(
             "SELECT l.call, l.state = 'unknown' OR (l.state <> 'started' AND coalesce(c.state = 'changed', 0)), l.principal,

@@ -58,7 +58,7 @@ impl Default for Tidying {
 impl Tidying {
     /// Deletes a slice. False if nothing is left to delete.
     pub fn slice(&mut self, ledger: &OpenLedger<'_>) -> rusqlite::Result<bool> {
-        rows::reap(ledger)?;
+        rows::mark_orphans_unknown(ledger)?;
         let runs = delete_run(ledger)?;
         *self = match self {
             Tidying::Counting { from, to_keep } => count_back(ledger, from, *to_keep)?,

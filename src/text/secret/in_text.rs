@@ -2,7 +2,7 @@
 //! address. A text is read once for each, and what was read is not read again, so that the time grows with the length.
 
 use super::names::{NameStrength, name_strength};
-use super::values::{is_named_secret, is_placeholder, looks_random, placeholder_end, quotation};
+use super::value_rules::{is_named_secret, is_placeholder, looks_random, placeholder_end, quotation};
 use std::ops::Range;
 
 /// Headers whose names are those of other things, too, so they count only with their own spelling.

@@ -1,7 +1,7 @@
 //! Takes the known secrets out of foreign text, in every usual spelling of them.
 
 use super::Secret;
-use super::folded::{Blanks, FoldedText};
+use super::normalized::{Blanks, FoldedText};
 use crate::invisible::one_line;
 use aho_corasick::AhoCorasick;
 use base64::Engine;

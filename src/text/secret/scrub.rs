@@ -6,7 +6,7 @@
 use super::in_text::places_in;
 use super::kinds::known_secrets;
 use super::names::{LABELS, NameStrength, is_secret_flag, name_strength};
-use super::values::{
+use super::value_rules::{
     is_inner_secret, is_named_secret, is_schema, is_secret_number, looks_random, placeholder_end,
 };
 use aho_corasick::AhoCorasick;

@@ -1,12 +1,12 @@
-//! The zone of a word in a description, which decides its weight.
+//! The section of a word in a description, which decides its weight.
 //!
 //! "Get BBC news, covering business, health and games" is a news tool: what follows the first
 //! comma, or a word such as "including", only elaborates. The tracker is fed word by word and keeps
-//! the zone.
+//! the section.
 
 /// Parts of a tool's texts, in order of weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Zone {
+pub(super) enum Section {
     /// The tool's name.
     Name,
     /// The first clause of the description.
@@ -83,9 +83,9 @@ const HEADINGS: &[&str] = &[
 const HEADINGS_WIDE: &[&str] =
     &["参数", "返回", "示例", "返回值", "入参", "出参", "输入", "输出", "用法", "举例"];
 
-/// Follows a description and knows the zone at each point.
-pub(super) struct ZoneTracker<'a> {
-    zone: Zone,
+/// Follows a description and knows the section at each point.
+pub(super) struct SectionTracker<'a> {
+    section: Section,
     /// Open brackets.
     depth: u32,
     /// Words so far, and those of them that say something (counted up to 2).
@@ -99,10 +99,10 @@ pub(super) struct ZoneTracker<'a> {
     over: bool,
 }
 
-impl Default for ZoneTracker<'_> {
+impl Default for SectionTracker<'_> {
     fn default() -> Self {
         Self {
-            zone: Zone::Lead,
+            section: Section::Lead,
             depth: 0,
             words: 0,
             content: 0,
@@ -118,11 +118,11 @@ fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.iter().any(|w| w.eq_ignore_ascii_case(word))
 }
 
-impl<'a> ZoneTracker<'a> {
-    pub fn zone(&self) -> Zone {
-        match self.zone {
-            Zone::Lead if self.depth > 0 => Zone::Rest,
-            zone => zone,
+impl<'a> SectionTracker<'a> {
+    pub fn section(&self) -> Section {
+        match self.section {
+            Section::Lead if self.depth > 0 => Section::Rest,
+            section => section,
         }
     }
 
@@ -135,27 +135,27 @@ impl<'a> ZoneTracker<'a> {
         self.over |= self.sigil && is_one_of(word, HEADINGS);
         self.sigil = false;
         self.last = word;
-        if self.zone == Zone::Lead {
+        if self.section == Section::Lead {
             if self.words == 0 {
                 self.circumstance = is_one_of(word, CIRCUMSTANCE);
             }
             if self.content < 2 {
                 self.content += u32::from(!is_one_of(word, HOLLOW) && !is_one_of(word, ELABORATING));
             } else if !self.circumstance && is_one_of(word, ELABORATING) {
-                self.zone = Zone::Rest;
+                self.section = Section::Rest;
             }
         }
         self.words += 1;
     }
 
-    /// Reads a run of Chinese; returns the offset where the current zone begins.
+    /// Reads a run of Chinese; returns the offset where the current section begins.
     pub fn wide(&mut self, run: &'a str) -> usize {
         let first = self.words == 0;
         self.sigil = false;
         self.last = run;
         self.words += 1;
         self.content = 2;
-        if self.zone != Zone::Lead {
+        if self.section != Section::Lead {
             return 0;
         }
         if first {
@@ -165,7 +165,7 @@ impl<'a> ZoneTracker<'a> {
         let from = if first { run.floor_char_boundary(UNDIVIDED_BYTES) } else { 0 };
         match ELABORATING_WIDE.iter().filter_map(|w| run[from..].find(w)).min() {
             Some(at) => {
-                self.zone = Zone::Rest;
+                self.section = Section::Rest;
                 from + at
             }
             None => run.len(),
@@ -178,7 +178,7 @@ impl<'a> ZoneTracker<'a> {
             '(' | '（' => self.depth += 1,
             ')' | '）' => self.depth = self.depth.saturating_sub(1),
             ':' | '：' if self.words > 1 && self.is_heading() => self.over = true,
-            ',' | '，' | ';' | '；' | ':' | '：' | '—' | '–' if self.zone == Zone::Lead => {
+            ',' | '，' | ';' | '；' | ':' | '：' | '—' | '–' if self.section == Section::Lead => {
                 self.clause(c)
             }
             '。' | '！' | '？' => self.sentence(),
@@ -201,14 +201,14 @@ impl<'a> ZoneTracker<'a> {
         if self.circumstance {
             self.circumstance = false;
         } else if self.words > 0 && !is_label {
-            self.zone = Zone::Rest;
+            self.section = Section::Rest;
         }
     }
 
     fn sentence(&mut self) {
         // A title of one word ("Search.") is not a sentence yet.
         if self.words >= 2 {
-            self.zone = Zone::Tail;
+            self.section = Section::Tail;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What the builder of Python values has against arguments that fit the schema: text that is not a date, a validator of the
-//! user's own, an object of another class. The sentences are those of [`super::words`].
+//! user's own, an object of another class. The sentences are those of [`super::violations`].
 
-use super::phrases::{self, cut};
 use super::references;
-use super::words::{Explainer, NAMES, joined};
+use super::values_in_words::{self, cut};
+use super::violations::{Explainer, NAMES, joined};
 use jsonschema::paths::Location;
 use serde_json::Value;
 
@@ -134,7 +134,7 @@ fn part<'a>(root: &'a Value, schema: &'a Value, step: &PathStep) -> Option<&'a V
 
 fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> String {
     let first = group[0];
-    let path = match phrases::path(&first.place) {
+    let path = match values_in_words::path(&first.place) {
         path if path.is_empty() => path,
         path => path + ": ",
     };
@@ -148,13 +148,15 @@ fn line(explainer: &Explainer<'_>, group: &[&Located<'_>]) -> String {
     }
     let expected = cut(&words.join(" or "), NAMES);
     let given = match first.place.iter().last() {
-        Some(key) if first.is_key => phrases::given(&Value::String(key.to_string()), write_only),
+        Some(key) if first.is_key => values_in_words::given(&Value::String(key.to_string()), write_only),
         _ => explainer.shown_at(&first.place, first.value, write_only),
     };
     match first.reason {
         Reason::Missing => format!("{path}required {} is missing, expected {expected}", explainer.part),
         Reason::Unknown => format!("{path}unknown {}", explainer.part),
-        Reason::Sentence(text) => format!("{path}{}, got {given}", cut(&phrases::on_one_line(text), NAMES)),
+        Reason::Sentence(text) => {
+            format!("{path}{}, got {given}", cut(&values_in_words::on_one_line(text), NAMES))
+        }
         _ if first.is_key => format!("{path}expected {expected} as a key, got {given}"),
         _ => format!("{path}expected {expected}, got {given}"),
     }
@@ -165,14 +167,16 @@ fn expected(explainer: &Explainer<'_>, one: &Located<'_>) -> String {
     let schema = one.schema.filter(|_| !one.is_key);
     let (words, otherwise) = match one.reason {
         Reason::WrongType(text) => {
-            (schema.map(|schema| phrases::expected(explainer.root, schema)), text.as_str())
+            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), text.as_str())
         }
         Reason::WrongFormat(text) => {
-            (schema.map(|schema| phrases::expected_format(explainer.root, schema)), text.as_str())
+            (schema.map(|schema| values_in_words::expected_format(explainer.root, schema)), text.as_str())
         }
-        Reason::Missing => (schema.map(|schema| phrases::expected(explainer.root, schema)), "a value"),
+        Reason::Missing => {
+            (schema.map(|schema| values_in_words::expected(explainer.root, schema)), "a value")
+        }
         Reason::Expected(text) => (None, text.as_str()),
         Reason::Sentence(_) | Reason::Unknown => (None, ""),
     };
-    words.filter(|words| !words.is_empty()).unwrap_or_else(|| phrases::on_one_line(otherwise))
+    words.filter(|words| !words.is_empty()).unwrap_or_else(|| values_in_words::on_one_line(otherwise))
 }

@@ -1,8 +1,8 @@
 //! Violations as sentences that a model can act on: where, what was expected, what was given, which name was meant.
 
 use super::opaque::{self, Opaque};
-use super::phrases::{self, counted, cut, quoted};
 use super::references;
+use super::values_in_words::{self, counted, cut, quoted};
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Violation};
 use jsonschema::paths::{Location, LocationSegment};
@@ -54,7 +54,7 @@ impl Explainer<'_> {
                     "{}expected {} as a key, got {}",
                     place(error),
                     self.expected(inner),
-                    phrases::given(inner.instance(), false)
+                    values_in_words::given(inner.instance(), false)
                 )]
             }
             Violation::OneOfMultipleValid { .. } => vec![format!(
@@ -107,9 +107,10 @@ impl Explainer<'_> {
         let name = property.as_str().unwrap_or_default();
         let holder = self.holder(error);
         let schema = holder.and_then(|holder| holder.get("properties")?.get(name));
-        let expected =
-            schema.map(|schema| phrases::expected(self.root, schema)).filter(|words| !words.is_empty());
-        let path = phrases::path_of(error.instance_path(), name);
+        let expected = schema
+            .map(|schema| values_in_words::expected(self.root, schema))
+            .filter(|words| !words.is_empty());
+        let path = values_in_words::path_of(error.instance_path(), name);
         let expected = expected.as_deref().unwrap_or("a value");
         let hint =
             holder.and_then(|holder| self.misspelt(holder, error.instance(), name)).unwrap_or_default();
@@ -129,7 +130,7 @@ impl Explainer<'_> {
 
     fn unknown(&self, error: &ValidationError<'_>, name: &str) -> String {
         let known = self.holder(error).map(|holder| known_names(self.root, holder)).unwrap_or_default();
-        let path = phrases::path_of(error.instance_path(), name);
+        let path = values_in_words::path_of(error.instance_path(), name);
         let all = match known.is_empty() {
             true => format!("no {}s", self.part),
             false => format!("only {}", cut(&known.join(", "), NAMES)),
@@ -141,16 +142,18 @@ impl Explainer<'_> {
     fn expected(&self, error: &ValidationError<'_>) -> String {
         match error.kind() {
             Violation::Type { .. } if error.instance_path().is_empty() => self.whole(error),
-            Violation::Type { kind: TypeKind::Single(one) } => phrases::types([one.as_str()].into_iter()),
+            Violation::Type { kind: TypeKind::Single(one) } => {
+                values_in_words::types([one.as_str()].into_iter())
+            }
             Violation::Type { kind: TypeKind::Multiple(set) } => self
                 .holder(error)
-                .map(|holder| phrases::expected(self.root, &json!({"type": holder.get("type")})))
+                .map(|holder| values_in_words::expected(self.root, &json!({"type": holder.get("type")})))
                 .filter(|words| !words.is_empty())
-                .unwrap_or_else(|| phrases::types(set.iter().map(|one| one.as_str()))),
+                .unwrap_or_else(|| values_in_words::types(set.iter().map(|one| one.as_str()))),
             Violation::Enum { options } => {
-                phrases::options_in_words(options.as_array().map_or(&[], Vec::as_slice))
+                values_in_words::options_in_words(options.as_array().map_or(&[], Vec::as_slice))
             }
-            Violation::Constant { expected_value } => phrases::literal(expected_value),
+            Violation::Constant { expected_value } => values_in_words::literal(expected_value),
             Violation::Minimum { limit } => format!("a value of at least {limit}"),
             Violation::Maximum { limit } => format!("a value of at most {limit}"),
             Violation::ExclusiveMinimum { limit } => format!("a value greater than {limit}"),
@@ -172,12 +175,12 @@ impl Explainer<'_> {
             Violation::MaxProperties { limit } => format!("an object with at most {}", count(*limit, "key")),
             Violation::UniqueItems => "items that all differ".into(),
             Violation::Contains => self.about("contains", error, "an array that holds", "other items"),
-            Violation::Not { schema } => match phrases::expected(self.root, schema).as_str() {
+            Violation::Not { schema } => match values_in_words::expected(self.root, schema).as_str() {
                 "" => "another value".into(),
                 words => format!("anything but {words}"),
             },
             Violation::FalseSchema => "nothing".into(),
-            Violation::Format { format } => phrases::by_format(format)
+            Violation::Format { format } => values_in_words::by_format(format)
                 .map_or_else(|| format!("a string in the format {}", quoted(format)), Into::into),
             Violation::ContentEncoding { content_encoding } => {
                 format!("a string in the encoding {}", quoted(content_encoding))
@@ -186,7 +189,9 @@ impl Explainer<'_> {
                 format!("a string that holds {}", quoted(content_media_type))
             }
             Violation::FromUtf8 { .. } => "a string that holds text in UTF-8".into(),
-            Violation::Required { property } => format!("an object with {}", phrases::literal(property)),
+            Violation::Required { property } => {
+                format!("an object with {}", values_in_words::literal(property))
+            }
             Violation::AdditionalProperties { .. } | Violation::UnevaluatedProperties { .. } => {
                 "an object without unknown keys".into()
             }
@@ -214,19 +219,19 @@ impl Explainer<'_> {
             ("object", false) => {
                 format!("an object with the {}s {}", self.part, cut(&names.join(", "), NAMES))
             }
-            (wanted, _) => phrases::types([wanted].into_iter()),
+            (wanted, _) => values_in_words::types([wanted].into_iter()),
         }
     }
 
     fn about(&self, keyword: &str, error: &ValidationError<'_>, start: &str, otherwise: &str) -> String {
         let schema = self.holder(error).and_then(|holder| holder.get(keyword));
-        let words = schema.map(|schema| phrases::expected(self.root, schema)).unwrap_or_default();
+        let words = schema.map(|schema| values_in_words::expected(self.root, schema)).unwrap_or_default();
         format!("{start} {}", if words.is_empty() { otherwise } else { &words })
     }
 
     fn choices(&self, error: &ValidationError<'_>) -> String {
         let union = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
-        let words = union.into_iter().flatten().map(|schema| phrases::expected(self.root, schema));
+        let words = union.into_iter().flatten().map(|schema| values_in_words::expected(self.root, schema));
         let words: Vec<String> = words.take(LISTED).filter(|words| !words.is_empty()).collect();
         if words.is_empty() { "the schema has several".into() } else { cut(&words.join(" or "), NAMES) }
     }
@@ -249,7 +254,7 @@ impl Explainer<'_> {
             LocationSegment::Index(_) => false,
         });
         let value = self.given.pointer(place.as_str()).unwrap_or(current);
-        phrases::given(value, is_secret || write_only)
+        values_in_words::given(value, is_secret || write_only)
     }
 
     /// The schema that has the violated keyword.
@@ -261,7 +266,7 @@ impl Explainer<'_> {
 
 /// An unknown argument that is not forbidden.
 pub fn passed_on(name: &str, known: &[&str]) -> String {
-    let path = phrases::path_of(&Location::new(), name);
+    let path = values_in_words::path_of(&Location::new(), name);
     let all = cut(&known.join(", "), NAMES);
     format!("{path}: unknown argument, passed on unchanged ({}known: {all})", did_you_mean(name, known))
 }
@@ -294,7 +299,7 @@ fn did_you_mean(name: &str, known: &[&str]) -> String {
 }
 
 fn place(error: &ValidationError<'_>) -> String {
-    match phrases::path(error.instance_path()) {
+    match values_in_words::path(error.instance_path()) {
         path if path.is_empty() => path,
         path => path + ": ",
     }
