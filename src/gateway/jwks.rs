@@ -17,77 +17,50 @@ use toolhub_types::sync::{Arc, Mutex};
 const FRESH: Duration = Duration::from_secs(300);
 /// Nobody has tried to read the keys for this long: a key may have been taken back meanwhile, and callers wait for the reading.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
-/// An unknown key id reads the keys again. After a reading that did not find it there is none for this long: forged ids must
-/// not cause a storm. A reading that found it causes no pause, so keys may be rotated at any time.
+/// An unknown key id reads the keys again. After a reading that did not find it there is none for this long, which limits the
+/// rate of readings caused by forged ids. A reading that found it causes no pause, so keys may be rotated at any time.
 const REFRESH_PAUSE: Duration = Duration::from_secs(10);
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_SET: usize = 1 << 20;
 /// Smaller RSA keys can be broken.
 const SMALLEST_MODULUS: usize = 256;
 
-/// The algorithms that are accepted, all of them asymmetric.
+/// An algorithm that is accepted; all of them are asymmetric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JwtAlgorithm {
-    Rs256,
-    Rs384,
-    Rs512,
-    Ps256,
-    Ps384,
-    Ps512,
-    Es256,
-    Es384,
-    EdDsa,
-}
+pub struct JwtAlgorithm(&'static str);
 
 impl JwtAlgorithm {
-    pub const ALL: [JwtAlgorithm; 9] = [
-        JwtAlgorithm::Rs256,
-        JwtAlgorithm::Rs384,
-        JwtAlgorithm::Rs512,
-        JwtAlgorithm::Ps256,
-        JwtAlgorithm::Ps384,
-        JwtAlgorithm::Ps512,
-        JwtAlgorithm::Es256,
-        JwtAlgorithm::Es384,
-        JwtAlgorithm::EdDsa,
-    ];
+    pub const NAMES: [&str; 9] =
+        ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"];
 
-    pub fn name(self) -> &'static str {
-        match self {
-            JwtAlgorithm::Rs256 => "RS256",
-            JwtAlgorithm::Rs384 => "RS384",
-            JwtAlgorithm::Rs512 => "RS512",
-            JwtAlgorithm::Ps256 => "PS256",
-            JwtAlgorithm::Ps384 => "PS384",
-            JwtAlgorithm::Ps512 => "PS512",
-            JwtAlgorithm::Es256 => "ES256",
-            JwtAlgorithm::Es384 => "ES384",
-            JwtAlgorithm::EdDsa => "EdDSA",
-        }
+    pub fn all() -> Vec<Self> {
+        JwtAlgorithm::NAMES.map(JwtAlgorithm).to_vec()
     }
 
     pub fn parse(name: &str) -> Option<Self> {
-        JwtAlgorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+        JwtAlgorithm::NAMES.into_iter().find(|known| *known == name).map(JwtAlgorithm)
     }
 
     fn rsa(self) -> Option<&'static RsaParameters> {
-        match self {
-            JwtAlgorithm::Rs256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
-            JwtAlgorithm::Rs384 => Some(&signature::RSA_PKCS1_2048_8192_SHA384),
-            JwtAlgorithm::Rs512 => Some(&signature::RSA_PKCS1_2048_8192_SHA512),
-            JwtAlgorithm::Ps256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
-            JwtAlgorithm::Ps384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
-            JwtAlgorithm::Ps512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
-            JwtAlgorithm::Es256 | JwtAlgorithm::Es384 | JwtAlgorithm::EdDsa => None,
-        }
+        Some(match self.0 {
+            "RS256" => &signature::RSA_PKCS1_2048_8192_SHA256,
+            "RS384" => &signature::RSA_PKCS1_2048_8192_SHA384,
+            "RS512" => &signature::RSA_PKCS1_2048_8192_SHA512,
+            "PS256" => &signature::RSA_PSS_2048_8192_SHA256,
+            "PS384" => &signature::RSA_PSS_2048_8192_SHA384,
+            "PS512" => &signature::RSA_PSS_2048_8192_SHA512,
+            _ => return None,
+        })
     }
 }
 
 enum KeyMaterial {
-    Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
-    P256(Vec<u8>),
-    P384(Vec<u8>),
-    Ed25519(Vec<u8>),
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
+    /// The bytes of the key, and the name of its only algorithm.
+    Curve(&'static str, &'static dyn signature::VerificationAlgorithm, Vec<u8>),
 }
 
 /// One public key of a set.
@@ -127,9 +100,16 @@ impl PublicKey {
                 let (modulus, exponent) = (trim(modulus), trim(exponent));
                 (modulus.len() >= SMALLEST_MODULUS).then_some(KeyMaterial::Rsa { modulus, exponent })?
             }
-            ("EC", Some("P-256")) => KeyMaterial::P256(point(32)?),
-            ("EC", Some("P-384")) => KeyMaterial::P384(point(48)?),
-            ("OKP", Some("Ed25519")) => KeyMaterial::Ed25519(bytes("x").filter(|x| x.len() == 32)?),
+            ("EC", Some("P-256")) => {
+                KeyMaterial::Curve("ES256", &signature::ECDSA_P256_SHA256_FIXED, point(32)?)
+            }
+            ("EC", Some("P-384")) => {
+                KeyMaterial::Curve("ES384", &signature::ECDSA_P384_SHA384_FIXED, point(48)?)
+            }
+            ("OKP", Some("Ed25519")) => {
+                let key = bytes("x").filter(|x| x.len() == 32)?;
+                KeyMaterial::Curve("EdDSA", &signature::ED25519, key)
+            }
             _ => return None,
         };
         Some(PublicKey { id: text("kid").map(str::to_owned), algorithm, material })
@@ -138,26 +118,20 @@ impl PublicKey {
     fn takes(&self, algorithm: JwtAlgorithm) -> bool {
         let is_of_type = match self.material {
             KeyMaterial::Rsa { .. } => algorithm.rsa().is_some(),
-            KeyMaterial::P256(_) => algorithm == JwtAlgorithm::Es256,
-            KeyMaterial::P384(_) => algorithm == JwtAlgorithm::Es384,
-            KeyMaterial::Ed25519(_) => algorithm == JwtAlgorithm::EdDsa,
+            KeyMaterial::Curve(only, ..) => algorithm.0 == only,
         };
         is_of_type && self.algorithm.is_none_or(|only| only == algorithm)
     }
 
     pub(super) fn verifies(&self, algorithm: JwtAlgorithm, signed: &[u8], signature: &[u8]) -> bool {
-        let plain = |verify: &'static dyn signature::VerificationAlgorithm, key: &[u8]| {
-            UnparsedPublicKey::new(verify, key).verify(signed, signature).is_ok()
-        };
         match (&self.material, algorithm.rsa()) {
             (KeyMaterial::Rsa { modulus, exponent }, Some(parameters)) => {
-                RsaPublicKeyComponents { n: modulus, e: exponent }
-                    .verify(parameters, signed, signature)
-                    .is_ok()
+                let key = RsaPublicKeyComponents { n: modulus, e: exponent };
+                key.verify(parameters, signed, signature).is_ok()
             }
-            (KeyMaterial::P256(key), None) => plain(&signature::ECDSA_P256_SHA256_FIXED, key),
-            (KeyMaterial::P384(key), None) => plain(&signature::ECDSA_P384_SHA384_FIXED, key),
-            (KeyMaterial::Ed25519(key), None) => plain(&signature::ED25519, key),
+            (KeyMaterial::Curve(only, verify, key), None) if algorithm.0 == *only => {
+                UnparsedPublicKey::new(*verify, key).verify(signed, signature).is_ok()
+            }
             _ => false,
         }
     }
@@ -246,7 +220,7 @@ struct CachedKeys {
     keys: Option<Arc<KeySet>>,
     read_at: Option<Instant>,
     /// The last reading that failed, or did not find what it was made for.
-    in_vain_at: Option<Instant>,
+    last_miss_at: Option<Instant>,
 }
 
 /// The keys of an issuer, kept and read again. Keys that were read once stay in use while the source cannot be reached.
@@ -268,7 +242,7 @@ enum CacheUse {
 
 impl Jwks {
     pub(super) fn new(source: JwksSource) -> Self {
-        let cached = CachedKeys { keys: None, read_at: None, in_vain_at: None };
+        let cached = CachedKeys { keys: None, read_at: None, last_miss_at: None };
         Jwks { source, cached: Mutex::new(cached), reading: Arc::default() }
     }
 
@@ -307,8 +281,8 @@ impl Jwks {
     async fn read(&self, is_unknown: impl Fn(&KeySet) -> bool) -> Result<Arc<KeySet>, HubError> {
         let read = self.source.read().await;
         let mut cached = self.cached.lock();
-        let is_in_vain = read.as_ref().map_or(true, &is_unknown);
-        cached.in_vain_at = is_in_vain.then(Instant::now);
+        let is_miss = read.as_ref().map_or(true, &is_unknown);
+        cached.last_miss_at = is_miss.then(Instant::now);
         match (read, &cached.keys) {
             (Ok(keys), _) => {
                 let keys = Arc::new(keys);
@@ -327,10 +301,10 @@ impl Jwks {
         let within = |moment: Option<Instant>, limit| moment.is_some_and(|moment| moment.elapsed() < limit);
         let is_unknown = is_unknown(&keys);
         let is_fresh = within(cached.read_at, FRESH) && !is_unknown;
-        if is_fresh || within(cached.in_vain_at, REFRESH_PAUSE) {
+        if is_fresh || within(cached.last_miss_at, REFRESH_PAUSE) {
             return CacheUse::Fresh(keys);
         }
-        match is_unknown || !within(cached.read_at.max(cached.in_vain_at), FORGOTTEN) {
+        match is_unknown || !within(cached.read_at.max(cached.last_miss_at), FORGOTTEN) {
             true => CacheUse::Missing,
             false => CacheUse::Stale(keys),
         }
@@ -360,7 +334,7 @@ mod tests {
     }
 
     fn lacks(id: &'static str) -> impl Fn(&KeySet) -> bool {
-        move |keys| keys.fitting(Some(id), JwtAlgorithm::EdDsa).is_none()
+        move |keys| keys.fitting(Some(id), JwtAlgorithm("EdDSA")).is_none()
     }
 
     /// Keys that were read `age` ago, from an issuer of which the test is the server.

@@ -66,25 +66,10 @@ impl TooMany {
 }
 
 /// What a principal has running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Occupied {
     Request,
     Stream,
-}
-
-#[derive(Default)]
-struct Running {
-    requests: usize,
-    streams: usize,
-}
-
-impl Running {
-    fn of(&mut self, what: Occupied) -> &mut usize {
-        match what {
-            Occupied::Request => &mut self.requests,
-            Occupied::Stream => &mut self.streams,
-        }
-    }
 }
 
 /// The calls that a principal may still make in a view: refilled evenly.
@@ -98,7 +83,7 @@ type BudgetKey = (Arc<str>, Arc<str>);
 
 struct AdmissionCounts {
     limits: ArcSwap<GatewayLimits>,
-    running: Mutex<HashMap<Arc<str>, Running>>,
+    running: Mutex<HashMap<(Arc<str>, Occupied), usize>>,
     budgets: Mutex<HashMap<BudgetKey, CallBudget>>,
 }
 
@@ -178,20 +163,19 @@ impl Admission {
             Occupied::Stream => self.limits().max_streams,
         };
         let mut running = self.counts.running.lock();
-        let count = running.entry(principal.clone()).or_default().of(what);
+        let count = running.entry((principal.clone(), what)).or_default();
         if *count >= most {
             return Err(TooMany { retry_after: SHORT_PAUSE });
         }
         *count += 1;
-        Ok(OccupiedPlace { counts: self.counts.clone(), principal: principal.clone(), what })
+        Ok(OccupiedPlace { counts: self.counts.clone(), key: (principal.clone(), what) })
     }
 
     /// Requests and streams that are running.
     pub fn running(&self) -> (usize, usize) {
         let running = self.counts.running.lock();
-        running
-            .values()
-            .fold((0, 0), |(requests, streams), one| (requests + one.requests, streams + one.streams))
+        let of = |kind| running.iter().filter(|((_, what), _)| *what == kind).map(|(_, count)| count).sum();
+        (of(Occupied::Request), of(Occupied::Stream))
     }
 
     /// Takes one call from the budget of a principal in a view.
@@ -220,18 +204,16 @@ impl Admission {
 /// Dropping it makes room for another request or stream of the principal.
 pub struct OccupiedPlace {
     counts: Arc<AdmissionCounts>,
-    principal: Arc<str>,
-    what: Occupied,
+    key: (Arc<str>, Occupied),
 }
 
 impl Drop for OccupiedPlace {
     fn drop(&mut self) {
         let mut running = self.counts.running.lock();
-        if let Some(one) = running.get_mut(&self.principal) {
-            let count = one.of(self.what);
-            *count = count.saturating_sub(1);
-            if one.requests == 0 && one.streams == 0 {
-                running.remove(&self.principal);
+        if let Some(count) = running.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                running.remove(&self.key);
             }
         }
     }

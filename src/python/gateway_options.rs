@@ -209,12 +209,12 @@ fn static_token(given: PythonToken) -> StaticToken {
 }
 
 fn jwt(given: PythonJwt) -> PyResult<JwtOptions> {
-    let names: Vec<&str> = JwtAlgorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
     let algorithm = |name: &String| {
-        JwtAlgorithm::parse(name).ok_or_else(|| unknown("each of jwt['algorithms']", name, &names))
+        JwtAlgorithm::parse(name)
+            .ok_or_else(|| unknown("each of jwt['algorithms']", name, &JwtAlgorithm::NAMES))
     };
     let algorithms = match given.algorithms {
-        None => JwtAlgorithm::ALL.to_vec(),
+        None => JwtAlgorithm::all(),
         Some(given) => given.iter().map(algorithm).collect::<PyResult<_>>()?,
     };
     Ok(JwtOptions {

@@ -4,7 +4,7 @@
 
 use ring::hmac;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 pub use toolhub_store::tape::{VERSION, timestamp};
@@ -58,70 +58,36 @@ pub struct AuditRecord<'a> {
     pub duration: Duration,
 }
 
-/// Names come from clients, so they are cut to a length that a log can hold.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum EventFields<'a> {
-    Begin {
-        tool: Cow<'a, str>,
-        candidate: &'a str,
-        arguments: String,
-        call: u64,
-    },
-    Call {
-        tool: Cow<'a, str>,
-        candidate: Option<&'a str>,
-        arguments: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        call: Option<u64>,
-    },
-    Search {
-        arguments: String,
-    },
-    Describe {
-        tool: Cow<'a, str>,
-    },
-    Resource {
-        uri: String,
-    },
-    Prompt {
-        prompt: Cow<'a, str>,
-        arguments: String,
-    },
-    Approval {
-        approval: Cow<'a, str>,
-        decision: &'static str,
-    },
-    Refusal {
-        status: u16,
-        count: u64,
-    },
-}
-
-impl<'a> EventFields<'a> {
-    fn new(event: AuditEvent<'a>, key: &hmac::Key) -> Self {
-        match event {
+impl AuditEvent<'_> {
+    /// Its fields. Names come from clients, so they are cut to a length that a log can hold.
+    fn fields(self, key: &hmac::Key) -> Value {
+        let digest = |arguments| keyed_digest(arguments, key);
+        match self {
             AuditEvent::Begin { tool, candidate, arguments, call } => {
-                let arguments = keyed_digest(arguments, key);
-                EventFields::Begin { tool: clip(tool), candidate, arguments, call }
+                let arguments = digest(arguments);
+                json!({"type": "begin", "tool": clip(tool), "candidate": candidate, "arguments": arguments, "call": call})
             }
             AuditEvent::Call { tool, candidate, arguments, call } => {
-                let arguments = keyed_digest(arguments, key);
-                EventFields::Call { tool: clip(tool), candidate, arguments, call }
+                let arguments = digest(arguments);
+                let mut fields = json!({"type": "call", "tool": clip(tool), "candidate": candidate, "arguments": arguments});
+                if let Some(call) = call {
+                    fields["call"] = json!(call);
+                }
+                fields
             }
-            AuditEvent::Search { arguments } => {
-                EventFields::Search { arguments: keyed_digest(arguments, key) }
-            }
-            AuditEvent::Describe { tool } => EventFields::Describe { tool: clip(tool) },
-            AuditEvent::Resource { uri } => EventFields::Resource { uri: shown_uri(uri) },
+            AuditEvent::Search { arguments } => json!({"type": "search", "arguments": digest(arguments)}),
+            AuditEvent::Describe { tool } => json!({"type": "describe", "tool": clip(tool)}),
+            AuditEvent::Resource { uri } => json!({"type": "resource", "uri": shown_uri(uri)}),
             AuditEvent::Prompt { prompt, arguments } => {
-                EventFields::Prompt { prompt: clip(prompt), arguments: keyed_digest(arguments, key) }
+                json!({"type": "prompt", "prompt": clip(prompt), "arguments": digest(arguments)})
             }
             AuditEvent::Approval { id, is_approved } => {
                 let decision = if is_approved { "approve" } else { "deny" };
-                EventFields::Approval { approval: clip(id), decision }
+                json!({"type": "approval", "approval": clip(id), "decision": decision})
             }
-            AuditEvent::Refusal { status, count } => EventFields::Refusal { status, count },
+            AuditEvent::Refusal { status, count } => {
+                json!({"type": "refusal", "status": status, "count": count})
+            }
         }
     }
 }
@@ -145,7 +111,7 @@ fn keyed_hex(text: &[u8], key: &hmac::Key) -> String {
 struct AuditLine<'a> {
     v: u64,
     #[serde(flatten)]
-    event: EventFields<'a>,
+    event: Value,
     time: String,
     principal: Cow<'a, str>,
     view: &'a str,
@@ -162,7 +128,7 @@ impl AuditRecord<'_> {
     pub fn line(&self, key: &hmac::Key) -> Vec<u8> {
         let line = AuditLine {
             v: VERSION,
-            event: EventFields::new(self.event, key),
+            event: self.event.fields(key),
             time: timestamp(self.time),
             principal: clip(self.principal),
             view: self.view,
@@ -197,7 +163,6 @@ fn shown_uri(uri: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::json;
     use std::time::UNIX_EPOCH;
 
     fn key(secret: &str) -> hmac::Key {
