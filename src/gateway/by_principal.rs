@@ -177,11 +177,6 @@ impl<K: Ord + Clone, V> PrincipalTable<K, V> {
     }
 
     #[cfg(test)]
-    pub fn keys(&self) -> impl Iterator<Item = &K> {
-        self.of_principals.values().flat_map(|own| own.by_key.keys())
-    }
-
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.count
     }

@@ -5,52 +5,10 @@ use super::rpc::{METHOD_NOT_FOUND, RpcError};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 use toolhub_engine::served::Audience;
-use toolhub_protocol::{APPS_EXTENSION, Era, LEGACY, TASKS_EXTENSION};
+use toolhub_protocol::{
+    APPS_EXTENSION, Era, LEGACY, MISSING_CAPABILITY, TASKS_EXTENSION, can_answer, needed_capability,
+};
 use toolhub_types::tool::{AskCaller, AskRound, BoxFuture, QuestionAnswer, RoundQuestion, ServerRound};
-
-/// The client lacks a capability that the request needs.
-const MISSING_CAPABILITY: i64 = -32021;
-
-/// The capability of a client that a question needs.
-fn needed(method: &str, params: &Value) -> Value {
-    match method {
-        "elicitation/create" if params.get("mode").and_then(Value::as_str) == Some("url") => {
-            json!({"elicitation": {"url": {}}})
-        }
-        "elicitation/create" => json!({"elicitation": {}}),
-        "sampling/createMessage" if has_tools(params) => json!({"sampling": {"tools": {}}}),
-        "sampling/createMessage" => json!({"sampling": {}}),
-        "roots/list" => json!({"roots": {}}),
-        _ => json!({}),
-    }
-}
-
-/// Whether the model of the client is asked to choose among tools.
-fn has_tools(params: &Value) -> bool {
-    ["tools", "toolChoice"].iter().any(|member| params.get(member).is_some())
-}
-
-/// Whether the client can be asked this. `elicitation: {}` means forms.
-pub fn can_answer(capabilities: &Value, method: &str, params: &Value) -> bool {
-    let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
-    match method {
-        "elicitation/create" => {
-            let elicitation = capabilities.get("elicitation").filter(|value| value.is_object());
-            let kind = |name: &str| elicitation.is_some_and(|value| value.get(name).is_some());
-            match params.get("mode").and_then(Value::as_str) {
-                Some("url") => kind("url"),
-                _ => elicitation.is_some() && (kind("form") || !kind("url")),
-            }
-        }
-        "sampling/createMessage" if has_tools(params) => capabilities
-            .get("sampling")
-            .and_then(|sampling| sampling.get("tools"))
-            .is_some_and(Value::is_object),
-        "sampling/createMessage" => has("sampling"),
-        "roots/list" => has("roots"),
-        _ => false,
-    }
-}
 
 /// Whether calls of the client may be answered with a task. The modern client says so in each request; a legacy one asks for a
 /// task in the call itself, which the latest legacy version allows.
@@ -101,7 +59,7 @@ impl MissingCapability {
     }
 
     fn note(&self, method: &str, params: &Value) -> (i64, String) {
-        let _ = self.0.set(needed(method, params));
+        let _ = self.0.set(needed_capability(method, params));
         (METHOD_NOT_FOUND, "the client does not support it".to_owned())
     }
 
@@ -122,42 +80,5 @@ impl MissingCapability {
             }
         };
         AskCaller::new(key, capabilities, Arc::new(guarded))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clients_are_asked_what_they_can_answer() {
-        let (form, url) = (json!({}), json!({"mode": "url"}));
-        for (capabilities, forms, urls) in [
-            (json!({}), false, false),
-            (json!({"elicitation": null}), false, false),
-            (json!({"elicitation": {}}), true, false),
-            (json!({"elicitation": {"form": {}}}), true, false),
-            (json!({"elicitation": {"url": {}}}), false, true),
-            (json!({"elicitation": {"form": {}, "url": {}}}), true, true),
-        ] {
-            assert_eq!(can_answer(&capabilities, "elicitation/create", &form), forms, "{capabilities}");
-            assert_eq!(can_answer(&capabilities, "elicitation/create", &url), urls, "{capabilities}");
-        }
-        assert!(!can_answer(&json!({"elicitation": {}}), "sampling/createMessage", &form));
-        assert!(!can_answer(&json!({"elicitation": {}}), "nonsense/ask", &form));
-        let (plain, tools) = (json!({"sampling": {}}), json!({"sampling": {"tools": {}}}));
-        let with_tools = json!({"tools": []});
-        for (capabilities, params, can) in [
-            (&plain, &form, true),
-            (&plain, &with_tools, false),
-            (&tools, &form, true),
-            (&tools, &with_tools, true),
-        ] {
-            assert_eq!(
-                can_answer(capabilities, "sampling/createMessage", params),
-                can,
-                "{capabilities} {params}"
-            );
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The changes that one client hears of: of its lists, and of the resources that it subscribed to.
 
-use super::client_tasks::{ClientTask, ClientTasks};
+use super::kept::{KeptCall, KeptCalls};
 use super::list_changes::ListChanges;
 use super::subscribers::ClientSubscriptions;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::served::Upstreams;
 use toolhub_engine::served::View;
+use toolhub_protocol::Era;
 use toolhub_types::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub_types::principal::Principal;
 
@@ -48,12 +49,12 @@ impl WantedTasks {
         session.map_or(WantedTasks::None, |session| WantedTasks::OfSession(session.clone()))
     }
 
-    fn notice(&self, task: &ClientTask) -> Option<ChangeNotice> {
+    fn notice(&self, task: &KeptCall) -> Option<ChangeNotice> {
         match self {
-            WantedTasks::OfSession(session) if task.owner.is_session(session) && !task.is_modern() => {
+            WantedTasks::OfSession(session) if task.owner.is_session(session) && task.era == Era::Legacy => {
                 Some(("notifications/tasks/status", Value::Object(task.summary())))
             }
-            WantedTasks::These(ids) if ids.contains(&task.id) => {
+            WantedTasks::These(ids) if task.id().is_some_and(|id| ids.contains(&id)) => {
                 Some(("notifications/tasks", Value::Object(task.details())))
             }
             _ => None,
@@ -73,7 +74,7 @@ pub struct ClientChanges {
     offers: Option<Receiver<OfferChange>>,
     subscribed: ClientSubscriptions,
     /// `None` for a client that hears of no tasks.
-    tasks: Option<(WantedTasks, Receiver<Arc<ClientTask>>)>,
+    tasks: Option<(WantedTasks, Receiver<Arc<KeptCall>>)>,
     /// Changes that are still to be reported.
     due: VecDeque<ChangeNotice>,
 }
@@ -94,10 +95,10 @@ impl ClientChanges {
     }
 
     /// Reports these tasks too.
-    pub fn with_tasks(self, tasks: &ClientTasks, wanted: WantedTasks) -> Self {
+    pub fn with_tasks(self, kept: &KeptCalls, wanted: WantedTasks) -> Self {
         let tasks = match wanted {
             WantedTasks::None => None,
-            wanted => Some((wanted, tasks.changes())),
+            wanted => Some((wanted, kept.task_changes().subscribe())),
         };
         ClientChanges { tasks, ..self }
     }

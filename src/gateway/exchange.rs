@@ -3,12 +3,18 @@
 use super::caller::Caller;
 use super::relay::Outlet;
 use super::request_trace::RequestTrace;
+use super::state::Gateway;
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use toolhub_protocol::Era;
+use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::tool::CancelReason;
 
 /// One request on its way to its answer.
+#[derive(Clone)]
 pub struct Exchange {
+    pub gateway: Arc<Gateway>,
     pub caller: Arc<Caller>,
     /// Where progress and questions go.
     pub outlet: Outlet,
@@ -16,4 +22,27 @@ pub struct Exchange {
     pub cancel: CancellationToken,
     pub cancel_reason: CancelReason,
     pub trace: RequestTrace,
+}
+
+impl Exchange {
+    pub fn is_modern(&self) -> bool {
+        self.caller.era == Era::Modern
+    }
+
+    /// What the caller reads of an error. All of it reaches the only caller of a hub that it sees whole; others get the public face,
+    /// and the operator's log the rest.
+    pub fn face<'a>(&self, provider: &str, error: &'a HubError) -> Cow<'a, str> {
+        let sees_all = self.caller.view.shows_everything();
+        // They speak of the caller's own access: how to log in, which header is missing.
+        let is_own = matches!(error.kind, ErrorKind::Auth | ErrorKind::NotAllowed);
+        if sees_all && (is_own || !self.gateway.authenticator.load().has_several_callers()) {
+            return Cow::Borrowed(&error.message);
+        }
+        let public = error.public();
+        if public != error.message {
+            let text = format!("for '{}': {}", clip(&self.caller.principal.id), error.message);
+            self.gateway.upstreams.log(provider, "info", &text);
+        }
+        public
+    }
 }

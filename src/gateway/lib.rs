@@ -26,15 +26,13 @@
 //! | [`caller`], [`view`], [`shown_tool`] | who makes a request, and what they see |
 //! | [`inspector_access`] | who may look into the hub with the inspector |
 //! | [`session`] | signed session ids, so that any replica serves any request |
-//! | [`sealing`], [`request_state`] | a text that callers cannot read: the state of a request that has asked |
+//! | [`sealing`] | a text that callers cannot read: the state of a request that has asked |
 //! | [`era`] | the two eras: negotiation, the form of results |
 //! | [`methods`] | the methods of the protocol |
 //! | [`relay`], [`in_flight`] | messages beside the answer; cancelling |
 //! | [`list_changes`], [`client_changes`], [`subscribers`] | changes of what a caller sees, and of resources that it subscribed to |
-//! | [`questions`], [`conversation`], [`capability`] | questions to clients of each era, and what they can be asked |
-//! | [`waiting_calls`] | calls that wait for an answer of a modern client |
-//! | [`client_tasks`] | calls that run as tasks of their clients |
-//! | [`kept_calls`] | how many of both are kept, and how much of their results |
+//! | [`kept`] | calls that outlive their request: tasks, and those that wait for answers of their client |
+//! | [`capability`] | what a client can be asked |
 //! | [`endpoint`] | HTTP and stdio |
 //! | [`log_level`] | how much of the log of calls clients see |
 //! | [`by_principal`] | tables of which every caller has its part |
@@ -49,9 +47,7 @@ mod by_principal;
 mod caller;
 mod capability;
 mod client_changes;
-mod client_tasks;
 mod connections;
-mod conversation;
 mod endpoint;
 mod era;
 mod exchange;
@@ -60,7 +56,7 @@ mod in_flight;
 mod inspector_access;
 mod jwks;
 mod jwt;
-mod kept_calls;
+mod kept;
 mod limits;
 mod list_changes;
 mod log_level;
@@ -69,9 +65,7 @@ mod operate;
 mod options;
 mod params;
 mod payload;
-mod questions;
 mod relay;
-mod request_state;
 mod request_trace;
 pub mod rpc;
 mod rpc_error;
@@ -84,14 +78,12 @@ mod standing;
 mod state;
 mod subscribers;
 mod view_indexes;
-mod waiting_calls;
 
 pub use authenticator::{
     AuthenticationOptions, AuthenticationRefusal, Authenticator, PrincipalFunction, RequestCredentials,
     StaticToken,
 };
 pub use caller::Caller;
-pub use capability::can_answer;
 pub use endpoint::{ArrivingRequest, HttpReply, ReplyBody, serve_http, serve_process_stdio, serve_stdio};
 pub use jwks::{JwksSource, JwtAlgorithm};
 pub use jwt::JwtOptions;

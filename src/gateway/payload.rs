@@ -9,10 +9,8 @@ use super::rpc::{
     ClientMessage, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RpcError, RpcId, UnreadableMessage,
     error_message, read_message,
 };
-use serde::Deserialize;
-use serde::de::{Error, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use std::fmt;
 
 /// The version whose clients may send batches.
 pub const BATCH_VERSION: &str = "2025-03-26";
@@ -52,51 +50,18 @@ fn read_batch(bytes: &[u8]) -> Result<Vec<BatchEntry>, UnreadableMessage> {
     let refuse = |code, message: &str| {
         Err(UnreadableMessage { id: None, error: RpcError::new(code, message.to_owned()) })
     };
-    let text = std::str::from_utf8(bytes).ok();
-    // The whole text is looked at before its parts are kept.
-    let Some(text) = text.filter(|text| serde_json::from_str::<&RawValue>(text).is_ok()) else {
-        return refuse(PARSE_ERROR, "Parse error: the body is not JSON");
-    };
-    match serde_json::from_str::<RawBatch<'_>>(text) {
-        Ok(RawBatch(entries)) if entries.is_empty() => {
+    // Counted before its parts are kept: a small text must not become a large list.
+    let count = serde_json::from_slice::<Vec<IgnoredAny>>(bytes).map_or(0, |entries| entries.len());
+    if count > MOST_IN_BATCH {
+        let text = format!("Invalid Request: a batch has at most {MOST_IN_BATCH} messages");
+        return refuse(INVALID_REQUEST, &text);
+    }
+    match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
+        Err(_) => refuse(PARSE_ERROR, "Parse error: the body is not JSON"),
+        Ok(entries) if entries.is_empty() => {
             refuse(INVALID_REQUEST, "Invalid Request: a batch must not be empty")
         }
-        Ok(RawBatch(entries)) => {
-            Ok(entries.into_iter().map(|entry| read_message(entry.get().as_bytes())).collect())
-        }
-        // It is JSON and an array, so it has too many entries.
-        Err(_) => {
-            let text = format!("Invalid Request: a batch has at most {MOST_IN_BATCH} messages");
-            refuse(INVALID_REQUEST, &text)
-        }
-    }
-}
-
-/// The entries of an array, up to the limit: a small text must not become a large list.
-struct RawBatch<'a>(Vec<&'a RawValue>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for RawBatch<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Vec<&'de RawValue>;
-
-            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-                text.write_str("an array of messages")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = all.next_element::<&RawValue>()? {
-                    if entries.len() == MOST_IN_BATCH {
-                        return Err(A::Error::invalid_length(entries.len() + 1, &self));
-                    }
-                    entries.push(entry);
-                }
-                Ok(entries)
-            }
-        }
-        deserializer.deserialize_seq(EntriesVisitor).map(RawBatch)
+        Ok(entries) => Ok(entries.into_iter().map(|entry| read_message(entry.get().as_bytes())).collect()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use toolhub_types::telemetry::TraceContext;
 
 /// How a request came, and the span that it got.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RequestTrace {
     /// The `traceparent` of the HTTP request. The one in `_meta` counts more: it belongs to this message alone.
     pub header: Option<String>,

@@ -9,10 +9,8 @@ pub use super::rpc_error::{
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolhub_protocol::RpcEnvelope;
+use toolhub_protocol::{RpcEnvelope, VERSION_KEY};
 
-/// The key of `_meta` by which the requests of modern clients are known.
-pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 /// The id of a request: a text or a number, written back as it came.
 #[derive(Clone, Debug)]
 pub struct RpcId(Box<RawValue>);

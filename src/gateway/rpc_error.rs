@@ -7,11 +7,7 @@ use toolhub_types::error::{OUTCOME_KEY, Outcome};
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
-pub const METHOD_NOT_FOUND: i64 = -32601;
-pub const INVALID_PARAMS: i64 = -32602;
-pub const INTERNAL_ERROR: i64 = -32603;
-/// The server refuses for now; the client may try again. JSON-RPC leaves this code to servers.
-pub const TRY_LATER: i64 = -32000;
+pub use toolhub_protocol::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, TRY_LATER};
 
 /// An error object of JSON-RPC.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,8 +5,10 @@
 //! when it has lost the one before. They share one [`ClientChanges`], so that none is lost when another stream takes over.
 
 use super::client_changes::{ChangeNotice, ClientChanges};
+use super::session::OpenSession;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +28,12 @@ struct OpenStreams {
 pub struct SessionStreams(Arc<Mutex<HashMap<Arc<str>, OpenStreams>>>);
 
 impl SessionStreams {
-    /// A stream of this session, which expires at `expires`, in seconds since 1970. `changes` are those of its first stream.
-    pub fn open(&self, session: &Arc<str>, expires: u64, changes: ClientChanges) -> SessionStream {
+    /// A stream of this session, or of a client without one. `changes` are those of the first stream of the session.
+    pub fn open(&self, session: Option<&OpenSession>, changes: ClientChanges) -> SessionStream {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let expires = session.map(|session| session.claims.expires);
+        let alone = || Arc::from(format!("alone {}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let session: Arc<str> = session.map_or_else(alone, |session| session.id.clone());
         let mut all = self.0.lock();
         let own = all.entry(session.clone()).or_insert_with(|| OpenStreams {
             ended: CancellationToken::new(),
@@ -40,7 +46,7 @@ impl SessionStreams {
         own.open.send_modify(|open| open.push(number));
         SessionStream {
             streams: self.clone(),
-            session: session.clone(),
+            session,
             ended: own.ended.clone(),
             expires,
             changes: own.changes.clone(),
@@ -63,7 +69,8 @@ pub struct SessionStream {
     streams: SessionStreams,
     session: Arc<str>,
     ended: CancellationToken,
-    expires: u64,
+    /// In seconds since 1970.
+    expires: Option<u64>,
     changes: Arc<tokio::sync::Mutex<ClientChanges>>,
     open: watch::Receiver<Vec<u64>>,
     number: u64,
@@ -90,7 +97,8 @@ impl SessionStream {
 
     /// Returns when the session is over.
     pub async fn over(&self) {
-        let expires = UNIX_EPOCH + Duration::from_secs(self.expires);
+        let Some(expires) = self.expires else { return self.ended.cancelled().await };
+        let expires = UNIX_EPOCH + Duration::from_secs(expires);
         let left = expires.duration_since(SystemTime::now()).unwrap_or_default();
         let _ = tokio::time::timeout(left, self.ended.cancelled()).await;
     }

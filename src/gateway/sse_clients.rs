@@ -1,8 +1,8 @@
 //! The clients of the transport HTTP+SSE that are connected. A client has one stream, and sends its messages by other requests,
 //! which must reach the same process.
 
+use super::kept::questions::random_id;
 use super::payload::ClientPayload;
-use super::questions::random_id;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,28 +1,25 @@
 //! What all requests share.
 
 use super::authenticator::Authenticator;
-use super::caller::Caller;
 use super::client_changes::{ClientChanges, WantedLists};
-use super::client_tasks::ClientTasks;
 use super::in_flight::RequestsInFlight;
 use super::inspector_access::InspectorAccess;
+use super::kept::KeptCalls;
+use super::kept::questions::{OpenQuestions, random_id};
 use super::limits::Admission;
-use super::log_level::{LogLevel, SessionLevels};
+use super::log_level::SessionLevels;
 use super::operate::{Drain, DrainPlace, DrainReport, Metrics, MetricsGauges};
 use super::options::GatewayOptions;
-use super::questions::{OpenQuestions, random_id};
 use super::rpc::RpcRequest;
 use super::session::{SessionKeys, Sessions, no_random};
 use super::session_streams::SessionStreams;
 use super::sse_clients::SseClients;
 use super::subscribers::{ClientSubscriptions, SessionSubscriptions};
 use super::view_indexes::ViewIndexes;
-use super::waiting_calls::WaitingCalls;
 use crate::inspector::LiveTimeline;
 use arc_swap::ArcSwap;
 use http::StatusCode;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -31,6 +28,7 @@ use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::{CallResult, SharedResults};
 use toolhub_engine::served::Upstreams;
 use toolhub_engine::served::{View, Views};
+use toolhub_protocol::LogLevel;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::principal::Principal;
 
@@ -64,10 +62,8 @@ pub struct Gateway {
     pub questions: OpenQuestions,
     /// Tells this replica from others, also from an earlier process in its place.
     pub replica: String,
-    /// Calls of modern clients that wait for an answer.
-    pub waiting: WaitingCalls,
-    /// Calls that run as tasks.
-    pub tasks: ClientTasks,
+    /// Calls that outlive their request.
+    pub kept: KeptCalls,
     /// Clients of the transport HTTP+SSE that are connected.
     pub sse_clients: SseClients,
     pub sessions: Sessions,
@@ -114,6 +110,7 @@ impl Gateway {
         let lifetime = options.session_lifetime;
         let (authenticator, views) = access(&options)?;
         let admission = Admission::new(options.limits, options.give_back);
+        let stop = CancellationToken::new();
         Ok(Gateway {
             hub,
             upstreams,
@@ -122,8 +119,7 @@ impl Gateway {
             in_flight: RequestsInFlight::default(),
             questions: OpenQuestions::default(),
             replica: random_id().ok_or_else(no_random)?,
-            waiting: WaitingCalls::default(),
-            tasks: ClientTasks::default(),
+            kept: KeptCalls::new(stop.clone()),
             sse_clients: SseClients::default(),
             sessions: Sessions::new(keys, lifetime),
             log_levels: SessionLevels::default(),
@@ -140,7 +136,7 @@ impl Gateway {
             drain: Drain::default(),
             calls: Drain::default(),
             metrics: Metrics::default(),
-            stop: CancellationToken::new(),
+            stop,
             abort: CancellationToken::new(),
             given_up: CancellationToken::new(),
         })
@@ -199,21 +195,9 @@ impl Gateway {
         }
     }
 
-    /// What a caller reads of an error. All of it reaches the only caller of a hub that it sees whole; others get the public face,
-    /// and the operator's log the rest.
-    pub fn face<'a>(&self, caller: &Caller, provider: &str, error: &'a HubError) -> Cow<'a, str> {
-        let sees_all = caller.view.shows_everything();
-        // They speak of the caller's own access: how to log in, which header is missing.
-        let is_own = matches!(error.kind, ErrorKind::Auth | ErrorKind::NotAllowed);
-        if sees_all && (is_own || !self.authenticator.load().has_several_callers()) {
-            return Cow::Borrowed(&error.message);
-        }
-        let public = error.public();
-        if public != error.message {
-            let text = format!("for '{}': {}", clip(&caller.principal.id), error.message);
-            self.upstreams.log(provider, "info", &text);
-        }
-        public
+    /// The calls of one principal that may be kept while they run: as many as may run at once.
+    pub fn most_kept(&self) -> usize {
+        self.admission.limits().max_in_flight
     }
 
     /// The changes that a client of this view hears of, from now on.

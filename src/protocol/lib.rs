@@ -1,12 +1,16 @@
 //! L0, what client and server of MCP share: the two eras of the protocol and their versions, the envelope of a message,
-//! arguments that are repeated in headers.
+//! codes of errors and keys of `_meta`, what a client can be asked, arguments that are repeated in headers.
 
 pub mod net;
 pub mod sse;
 
+mod capability;
+mod log_level;
 pub mod param_headers;
 mod rpc_envelope;
 
+pub use capability::{can_answer, needed_capability};
+pub use log_level::LogLevel;
 pub use rpc_envelope::RpcEnvelope;
 
 /// The version we prefer.
@@ -24,6 +28,16 @@ pub const TRY_LATER: i64 = -32000;
 pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CAPABILITY: i64 = -32021;
 pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// Keys of `_meta` that begin so belong to the exchange between one client and one server.
+pub const OWN_KEYS: &str = "io.modelcontextprotocol/";
+/// What the modern era says in each request: its version, who the client is and what it can do, and which log messages it wants.
+pub const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+/// What it says in each result: who the server is.
+pub const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The extension that lets a server answer a call with a task.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";

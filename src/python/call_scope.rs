@@ -13,15 +13,14 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError};
-use toolhub::gateway::can_answer;
 use toolhub::giving_up::GivenUp;
 use toolhub::principal::Principal;
+use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
 use toolhub::reports::WaitingReports;
 use toolhub::sources::mcp::questions::{fitting_form, form_of};
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 
 /// JSON-RPC: the answer of a client that does not know the question.
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The call that the current code is a part of.
 #[pyclass(frozen, module = "toolhub._core")]

@@ -9,7 +9,7 @@ use super::admit::{Admitted, RequestPlace};
 use super::identify::bad_request;
 use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
-use super::sse_stream::{comment, event};
+use super::sse_stream::AnswerStream;
 use super::{answer, in_use, refusal_status};
 use crate::caller::Caller;
 use crate::era::modern;
@@ -20,10 +20,11 @@ use crate::relay::Outlet;
 use crate::request_trace::RequestTrace;
 use crate::rpc::{ClientMessage, RpcError, RpcId, RpcRequest, error_message};
 use crate::state::Gateway;
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{FuturesUnordered, Stream, StreamExt, unfold};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, StatusCode};
+use std::collections::VecDeque;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -118,9 +119,7 @@ pub async fn post_batch(
         return Ok(HttpReply::empty(StatusCode::ACCEPTED));
     }
     let guard = cancel.drop_guard();
-    let keep_alive = gateway.options.keep_alive;
-    Ok(respond(BatchStream { answers, messages, first: Vec::new(), keep_alive, _guard: guard }, accepted)
-        .await)
+    Ok(respond(answers, messages, accepted, gateway.options.keep_alive, guard).await)
 }
 
 /// A batch whose requests are about to run.
@@ -173,71 +172,45 @@ impl HttpBatch<'_> {
             .enter(key, cancel.clone(), cancel_reason.clone())
             .ok_or_else(|| in_use(&request.id))?;
         let (caller, outlet, trace) = (self.caller.clone(), self.outlet.clone(), RequestTrace::of_batch());
-        let exchange = Exchange { caller, outlet, cancel, cancel_reason, trace };
         let gateway = self.gateway.clone();
+        let exchange = Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace });
         Ok(async move {
-            let answered = answer(&gateway, request, &exchange).await;
+            let answered = answer(request, &exchange).await;
             drop((entry, place));
             Some(answered.message)
         })
     }
 }
 
-/// A batch that is answered by an event stream. Dropping it cancels its requests.
-struct BatchStream {
-    answers: BatchAnswers,
-    messages: mpsc::Receiver<HeldMessage>,
-    /// What is sent before anything else.
-    first: Vec<HeldMessage>,
+async fn respond(
+    mut answers: BatchAnswers,
+    mut messages: mpsc::Receiver<HeldMessage>,
+    accepted: Accepted,
     keep_alive: Duration,
-    _guard: DropGuard,
-}
-
-impl BatchStream {
-    /// The events, up to the last answer.
-    fn events(self) -> impl Stream<Item = Bytes> + Send {
-        unfold(self, |mut stream| async move {
-            if !stream.first.is_empty() {
-                return Some((event(stream.first.remove(0)), stream));
-            }
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(message) = stream.messages.recv() => return Some((event(message), stream)),
-                    answered = stream.answers.coming.next() => {
-                        // A tool may keep its way to the client, but the last answer is the end.
-                        if let Some(answer) = answered?.1 {
-                            return Some((event(answer), stream));
-                        }
-                    }
-                    () = tokio::time::sleep(stream.keep_alive) => return Some((comment(), stream)),
-                }
-            }
-        })
-    }
-}
-
-async fn respond(mut batch: BatchStream, accepted: Accepted) -> HttpReply {
+    guard: DropGuard,
+) -> HttpReply {
     if !accepted.events {
-        batch.messages.close();
-        batch.answers.completed().await;
-        return HttpReply::json(StatusCode::OK, batch_message(batch.answers.taken()));
+        messages.close();
+        answers.completed().await;
+        return HttpReply::json(StatusCode::OK, batch_message(answers.taken()));
     }
+    let mut first = VecDeque::new();
     if accepted.json {
         tokio::select! {
             biased;
-            Some(message) = batch.messages.recv() => batch.first.push(message),
-            () = batch.answers.completed() => {}
-            () = tokio::time::sleep(batch.keep_alive) => {}
+            Some(message) = messages.recv() => first.push_back(message),
+            () = answers.completed() => {}
+            () = tokio::time::sleep(keep_alive) => {}
         }
     }
     // What was said before an answer stays before it.
-    while let Ok(message) = batch.messages.try_recv() {
-        batch.first.push(message);
+    while let Ok(message) = messages.try_recv() {
+        first.push_back(message);
     }
-    if accepted.json && batch.first.is_empty() && batch.answers.coming.is_empty() {
-        return HttpReply::json(StatusCode::OK, batch_message(batch.answers.taken()));
+    if accepted.json && first.is_empty() && answers.coming.is_empty() {
+        return HttpReply::json(StatusCode::OK, batch_message(answers.taken()));
     }
-    batch.first.append(&mut batch.answers.taken());
-    HttpReply::events(batch.events())
+    first.extend(answers.taken());
+    let answers = answers.coming.filter_map(|(_, answer)| ready(answer));
+    HttpReply::events(AnswerStream { first, messages, answers, keep_alive, _guard: guard }.events())
 }

@@ -9,7 +9,7 @@ use super::post::post;
 use super::reply::HttpReply;
 use super::sse_stream::event;
 use crate::caller::Caller;
-use crate::client_changes::{ChangeNotice, ClientChanges, WantedLists, WantedTasks};
+use crate::client_changes::{WantedLists, WantedTasks};
 use crate::held_bytes::HeldBytes;
 use crate::rpc::{RpcError, notification_message};
 use crate::session_streams::SessionStream;
@@ -21,8 +21,6 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 use std::time::SystemTime;
-use toolhub_engine::hub::Hub;
-use toolhub_engine::served::View;
 use toolhub_types::principal::Principal;
 
 /// Answers a request that was admitted. Dropping the future, or the body of the reply, cancels the call.
@@ -88,53 +86,28 @@ fn listen(gateway: &Arc<Gateway>, admitted: Admitted, parts: &Parts) -> Result<H
     let subscribed = subscribed.unwrap_or_default();
     let changes = gateway
         .changes(&caller.view, &caller.principal, WantedLists::ALL, subscribed)
-        .with_tasks(&gateway.tasks, WantedTasks::of_session(caller.session.as_ref()));
-    let expires = caller.session.as_ref().and_then(|session| {
+        .with_tasks(&gateway.kept, WantedTasks::of_session(caller.session.as_ref()));
+    let session = caller.session.as_deref().and_then(|session| {
         let (principal, view) = (&caller.principal.id, &caller.view.name);
-        let opened = gateway.sessions.open(session, principal, view, SystemTime::now()).ok()?;
-        Some((session, opened.claims.expires))
+        gateway.sessions.open(session, principal, view, SystemTime::now()).ok()
     });
-    let stream = match expires {
-        Some((session, expires)) => {
-            ChangeStream::OfSession(gateway.session_streams.open(session, expires, changes))
-        }
-        None => ChangeStream::Alone(Box::new(changes)),
-    };
+    let stream = gateway.session_streams.open(session.as_deref(), changes);
     Ok(HttpReply::events(change_events(gateway.clone(), caller, stream, admitted.place)))
-}
-
-/// Where the notifications of a standing stream come from.
-enum ChangeStream {
-    OfSession(SessionStream),
-    /// The client has no session.
-    Alone(Box<ClientChanges>),
-}
-
-impl ChangeStream {
-    /// The next change; `None` when the session is over.
-    async fn next(&mut self, hub: &Hub, view: &View) -> Option<ChangeNotice> {
-        match self {
-            ChangeStream::Alone(changes) => Some(changes.next(hub, view).await),
-            ChangeStream::OfSession(stream) => tokio::select! {
-                notice = stream.next(hub, view) => Some(notice),
-                () = stream.over() => None,
-            },
-        }
-    }
 }
 
 fn change_events(
     gateway: Arc<Gateway>,
     caller: Caller,
-    stream: ChangeStream,
+    stream: SessionStream,
     place: RequestPlace,
 ) -> impl Stream<Item = Bytes> + Send {
     let (principal, view) = (caller.principal, caller.view);
-    unfold((stream, place), move |(mut stream, place)| {
+    unfold((stream, place), move |(stream, place)| {
         let (gateway, principal, view) = (gateway.clone(), principal.clone(), view.clone());
         async move {
             let (method, params) = tokio::select! {
-                notice = stream.next(&gateway.hub, &view) => notice?,
+                notice = stream.next(&gateway.hub, &view) => notice,
+                () = stream.over() => return None,
                 () = gateway.stop.cancelled() => return None,
                 () = revoked(&gateway, &principal, &view) => return None,
             };

@@ -30,7 +30,7 @@ pub struct RequestOrigin {
 }
 
 impl RequestOrigin {
-    fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
+    pub fn caller(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
         let (principal, view) = (self.principal.clone(), self.view.clone());
         let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
         Caller { principal, view, era, version, capabilities, client, session: None, has_one_stream: false }
@@ -78,16 +78,9 @@ impl RequestOrigin {
             let text = format!("Invalid Request: the session was opened with protocol version {version}");
             return Err(bad_request(id, &RpcError::invalid_request(text)));
         }
-        Ok(Caller {
-            principal: self.principal.clone(),
-            view: self.view.clone(),
-            era: Era::Legacy,
-            version,
-            capabilities: claims.capabilities.clone(),
-            client: claims.client.clone(),
-            session: Some(session.id.clone()),
-            has_one_stream: false,
-        })
+        let (capabilities, client) = (claims.capabilities.clone(), claims.client.clone());
+        let caller = self.caller(Era::Legacy, version, Value::Null, Value::Null);
+        Ok(Caller { capabilities, client, session: Some(session.id.clone()), ..caller })
     }
 
     fn open(

@@ -1,69 +1,53 @@
 //! Lines of a stream, of bounded length.
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use bytes::{Bytes, BytesMut};
+use std::io;
+use tokio_util::codec::Decoder;
 
-pub enum ReadLine<'a> {
-    /// Without its end.
-    Line(&'a [u8]),
-    /// The line is longer than allowed; it was skipped.
-    TooLong,
-    /// The stream has ended or failed.
-    End,
-}
-
-pub struct LineReader<R> {
-    reader: BufReader<R>,
-    line: Vec<u8>,
+/// Takes lines out of what was read. `None` stands for a line that is longer than allowed, which is skipped.
+pub struct LineDecoder {
     limit: usize,
-    /// The line so far exceeds the limit and is skipped to its end.
+    /// How much of what was read has no line end.
+    seen: usize,
+    /// The line so far exceeds the limit.
     is_skipping: bool,
-    /// `line` was given out and is cleared before the next one.
-    is_done: bool,
 }
 
-impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub fn new(reader: R, limit: usize) -> Self {
-        LineReader {
-            reader: BufReader::with_capacity(64 * 1024, reader),
-            line: Vec::new(),
-            limit,
-            is_skipping: false,
-            is_done: false,
-        }
+impl LineDecoder {
+    pub fn new(limit: usize) -> Self {
+        LineDecoder { limit, seen: 0, is_skipping: false }
     }
 
-    /// The next line. May be dropped and called again: what was read is kept.
-    pub async fn next_line(&mut self) -> ReadLine<'_> {
-        if std::mem::take(&mut self.is_done) {
-            self.line.clear();
+    /// The line of `length` bytes at the beginning, which is taken out of `read`.
+    fn line(&mut self, read: &mut BytesMut, length: usize) -> Option<Bytes> {
+        self.seen = 0;
+        let line = read.split_to(length).freeze();
+        let is_whole = !std::mem::take(&mut self.is_skipping) && length <= self.limit;
+        is_whole.then_some(line)
+    }
+}
+
+impl Decoder for LineDecoder {
+    type Item = Option<Bytes>;
+    type Error = io::Error;
+
+    fn decode(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        if let Some(end) = memchr::memchr(b'\n', &read[self.seen..]) {
+            let line = self.line(read, self.seen + end);
+            let _ = read.split_to(1);
+            return Ok(Some(line));
         }
-        loop {
-            let Ok(available) = self.reader.fill_buf().await else { return ReadLine::End };
-            if available.is_empty() {
-                // The last message may have no line end.
-                self.is_done = true;
-                return match self.line.is_empty() {
-                    true => ReadLine::End,
-                    false => ReadLine::Line(&self.line),
-                };
-            }
-            let end = memchr::memchr(b'\n', available);
-            let taken = end.unwrap_or(available.len());
-            if self.line.len() + taken > self.limit {
-                self.is_skipping = true;
-                self.line = Vec::new();
-            }
-            if !self.is_skipping {
-                self.line.extend_from_slice(&available[..taken]);
-            }
-            self.reader.consume(taken + usize::from(end.is_some()));
-            if end.is_some() {
-                self.is_done = true;
-                return match std::mem::take(&mut self.is_skipping) {
-                    true => ReadLine::TooLong,
-                    false => ReadLine::Line(&self.line),
-                };
-            }
+        if read.len() > self.limit {
+            self.is_skipping = true;
+            read.clear();
         }
+        self.seen = read.len();
+        Ok(None)
+    }
+
+    /// The last message may have no line end.
+    fn decode_eof(&mut self, read: &mut BytesMut) -> io::Result<Option<Self::Item>> {
+        let line = self.decode(read)?;
+        Ok(line.or_else(|| (!read.is_empty()).then(|| self.line(read, read.len()))))
     }
 }

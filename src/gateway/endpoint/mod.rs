@@ -95,13 +95,14 @@ fn no_room_for_answer(no_room: NoRoom) -> RpcError {
 }
 
 /// Runs a request to its end.
-pub async fn answer(gateway: &Arc<Gateway>, request: RpcRequest, exchange: &Exchange) -> AnsweredRequest {
+pub async fn answer(request: RpcRequest, exchange: &Arc<Exchange>) -> AnsweredRequest {
+    let gateway = &exchange.gateway;
     let begun = Instant::now();
     let is_traced = gateway.hub.telemetry.is_on() && request.method != LISTEN;
     let (id, counted) = (request.id.clone(), known_method(&request.method));
     let method = counted.unwrap_or(CALL);
-    let span = is_traced.then(|| traced::begin(gateway, &request, exchange, method)).flatten();
-    let dispatched = dispatch(gateway, request, exchange).await;
+    let span = is_traced.then(|| traced::begin(exchange, &request, method)).flatten();
+    let dispatched = dispatch(exchange, request).await;
     if let Some(span) = span {
         traced::end(span, method, &dispatched);
     }
@@ -191,7 +192,7 @@ pub fn in_use(id: &RpcId) -> RpcError {
 mod tests {
     use super::*;
 
-    fn size<A, B, C, F: Future>(_: fn(A, B, C) -> F) -> usize {
+    fn size<A, B, F: Future>(_: fn(A, B) -> F) -> usize {
         size_of::<F>()
     }
 

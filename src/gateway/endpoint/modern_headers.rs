@@ -1,7 +1,6 @@
 //! The headers in which a modern request repeats what its body says, so that proxies can route it without reading the
 //! body. Headers that contradict the body are refused: a proxy and the gateway would see different requests.
 
-use crate::rpc::VERSION_KEY;
 use crate::rpc::{RpcError, RpcRequest};
 use crate::state::Gateway;
 use base64::Engine;
@@ -10,9 +9,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value};
 use toolhub_engine::served::View;
 use toolhub_protocol::param_headers::{Mirrored, mirrored};
-
-/// Headers and body contradict each other, or a header is missing.
-pub const HEADER_MISMATCH: i64 = -32020;
+use toolhub_protocol::{HEADER_MISMATCH, VERSION_KEY};
 
 const VERSION: &str = "Mcp-Protocol-Version";
 const METHOD: &str = "Mcp-Method";

@@ -6,7 +6,7 @@ use super::batch::post_batch;
 use super::identify::{RequestOrigin, SESSION_HEADER, bad_request, is_modern_header};
 use super::named_requests::{in_flight_key, notified_in_session};
 use super::reply::HttpReply;
-use super::running_answer::{RunningAnswer, ready};
+use super::running_answer::RunningAnswer;
 use super::sse_stream::{AnswerStream, event};
 use super::{AnsweredRequest, answer, in_use};
 use crate::caller::Caller;
@@ -20,8 +20,10 @@ use crate::rpc::{ClientMessage, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUN
 use crate::session::SessionClaims;
 use crate::state::Gateway;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::SystemTime;
 use toolhub_protocol::{Era, MODERN};
@@ -148,12 +150,12 @@ async fn respond(
         }
     };
     let (outlet, mut messages) = Outlet::open();
-    let exchange =
-        Exchange { caller: Arc::new(caller), outlet, cancel: cancel.clone(), cancel_reason, trace };
+    let (gateway, caller) = (gateway.clone(), Arc::new(caller));
     let keep_alive = gateway.options.keep_alive;
-    let gateway = gateway.clone();
+    let exchange =
+        Arc::new(Exchange { gateway, caller, outlet, cancel: cancel.clone(), cancel_reason, trace });
     let mut running = RunningAnswer::new(async move {
-        let answer = answer(&gateway, request, &exchange).await;
+        let answer = answer(request, &exchange).await;
         drop((entry, place));
         answer
     });
@@ -167,14 +169,24 @@ async fn respond(
     }
     let (first, answer) = tokio::select! {
         biased;
-        Some(message) = messages.recv() => (Some(message), running.detach()),
+        Some(message) = messages.recv() => (Some(message), None),
         answer = &mut running => match (messages.try_recv(), answer) {
-            (Ok(message), Some(answer)) => (Some(message), ready(answer)),
+            (Ok(message), Some(answer)) => (Some(message), Some(answer)),
             (_, answer) => return Ok(whole(era, accepted, answer)),
         },
-        () = tokio::time::sleep(keep_alive) => (None, running.detach()),
+        () = tokio::time::sleep(keep_alive) => (None, None),
     };
-    Ok(HttpReply::events(AnswerStream { first, messages, answer, keep_alive, _guard: guard }.events()))
+    let detached = answer.is_none().then(|| running.detach());
+    let answers = Box::pin(futures_util::stream::once(async move {
+        match detached {
+            // Without an answer the request has been dropped with the runtime: the stream just ends.
+            Some(detached) => detached.await.ok(),
+            None => answer,
+        }
+    }));
+    let answers = answers.filter_map(|answer| ready(answer.map(|answer| answer.message)));
+    let first = first.into_iter().collect();
+    Ok(HttpReply::events(AnswerStream { first, messages, answers, keep_alive, _guard: guard }.events()))
 }
 
 /// An answer that nothing was sent before.

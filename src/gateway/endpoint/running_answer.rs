@@ -13,14 +13,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// The answer of a request that has ended.
-pub fn ready(answer: AnsweredRequest) -> oneshot::Receiver<AnsweredRequest> {
-    let (done, answered) = oneshot::channel();
-    // The receiver is here.
-    let _ = done.send(answer);
-    answered
-}
-
 /// Gives the answer, or `None` if the request panicked.
 pub struct RunningAnswer(Option<BoxFuture<'static, Option<AnsweredRequest>>>);
 

@@ -1,11 +1,11 @@
 //! An answer as server-sent events: messages for the client as they come, then the answer itself.
 
-use super::AnsweredRequest;
 use crate::held_bytes::HeldMessage;
 use bytes::Bytes;
-use futures_util::stream::{Stream, unfold};
+use futures_util::stream::{Stream, StreamExt, unfold};
+use std::collections::VecDeque;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 use toolhub_types::aside::heavy;
 
@@ -23,31 +23,30 @@ pub fn event(message: impl Into<HeldMessage>) -> Bytes {
     heavy(message.text.len(), || message.map(|text| format!("event: message\ndata: {text}\n\n"))).into_bytes()
 }
 
-/// A request that is answered by an event stream. Dropping it cancels the request.
-pub struct AnswerStream {
+/// Answers as an event stream. Dropping it cancels their requests.
+pub struct AnswerStream<A> {
     /// What is sent before anything else.
-    pub first: Option<HeldMessage>,
+    pub first: VecDeque<HeldMessage>,
     pub messages: mpsc::Receiver<HeldMessage>,
-    pub answer: oneshot::Receiver<AnsweredRequest>,
+    /// The end of it is the end of the stream.
+    pub answers: A,
     pub keep_alive: Duration,
-    /// Cancels the request when it is dropped.
+    /// Cancels the requests when it is dropped.
     pub _guard: DropGuard,
 }
 
-impl AnswerStream {
-    /// The events, up to the answer.
+impl<A: Stream<Item = HeldMessage> + Send + Unpin> AnswerStream<A> {
+    /// The events, up to the last answer. A tool may keep its way to the client, but that answer is the end.
     pub fn events(self) -> impl Stream<Item = Bytes> + Send {
-        unfold(Some(self), |stream| async move {
-            let mut stream = stream?;
-            if let Some(first) = stream.first.take() {
-                return Some((event(first), Some(stream)));
+        unfold(self, |mut stream| async move {
+            if let Some(first) = stream.first.pop_front() {
+                return Some((event(first), stream));
             }
             tokio::select! {
                 biased;
-                Some(message) = stream.messages.recv() => Some((event(message), Some(stream))),
-                // Without an answer the request has been dropped with the runtime: the stream just ends.
-                answered = &mut stream.answer => Some((event(answered.ok()?.message), None)),
-                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), Some(stream))),
+                Some(message) = stream.messages.recv() => Some((event(message), stream)),
+                answer = stream.answers.next() => Some((event(answer?), stream)),
+                () = tokio::time::sleep(stream.keep_alive) => Some((comment(), stream)),
             }
         })
     }

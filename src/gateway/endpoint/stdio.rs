@@ -2,7 +2,7 @@
 
 use super::batch::{BatchAnswers, fits_in_batch};
 use super::identify::RequestOrigin;
-use super::lines::{LineReader, ReadLine};
+use super::lines::LineDecoder;
 use super::{answer, cancel_reason, cancelled_request, in_use, refusal_status, stopping};
 use crate::caller::Caller;
 use crate::client_changes::{WantedLists, WantedTasks};
@@ -11,7 +11,6 @@ use crate::era::modern;
 use crate::exchange::Exchange;
 use crate::held_bytes::HeldMessage;
 use crate::in_flight::RequestsInFlight;
-use crate::methods::asking::ask;
 use crate::payload::{BatchEntry, ClientPayload, batch_message, read_payload, takes_batches};
 use crate::relay::Outlet;
 use crate::request_trace::RequestTrace;
@@ -20,6 +19,7 @@ use crate::rpc::{
 };
 use crate::sse_clients::HeldPlace;
 use crate::state::Gateway;
+use futures_util::StreamExt;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,16 +27,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
-use toolhub_engine::served::View;
 use toolhub_protocol::{Era, MODERN};
 use toolhub_types::aside::heavy;
-use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, AskFunction, CancelReason};
 
 /// How many answers may wait for a slow client.
 const MOST_WAITING: usize = 256;
 /// What runs when the client closes its end may finish within this time; then it is cancelled.
+const LINE_BUFFER: usize = 64 * 1024;
 const GRACE: Duration = Duration::from_millis(500);
 static NEXT_PIPE: AtomicU64 = AtomicU64::new(0);
 
@@ -53,14 +53,14 @@ pub trait ClientMessages {
     fn next(&mut self) -> impl Future<Output = ClientInput> + Send;
 }
 
-impl<R: AsyncRead + Unpin + Send> ClientMessages for LineReader<R> {
+impl<R: AsyncRead + Unpin + Send> ClientMessages for FramedRead<R, LineDecoder> {
     async fn next(&mut self) -> ClientInput {
         loop {
-            return match self.next_line().await {
-                ReadLine::Line(line) if line.trim_ascii().is_empty() => continue,
-                ReadLine::Line(line) => ClientInput::Payload(heavy(line.len(), || read_payload(line)), None),
-                ReadLine::TooLong => ClientInput::TooLong,
-                ReadLine::End => ClientInput::End,
+            return match StreamExt::next(self).await {
+                Some(Ok(Some(line))) if line.trim_ascii().is_empty() => continue,
+                Some(Ok(Some(line))) => ClientInput::Payload(heavy(line.len(), || read_payload(&line)), None),
+                Some(Ok(None)) => ClientInput::TooLong,
+                Some(Err(_)) | None => ClientInput::End,
             };
         }
     }
@@ -88,7 +88,7 @@ pub async fn serve_until_gone(
     let writing = tokio::spawn(async move { gone.run_until_cancelled(written).await });
     let origin =
         RequestOrigin { principal: gateway.anonymous.clone(), view: gateway.views.load().standard() };
-    let lines = LineReader::new(reader, gateway.options.max_body);
+    let lines = FramedRead::with_capacity(reader, LineDecoder::new(gateway.options.max_body), LINE_BUFFER);
     serve_client(gateway, origin, lines, output, true).await;
     // A tool may keep its call, and thereby a way to the client, for longer than the call runs.
     over.cancel();
@@ -106,8 +106,7 @@ pub async fn serve_client(
 ) {
     let mut client = StdioClient {
         is_alone,
-        principal: origin.principal,
-        view: origin.view,
+        origin,
         pipe: Arc::from(format!("pipe {}", NEXT_PIPE.fetch_add(1, Ordering::Relaxed))),
         initialized: None,
         takes_notifications: false,
@@ -117,11 +116,11 @@ pub async fn serve_client(
         running: JoinSet::new(),
         gateway,
     };
-    let (gateway, mut view) = (client.gateway.clone(), client.view.clone());
-    let subscribed = gateway.subscriptions.of(&client.principal.id, &client.pipe);
+    let (gateway, mut view) = (client.gateway.clone(), client.origin.view.clone());
+    let subscribed = gateway.subscriptions.of(&client.origin.principal.id, &client.pipe);
     let mut changes = gateway
-        .changes(&view, &client.principal, WantedLists::ALL, subscribed)
-        .with_tasks(&gateway.tasks, WantedTasks::of_session(Some(&client.pipe)));
+        .changes(&view, &client.origin.principal, WantedLists::ALL, subscribed)
+        .with_tasks(&gateway.kept, WantedTasks::of_session(Some(&client.pipe)));
     loop {
         let input = tokio::select! {
             () = gateway.stop.cancelled() => break,
@@ -137,7 +136,7 @@ pub async fn serve_client(
         match input {
             ClientInput::Payload(payload, place) => {
                 if let Some(now) = gateway.views.load().renewed(&view) {
-                    (view, client.view) = (now.clone(), now);
+                    (view, client.origin.view) = (now.clone(), now);
                 }
                 client.receive(payload, place).await;
             }
@@ -176,8 +175,7 @@ async fn write_all(
 struct StdioClient {
     is_alone: bool,
     gateway: Arc<Gateway>,
-    principal: Arc<Principal>,
-    view: Arc<View>,
+    origin: RequestOrigin,
     /// Tells this client from those of other pipes.
     pipe: Arc<str>,
     /// What a legacy client has said of itself.
@@ -199,7 +197,7 @@ impl StdioClient {
 
     /// Answers a message that no method has read, and writes that down.
     async fn refuse(&self, id: Option<&RpcId>, error: &RpcError) {
-        self.gateway.refused(refusal_status(error), Some(&self.principal));
+        self.gateway.refused(refusal_status(error), Some(&self.origin.principal));
         self.send(error_message(id, error)).await;
     }
 
@@ -260,7 +258,7 @@ impl StdioClient {
 
     /// Runs the requests of a batch beside each other, and answers them together.
     fn start_batch(&mut self, entries: Vec<BatchEntry>, place: Option<HeldPlace>) {
-        let mut answers = BatchAnswers::new(&self.gateway, &self.principal);
+        let mut answers = BatchAnswers::new(&self.gateway, &self.origin.principal);
         for entry in entries {
             match entry {
                 Ok(ClientMessage::Request(request)) => {
@@ -297,18 +295,12 @@ impl StdioClient {
         let entry = self.in_flight.enter(request.id.key(), cancel.clone(), cancel_reason.clone());
         let entry = entry.ok_or_else(|| in_use(&request.id))?;
         let outlet = Outlet::of(self.output.clone());
-        let exchange = Exchange {
-            caller: Arc::new(caller),
-            outlet,
-            cancel,
-            cancel_reason,
-            trace: RequestTrace::default(),
-        };
-        let gateway = self.gateway.clone();
+        let (gateway, caller, trace) = (self.gateway.clone(), Arc::new(caller), RequestTrace::default());
+        let exchange = Arc::new(Exchange { gateway, caller, outlet, cancel, cancel_reason, trace });
         Ok(async move {
-            let answered = answer(&gateway, request, &exchange).await;
+            let answered = answer(request, &exchange).await;
             drop((entry, running));
-            let is_cancelled = exchange.cancel.is_cancelled() && !gateway.abort.is_cancelled();
+            let is_cancelled = exchange.cancel.is_cancelled() && !exchange.gateway.abort.is_cancelled();
             (!is_cancelled).then_some(answered.message)
         })
     }
@@ -333,7 +325,7 @@ impl StdioClient {
         let ask: AskFunction = Arc::new({
             let asker = asker.clone();
             move |method: &str, params: Value| {
-                let asked = ask(questions.clone(), outlet.clone(), asker.clone(), method.to_owned(), params);
+                let asked = questions.clone().ask(outlet.clone(), asker.clone(), method.to_owned(), params);
                 let can_be_asked = can_be_asked.clone();
                 Box::pin(async move {
                     can_be_asked.cancelled().await;
@@ -346,10 +338,8 @@ impl StdioClient {
     }
 
     fn of(&self, era: Era, version: &'static str, capabilities: Value, client: Value) -> Caller {
-        let (principal, view) = (self.principal.clone(), self.view.clone());
-        let (capabilities, client) = (Arc::new(capabilities), Arc::new(client));
-        let session = Some(self.pipe.clone());
-        Caller { principal, view, era, version, capabilities, client, session, has_one_stream: true }
+        let caller = self.origin.caller(era, version, capabilities, client);
+        Caller { session: Some(self.pipe.clone()), has_one_stream: true, ..caller }
     }
 
     fn caller(&mut self, request: &RpcRequest) -> Result<Caller, RpcError> {
@@ -392,6 +382,6 @@ impl StdioClient {
         if self.is_alone {
             self.gateway.upstreams.set_only_client(None);
         }
-        self.gateway.forget_session(&self.principal.id, &self.pipe);
+        self.gateway.forget_session(&self.origin.principal.id, &self.pipe);
     }
 }

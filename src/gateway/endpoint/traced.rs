@@ -3,7 +3,6 @@
 use crate::exchange::Exchange;
 use crate::params::RpcParams;
 use crate::rpc::{RpcError, RpcRequest};
-use crate::state::Gateway;
 use serde_json::Value;
 use toolhub_types::aside::heavy;
 use toolhub_types::telemetry::{
@@ -18,12 +17,8 @@ fn parent(params: &RpcParams, header: Option<&str>) -> TraceParent {
 }
 
 /// Begins the span of a request. Called only if telemetry is on; `method` is none that a client made up.
-pub fn begin(
-    gateway: &Gateway,
-    request: &RpcRequest,
-    exchange: &Exchange,
-    method: &str,
-) -> Option<Box<OpenSpan>> {
+pub fn begin(exchange: &Exchange, request: &RpcRequest, method: &str) -> Option<Box<OpenSpan>> {
+    let gateway = &exchange.gateway;
     let telemetry = &gateway.hub.telemetry;
     let params = &request.params;
     let (trace, caller) = (&exchange.trace, &exchange.caller);

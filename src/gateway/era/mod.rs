@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolhub_protocol::Era;
+use toolhub_protocol::{Era, SERVER_KEY};
 
 /// Whether clients may keep a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,7 @@ pub fn modern_result(gateway: &Gateway, fields: &str, kind: ResultKind, meta: &[
         // What a caller sees depends on who they are, and may change at any time.
         text.push_str("\"ttlMs\":0,\"cacheScope\":\"private\",");
     }
-    text.push_str("\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
-    text.push_str(&gateway.server_info().to_string());
+    text.push_str(&format!("\"_meta\":{{\"{SERVER_KEY}\":{}", gateway.server_info()));
     for (key, value) in meta {
         text.push_str(&format!(",{}:{value}", Value::from(*key)));
     }

@@ -1,16 +1,12 @@
 //! The protocol of 2026-07-28: every request carries the version and the capabilities of its client.
 
 use super::{ResultKind, modern_result};
-use crate::rpc::{RpcError, VERSION_KEY};
+use crate::rpc::RpcError;
 use crate::state::Gateway;
 use serde_json::{Map, Value, json};
-use toolhub_protocol::{MODERN, TASKS_EXTENSION};
-
-pub const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
-pub const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
-
-/// The request asks in a version that is not served.
-pub const UNSUPPORTED_VERSION: i64 = -32022;
+use toolhub_protocol::{
+    CAPABILITIES_KEY, CLIENT_KEY, MODERN, TASKS_EXTENSION, UNSUPPORTED_VERSION, VERSION_KEY,
+};
 
 /// What a request says of its client.
 #[derive(Clone, Debug)]

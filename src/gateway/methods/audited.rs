@@ -1,8 +1,8 @@
 //! The lines of one request in the audit log. The last one is written in any case: a request that is dropped was cancelled.
 
 use crate::caller::Caller;
+use crate::exchange::Exchange;
 use crate::operate::{AuditEvent, AuditOutcome, AuditRecord};
-use crate::state::Gateway;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,8 +12,7 @@ use toolhub_types::telemetry::TRACE_PARENT;
 use toolhub_types::tool::BeforeActing;
 
 pub struct AuditedRequest<'a> {
-    gateway: &'a Gateway,
-    caller: &'a Caller,
+    exchange: &'a Exchange,
     trace: String,
     event: AuditEvent<'a>,
     begun: Instant,
@@ -23,9 +22,9 @@ pub struct AuditedRequest<'a> {
 
 impl<'a> AuditedRequest<'a> {
     /// The request begins now.
-    pub fn new(gateway: &'a Gateway, caller: &'a Caller, event: AuditEvent<'a>) -> Self {
+    pub fn new(exchange: &'a Exchange, event: AuditEvent<'a>) -> Self {
         let (begun, time) = (Instant::now(), SystemTime::now());
-        AuditedRequest { gateway, caller, trace: String::new(), event, begun, time, is_written: false }
+        AuditedRequest { exchange, trace: String::new(), event, begun, time, is_written: false }
     }
 
     /// `meta` is what goes to the server.
@@ -57,10 +56,10 @@ impl<'a> AuditedRequest<'a> {
     }
 
     fn write_line(&self, event: AuditEvent<'_>, failure: Option<&str>) {
-        let Some(audit) = &self.gateway.options.audit else { return };
+        let Some(audit) = &self.exchange.gateway.options.audit else { return };
         let outcome = failure.map_or(AuditOutcome::Ok, AuditOutcome::Error);
         let duration = self.begun.elapsed();
-        audit.write(&record(self.caller, &self.trace, event, (self.time, outcome, duration)));
+        audit.write(&record(&self.exchange.caller, &self.trace, event, (self.time, outcome, duration)));
     }
 }
 
@@ -97,14 +96,13 @@ fn record<'a>(
 
 /// Writes the line of each attempt of a call that may act, before it is sent; `None` without an audit log.
 pub fn before_acting(
-    gateway: &Gateway,
-    caller: &Arc<Caller>,
+    exchange: &Exchange,
     (tool, call): (&str, Option<u64>),
     args: &Arc<Arguments>,
     meta: &Map<String, Value>,
 ) -> Option<BeforeActing> {
-    let (audit, call) = (gateway.options.audit.clone()?, call?);
-    let (caller, tool, args) = (caller.clone(), tool.to_owned(), args.clone());
+    let (audit, call) = (exchange.gateway.options.audit.clone()?, call?);
+    let (caller, tool, args) = (exchange.caller.clone(), tool.to_owned(), args.clone());
     let trace = trace_of(meta);
     Some(Arc::new(move |candidate| {
         let (audit, caller, tool, args) = (audit.clone(), caller.clone(), tool.clone(), args.clone());

@@ -1,8 +1,7 @@
 //! What the gateway says that it can do: tools always, the rest if a server behind the view has it.
 
-use crate::caller::Caller;
+use crate::exchange::Exchange;
 use crate::search_mode;
-use crate::state::Gateway;
 use serde_json::{Value, json};
 use toolhub_types::error::clip;
 
@@ -11,7 +10,8 @@ const LONGEST_INSTRUCTIONS: usize = 16_000;
 
 /// The capabilities of both eras. A server that was never connected may have anything; a client that asks for what it does not
 /// have gets an empty list.
-pub fn capabilities(gateway: &Gateway, caller: &Caller) -> Value {
+pub fn capabilities(exchange: &Exchange) -> Value {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let has = |capability: &str| gateway.upstreams.may_have(&caller.view, capability);
     let mut capabilities = json!({"tools": {"listChanged": true}});
     if has("resources") {
@@ -35,7 +35,8 @@ pub fn capabilities(gateway: &Gateway, caller: &Caller) -> Value {
 
 /// The instructions of the hub and then those of its servers, each with its name. In search mode a client gets those of a server
 /// with the description of a tool; a caller who sees some tools only gets none, because they may speak of others.
-pub fn instructions(gateway: &Gateway, caller: &Caller) -> Option<String> {
+pub fn instructions(exchange: &Exchange) -> Option<String> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let own = caller.view.instructions.as_ref().or(gateway.options.instructions.as_ref());
     let mut all: Vec<String> = own.map(|text| text.to_string()).into_iter().collect();
     let is_whole =

@@ -1,6 +1,5 @@
 //! `subscriptions/listen`: the answer is a stream of changes, until one side ends it.
 
-use crate::caller::Caller;
 use crate::capability::{needs_tasks, takes_tasks};
 use crate::client_changes::{ClientChanges, WantedLists, WantedTasks};
 use crate::era::{ResultKind, modern_result};
@@ -8,22 +7,18 @@ use crate::exchange::Exchange;
 use crate::params::{RpcParams, must_be};
 use crate::rpc::{RpcError, RpcId, notification_message};
 use crate::standing::revoked;
-use crate::state::Gateway;
 use crate::subscribers::{ClientSubscriptions, MOST_RESOURCES};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 const TASK_IDS: &str = "taskIds";
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Reports changes until the client goes or the gateway stops. The first message confirms what will be reported.
-pub async fn listen(
-    gateway: &Gateway,
-    id: &RpcId,
-    params: RpcParams,
-    exchange: &Exchange,
-) -> Result<String, RpcError> {
+pub async fn listen(exchange: &Exchange, id: &RpcId, params: RpcParams) -> Result<String, RpcError> {
+    let gateway = &exchange.gateway;
     // Boxed, and its own function: a stream that waits keeps no more than it reports by.
-    let (mut changes, confirmed) = Box::pin(begin(gateway, id, params, exchange)).await?;
+    let (mut changes, confirmed) = Box::pin(begin(exchange, id, params)).await?;
     if !exchange.outlet.send(confirmed).await {
         return Err(RpcError::invalid_request("The client must accept text/event-stream"));
     }
@@ -50,11 +45,11 @@ pub async fn listen(
 
 /// The changes that the client wants to hear of, from now on, and the message that confirms it.
 async fn begin(
-    gateway: &Gateway,
+    exchange: &Exchange,
     id: &RpcId,
     mut params: RpcParams,
-    exchange: &Exchange,
 ) -> Result<(ClientChanges, String), RpcError> {
+    let gateway = &exchange.gateway;
     let wanted = params.take_object("notifications")?;
     let wanted = &wanted.ok_or_else(|| must_be("notifications", "an object"))?;
     let wants = |name: &str| wanted.get(name).and_then(Value::as_bool) == Some(true);
@@ -64,12 +59,12 @@ async fn begin(
         resources: wants("resourcesListChanged") && gateway.upstreams.may_have(view, "resources"),
         prompts: wants("promptsListChanged") && gateway.upstreams.may_have(view, "prompts"),
     };
-    let tasks = wanted_tasks(gateway, &exchange.caller, wanted)?;
+    let tasks = wanted_tasks(exchange, wanted)?;
     let subscribed = ClientSubscriptions::default();
     // From before the confirmation, so that no change is lost in between.
     let changes =
-        gateway.changes(view, principal, lists, subscribed.clone()).with_tasks(&gateway.tasks, tasks.clone());
-    let resources = subscribe(gateway, &exchange.caller, wanted, &subscribed).await;
+        gateway.changes(view, principal, lists, subscribed.clone()).with_tasks(&gateway.kept, tasks.clone());
+    let resources = subscribe(exchange, wanted, &subscribed).await;
     let honoured = honoured(lists, resources, &tasks);
     let confirmed = json!({"notifications": honoured, "_meta": meta_of(id)});
     Ok((changes, notification_message("notifications/subscriptions/acknowledged", &confirmed)))
@@ -85,27 +80,24 @@ fn meta_of(id: &RpcId) -> Value {
 }
 
 /// The tasks of the caller that the client names.
-fn wanted_tasks(
-    gateway: &Gateway,
-    caller: &Caller,
-    wanted: &Map<String, Value>,
-) -> Result<WantedTasks, RpcError> {
+fn wanted_tasks(exchange: &Exchange, wanted: &Map<String, Value>) -> Result<WantedTasks, RpcError> {
+    let caller = &exchange.caller;
     let Some(Value::Array(named)) = wanted.get(TASK_IDS) else { return Ok(WantedTasks::None) };
     if !takes_tasks(caller) {
         return Err(needs_tasks());
     }
     let named = named.iter().filter_map(Value::as_str).take(MOST_RESOURCES);
-    let own = named.filter_map(|id| gateway.tasks.get(caller, id));
-    Ok(WantedTasks::These(own.map(|task| task.id.clone()).collect()))
+    let own = named.filter(|id| exchange.gateway.kept.task(caller, id).is_some());
+    Ok(WantedTasks::These(own.map(Arc::from).collect()))
 }
 
 /// Subscribes to the resources that the client names; returns those that it will hear of.
 async fn subscribe(
-    gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     wanted: &Map<String, Value>,
     subscribed: &ClientSubscriptions,
 ) -> Vec<Value> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let named = wanted.get("resourceSubscriptions").and_then(Value::as_array).into_iter().flatten();
     let mut honoured = Vec::new();
     for uri in named.filter_map(Value::as_str).take(MOST_RESOURCES) {

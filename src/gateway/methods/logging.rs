@@ -1,25 +1,19 @@
 //! `logging/setLevel`, and the log messages of calls.
 
-use crate::caller::Caller;
-use crate::log_level::LogLevel;
+use crate::exchange::Exchange;
 use crate::params::RpcParams;
-use crate::relay::Outlet;
 use crate::rpc::RpcError;
-use crate::state::Gateway;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use toolhub_protocol::Era;
-use toolhub_types::sync::Mutex;
+use toolhub_protocol::{Era, LOG_LEVEL_KEY, LogLevel};
 use toolhub_types::tool::CallLog;
 
-/// The member of `_meta` in which a modern request asks for log messages.
-const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
-
 /// Sets the least level of the messages that the client gets from now on.
-pub async fn set_level(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+pub async fn set_level(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
     let Some(level) = params.text("level").ok().and_then(LogLevel::parse) else {
         return Err(RpcError::invalid_params("Invalid params: 'level' must be a syslog level"));
     };
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     if let Some(session) = &caller.session {
         gateway.log_levels.set(&caller.principal.id, session.clone(), level);
         // Before the answer: the next call of the client is logged as it wants.
@@ -29,20 +23,16 @@ pub async fn set_level(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
 }
 
 /// Where the log messages of a request go. A modern client gets none unless the request asks for them.
-pub fn call_log(
-    gateway: &Gateway,
-    caller: &Caller,
-    meta: Option<&Map<String, Value>>,
-    outlet: Arc<Mutex<Outlet>>,
-) -> Option<CallLog> {
+pub fn call_log(exchange: &Exchange, meta: Option<&Map<String, Value>>) -> Option<CallLog> {
+    let (caller, outlet) = (&exchange.caller, exchange.outlet.clone());
     let least = match caller.era {
-        Era::Legacy => gateway.log_levels.of(&caller.principal.id, caller.session.as_deref()),
-        Era::Modern => LogLevel::parse(meta?.get(LEVEL_KEY)?.as_str()?)?,
+        Era::Legacy => exchange.gateway.log_levels.of(&caller.principal.id, caller.session.as_deref()),
+        Era::Modern => LogLevel::parse(meta?.get(LOG_LEVEL_KEY)?.as_str()?)?,
     };
     let write = move |message: &Value| {
         let level = message.get("level").and_then(Value::as_str).and_then(LogLevel::parse);
         if level.is_some_and(|level| level >= least) {
-            outlet.lock().notify("notifications/message", message);
+            outlet.notify("notifications/message", message);
         }
     };
     Some(CallLog { level: least.name(), write: Arc::new(write) })

@@ -1,17 +1,16 @@
 //! The methods of the protocol, the same for all endpoints.
 
-pub mod asking;
 mod audited;
 mod call;
 mod capabilities;
 mod definition;
+mod elicitation;
+mod execute;
 mod listen;
 mod logging;
 mod offers;
 mod pages;
-mod perform;
 mod results;
-mod rounds;
 mod search_tools;
 mod subscribe;
 mod tasks;
@@ -20,9 +19,8 @@ mod tools;
 use super::era::{ResultKind, legacy, modern, own_result};
 use super::exchange::Exchange;
 use super::rpc::{INTERNAL_ERROR, RpcError, RpcRequest};
-use super::state::Gateway;
 use capabilities::{capabilities, instructions};
-use perform::SHORT_PATIENCE;
+use execute::SHORT_PATIENCE;
 use std::sync::Arc;
 use std::time::Duration;
 use toolhub_protocol::Era;
@@ -30,13 +28,9 @@ use toolhub_types::model::OfferKind;
 
 /// The JSON text of the result, in the form of the caller's era. One that is too long is replaced by an error; that of a tool
 /// was kept before.
-pub async fn dispatch(
-    gateway: &Arc<Gateway>,
-    request: RpcRequest,
-    exchange: &Exchange,
-) -> Result<String, RpcError> {
-    let most = gateway.options.max_result(&exchange.caller);
-    let answer = answered(gateway, request, exchange).await?;
+pub async fn dispatch(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<String, RpcError> {
+    let most = exchange.gateway.options.max_result(&exchange.caller);
+    let answer = answered(exchange, request).await?;
     match answer.len() > most {
         true => Err(RpcError::new(
             INTERNAL_ERROR,
@@ -49,69 +43,51 @@ pub async fn dispatch(
     }
 }
 
-async fn answered(
-    gateway: &Arc<Gateway>,
-    request: RpcRequest,
-    exchange: &Exchange,
-) -> Result<String, RpcError> {
+async fn answered(exchange: &Arc<Exchange>, request: RpcRequest) -> Result<String, RpcError> {
     let RpcRequest { id, method, params } = request;
-    let era = exchange.caller.era;
+    let (gateway, era) = (&exchange.gateway, exchange.caller.era);
+    // Boxed: a request that listens would keep as much memory as a call needs.
     match (method.as_str(), era) {
         ("initialize", Era::Legacy) => {
             let version = legacy::initialize(&params)?.version;
-            wait_for_servers(gateway, exchange, SHORT_PATIENCE).await;
-            let capabilities = capabilities(gateway, &exchange.caller);
-            let instructions = instructions(gateway, &exchange.caller);
-            Ok(legacy::welcome(gateway, version, capabilities, instructions.as_deref()))
+            wait_for_servers(exchange, SHORT_PATIENCE).await;
+            let instructions = instructions(exchange);
+            Ok(legacy::welcome(gateway, version, capabilities(exchange), instructions.as_deref()))
         }
         ("server/discover", Era::Modern) => {
             // A client that gets no answer for two seconds may take the hub for a server of the older protocol.
-            wait_for_servers(gateway, exchange, DISCOVERY_PATIENCE).await;
-            let instructions = instructions(gateway, &exchange.caller);
-            let capabilities = capabilities(gateway, &exchange.caller);
-            Ok(modern::discovered(gateway, capabilities, instructions.as_deref()))
+            wait_for_servers(exchange, DISCOVERY_PATIENCE).await;
+            let instructions = instructions(exchange);
+            Ok(modern::discovered(gateway, capabilities(exchange), instructions.as_deref()))
         }
         ("ping", Era::Legacy) => Ok(own_result(gateway, era, "{}".to_owned(), ResultKind::Plain)),
-        ("logging/setLevel", Era::Legacy) => {
-            Box::pin(logging::set_level(gateway, &exchange.caller, &params)).await
-        }
+        ("logging/setLevel", Era::Legacy) => Box::pin(logging::set_level(exchange, &params)).await,
         ("tools/list", _) => {
             // Some clients list the tools once, so servers that are just being started are waited for.
             gateway.upstreams.listed(&exchange.caller.view, None).await;
-            tools::list_now(gateway, exchange, &params).await;
-            tools::list(gateway, &exchange.caller, &params)
+            tools::list_now(exchange, &params).await;
+            tools::list(exchange, &params)
         }
-        // Boxed: a request that listens would keep as much memory as a call needs.
-        ("tools/call", _) => Box::pin(call::call(gateway, exchange, params)).await,
-        ("tools/describe", _) => Box::pin(tools::describe(gateway, exchange, &params)).await,
-        ("resources/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Resources, &params)).await
-        }
+        ("tools/call", _) => Box::pin(call::call(exchange, params)).await,
+        ("tools/describe", _) => Box::pin(tools::describe(exchange, &params)).await,
+        ("resources/list", _) => Box::pin(offers::list(exchange, OfferKind::Resources, &params)).await,
         ("resources/templates/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::ResourceTemplates, &params)).await
+            Box::pin(offers::list(exchange, OfferKind::ResourceTemplates, &params)).await
         }
-        ("resources/read", _) => {
-            Box::pin(until_given_up(gateway, offers::read(gateway, exchange, params))).await
-        }
-        ("resources/subscribe", Era::Legacy) => {
-            Box::pin(subscribe::subscribe(gateway, &exchange.caller, &params)).await
-        }
-        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(gateway, &exchange.caller, &params),
-        ("prompts/list", _) => {
-            Box::pin(offers::list(gateway, &exchange.caller, OfferKind::Prompts, &params)).await
-        }
-        ("prompts/get", _) => {
-            Box::pin(until_given_up(gateway, offers::get_prompt(gateway, exchange, params))).await
-        }
+        ("resources/read", _) => Box::pin(until_given_up(exchange, offers::read(exchange, params))).await,
+        ("resources/subscribe", Era::Legacy) => Box::pin(subscribe::subscribe(exchange, &params)).await,
+        ("resources/unsubscribe", Era::Legacy) => subscribe::unsubscribe(exchange, &params),
+        ("prompts/list", _) => Box::pin(offers::list(exchange, OfferKind::Prompts, &params)).await,
+        ("prompts/get", _) => Box::pin(until_given_up(exchange, offers::get_prompt(exchange, params))).await,
         ("completion/complete", _) => {
-            Box::pin(until_given_up(gateway, offers::complete(gateway, exchange, params))).await
+            Box::pin(until_given_up(exchange, offers::complete(exchange, params))).await
         }
-        ("tasks/get", _) => tasks::get(gateway, &exchange.caller, &params),
-        ("tasks/cancel", _) => tasks::cancel(gateway, &exchange.caller, &params),
-        ("tasks/result", Era::Legacy) => Box::pin(tasks::result(gateway, exchange, &params)).await,
-        ("tasks/list", Era::Legacy) => tasks::list(gateway, &exchange.caller, &params),
-        ("tasks/update", Era::Modern) => tasks::update(gateway, &exchange.caller, params),
-        ("subscriptions/listen", Era::Modern) => listen::listen(gateway, &id, params, exchange).await,
+        ("tasks/get", _) => tasks::get(exchange, &params),
+        ("tasks/cancel", _) => tasks::cancel(exchange, &params),
+        ("tasks/result", Era::Legacy) => Box::pin(tasks::result(exchange, &params)).await,
+        ("tasks/list", Era::Legacy) => tasks::list(exchange, &params),
+        ("tasks/update", Era::Modern) => tasks::update(exchange, params),
+        ("subscriptions/listen", Era::Modern) => listen::listen(exchange, &id, params).await,
         (method, _) => Err(RpcError::no_such_method(method)),
     }
 }
@@ -121,21 +97,21 @@ const DISCOVERY_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits a little for servers that are just being started: what they say of themselves is told once, in the welcome, and only to
 /// callers who see everything. A client must not take the hub for dead meanwhile.
-async fn wait_for_servers(gateway: &Gateway, exchange: &Exchange, patience: Duration) {
+async fn wait_for_servers(exchange: &Exchange, patience: Duration) {
     let view = &exchange.caller.view;
     if view.shows_everything() {
-        gateway.upstreams.listed(view, Some(patience)).await;
+        exchange.gateway.upstreams.listed(view, Some(patience)).await;
     }
 }
 
 /// Runs a request that may wait for a function that ignores its cancellation. A drain ends the wait.
 async fn until_given_up(
-    gateway: &Gateway,
+    exchange: &Exchange,
     request: impl Future<Output = Result<String, RpcError>>,
 ) -> Result<String, RpcError> {
     tokio::select! {
         biased;
         answer = request => answer,
-        () = gateway.given_up.cancelled() => Err(results::cancelled().in_doubt()),
+        () = exchange.gateway.given_up.cancelled() => Err(results::cancelled().in_doubt()),
     }
 }

@@ -1,18 +1,17 @@
 //! Resources and prompts of the servers behind the gateway, and completion: passed through as the servers give them.
 
 use super::audited::AuditedRequest;
+use super::elicitation::answer_or_ask;
 use super::pages::{Page, page};
 use super::results::{cancelled, upstream_refusal};
-use super::rounds::{RunningContext, answer_or_ask};
 use super::tools::written;
-use crate::caller::Caller;
-use crate::conversation::{FinishedRequest, RequestSubject};
 use crate::era::{ResultKind, foreign_object};
 use crate::exchange::Exchange;
+use crate::kept::FinishedCall;
+use crate::kept::request_state::RequestSubject;
 use crate::operate::AuditEvent;
 use crate::params::{RpcParams, must_be};
 use crate::rpc::{INTERNAL_ERROR, RpcError};
-use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,18 +20,15 @@ use toolhub_protocol::Era;
 use toolhub_types::aside::{LARGE, heavy};
 use toolhub_types::error::{ErrorKind, HubError, clip};
 use toolhub_types::model::{Arguments, OfferKind, size_within};
+use toolhub_types::tool::CallContextExtras;
 
 /// The code of older protocols for a resource that is not there.
 const NO_RESOURCE: i64 = -32002;
 
 /// One page of what the caller sees of a kind.
-pub async fn list(
-    gateway: &Gateway,
-    caller: &Caller,
-    kind: OfferKind,
-    params: &RpcParams,
-) -> Result<String, RpcError> {
-    available(gateway, caller, kind.capability(), kind.method())?;
+pub async fn list(exchange: &Exchange, kind: OfferKind, params: &RpcParams) -> Result<String, RpcError> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    available(exchange, kind.capability(), kind.method())?;
     let continues = params.get("cursor").is_some_and(|cursor| !cursor.is_null());
     let all = gateway.upstreams.offers(&caller.view, &caller.principal, kind, continues).await;
     let Page { items, next } = page(params, gateway.options.page_size, all, |offer| {
@@ -40,50 +36,38 @@ pub async fn list(
     })?;
     let mut listed = Map::from_iter([(kind.name().to_owned(), Value::Array(items))]);
     listed.extend(next.map(|cursor| ("nextCursor".to_owned(), Value::String(cursor))));
-    written(gateway, caller, &listed, ResultKind::Cacheable)
+    written(exchange, &listed, ResultKind::Cacheable)
 }
 
 /// A method that no server behind the view supports does not exist for its callers.
-fn available(gateway: &Gateway, caller: &Caller, capability: &str, method: &str) -> Result<(), RpcError> {
-    match gateway.upstreams.may_have(&caller.view, capability) {
+fn available(exchange: &Exchange, capability: &str, method: &str) -> Result<(), RpcError> {
+    match exchange.gateway.upstreams.may_have(&exchange.caller.view, capability) {
         true => Ok(()),
         false => Err(RpcError::no_such_method(method)),
     }
 }
 
 /// `resources/read`.
-pub async fn read(
-    gateway: &Arc<Gateway>,
-    exchange: &Exchange,
-    params: RpcParams,
-) -> Result<String, RpcError> {
+pub async fn read(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
     const READ: AskedMethod = AskedMethod { name: "resources/read", capability: "resources" };
     let query = |params: &mut RpcParams| Ok(OfferQuery::Read { uri: params.text("uri")?.to_owned() });
-    READ.ask(gateway, exchange, params, query).await
+    READ.ask(exchange, params, query).await
 }
 
 /// `prompts/get`.
-pub async fn get_prompt(
-    gateway: &Arc<Gateway>,
-    exchange: &Exchange,
-    params: RpcParams,
-) -> Result<String, RpcError> {
+pub async fn get_prompt(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
     const GET: AskedMethod = AskedMethod { name: "prompts/get", capability: "prompts" };
     let query = |params: &mut RpcParams| {
         let name = params.text("name")?.to_owned();
         Ok(OfferQuery::Get { name, arguments: params.take_texts("arguments")? })
     };
-    GET.ask(gateway, exchange, params, query).await
+    GET.ask(exchange, params, query).await
 }
 
 /// `completion/complete`.
-pub async fn complete(
-    gateway: &Arc<Gateway>,
-    exchange: &Exchange,
-    params: RpcParams,
-) -> Result<String, RpcError> {
+pub async fn complete(exchange: &Arc<Exchange>, params: RpcParams) -> Result<String, RpcError> {
     const COMPLETE: AskedMethod = AskedMethod { name: "completion/complete", capability: "completions" };
-    COMPLETE.ask(gateway, exchange, params, completion).await
+    COMPLETE.ask(exchange, params, completion).await
 }
 
 fn completion(params: &mut RpcParams) -> Result<OfferQuery, RpcError> {
@@ -119,15 +103,12 @@ impl AskedMethod {
     /// `query` reads the parameters. A request that is refused here is written down, and reaches no server.
     async fn ask(
         self,
-        gateway: &Arc<Gateway>,
-        exchange: &Exchange,
+        exchange: &Arc<Exchange>,
         mut params: RpcParams,
         query: impl FnOnce(&mut RpcParams) -> Result<OfferQuery, RpcError>,
     ) -> Result<String, RpcError> {
-        let caller = &exchange.caller;
-        let refuse =
-            |params: &RpcParams, kind, error| not_asked(gateway, caller, self.name, params, kind, error);
-        if let Err(error) = available(gateway, caller, self.capability, self.name) {
+        let refuse = |params: &RpcParams, kind, error| not_asked(exchange, self.name, params, kind, error);
+        if let Err(error) = available(exchange, self.capability, self.name) {
             return Err(refuse(&params, ErrorKind::NotFound, error));
         }
         let given = params.clone();
@@ -135,35 +116,35 @@ impl AskedMethod {
         let query = query.map_err(|error| refuse(&given, ErrorKind::InvalidArguments, error))?;
         let arguments = Arc::new(Arguments::new(query.params(query.key())));
         let subject = RequestSubject { method: self.name, name: query.key().to_owned(), arguments };
-        let run = async move |context: RunningContext| run(context, &query).await;
-        answer_or_ask(gateway, exchange, &subject, params, run, |refusal| refusal).await
+        let run = async move |exchange: Arc<Exchange>, extras| run(&exchange, extras, &query).await;
+        answer_or_ask(exchange, &subject, params, run, |refusal| refusal).await
     }
 }
 
-async fn run(context: RunningContext, query: &OfferQuery) -> FinishedRequest {
-    let RunningContext { gateway, caller, extras, cancel } = context;
+async fn run(exchange: &Exchange, extras: CallContextExtras, query: &OfferQuery) -> FinishedCall {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let arguments = match query {
         OfferQuery::Get { arguments, .. } => Value::Object(arguments.clone()),
         _ => json!({}),
     };
     let event = event(query.method(), query.key(), &arguments);
-    let record = event.map(|event| AuditedRequest::new(&gateway, &caller, event).traced(&extras.meta));
+    let record = event.map(|event| AuditedRequest::new(exchange, event).traced(&extras.meta));
     let asked = gateway.upstreams.ask_offer(&caller.view, query, &extras);
     let answered = tokio::select! {
         answered = asked => answered,
-        () = cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
+        () = exchange.cancel.cancelled() => Err(HubError::new(ErrorKind::Cancelled, "Cancelled.")),
     };
     let failure = answered.as_ref().err().map(|error| error.kind);
     if let Some(record) = record {
         record.write(failure);
     }
-    let answered = answered.map_err(|error| refused(&gateway, &caller, query, error));
+    let answered = answered.map_err(|error| refused(exchange, query, error));
     let is_failure = answered.is_err();
     let kind = match query {
         OfferQuery::Read { .. } => ResultKind::Cacheable,
         _ => ResultKind::Plain,
     };
-    FinishedRequest {
+    FinishedCall {
         answer: answered.map(|result| {
             let sizes = result.values().map(|value| size_within(value, LARGE));
             let bytes = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
@@ -175,8 +156,7 @@ async fn run(context: RunningContext, query: &OfferQuery) -> FinishedRequest {
 
 /// Writes down a request that is refused before a server is asked.
 fn not_asked(
-    gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     method: &str,
     params: &RpcParams,
     kind: ErrorKind,
@@ -185,7 +165,7 @@ fn not_asked(
     let key = params.text("name").or(params.text("uri")).unwrap_or_default();
     let arguments = params.get("arguments").unwrap_or(&Value::Null);
     if let Some(event) = event(method, key, arguments) {
-        AuditedRequest::new(gateway, caller, event).write(Some(kind));
+        AuditedRequest::new(exchange, event).write(Some(kind));
     }
     error
 }
@@ -199,25 +179,26 @@ fn event<'a>(method: &str, key: &'a str, arguments: &'a Value) -> Option<AuditEv
     }
 }
 
-fn refused(gateway: &Gateway, caller: &Caller, query: &OfferQuery, error: HubError) -> RpcError {
+fn refused(exchange: &Exchange, query: &OfferQuery, error: HubError) -> RpcError {
+    let era = exchange.caller.era;
     match (error.kind, error.code) {
         (ErrorKind::Cancelled, _) => cancelled(),
-        (ErrorKind::NotFound, _) => missing(caller.era, query),
+        (ErrorKind::NotFound, _) => missing(era, query),
         // The eras disagree about the code of a resource that is not there.
-        (ErrorKind::Rpc, Some(NO_RESOURCE)) if caller.era == Era::Modern => missing(caller.era, query),
+        (ErrorKind::Rpc, Some(NO_RESOURCE)) if era == Era::Modern => missing(era, query),
         (ErrorKind::InvalidArguments, _) => RpcError::invalid_params(error.message),
-        _ => upstream_refusal(gateway, caller, "", &error)
-            .unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, gateway.face(caller, "", &error).into_owned())),
+        _ => upstream_refusal(exchange, "", &error)
+            .unwrap_or_else(|| RpcError::new(INTERNAL_ERROR, exchange.face("", &error).into_owned())),
     }
 }
 
 /// Why a resource cannot be subscribed to.
-pub fn subscription_refused(gateway: &Gateway, caller: &Caller, uri: String, error: HubError) -> RpcError {
+pub fn subscription_refused(exchange: &Exchange, uri: String, error: HubError) -> RpcError {
     match error.kind {
         ErrorKind::NotAllowed | ErrorKind::Limit => {
-            RpcError::invalid_params(gateway.face(caller, "", &error).into_owned())
+            RpcError::invalid_params(exchange.face("", &error).into_owned())
         }
-        _ => refused(gateway, caller, &OfferQuery::Read { uri }, error),
+        _ => refused(exchange, &OfferQuery::Read { uri }, error),
     }
 }
 

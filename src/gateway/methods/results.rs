@@ -1,10 +1,9 @@
 //! What a call came to, as a result of `tools/call`.
 
 use super::tools::{unknown_tool, written};
-use crate::caller::Caller;
 use crate::era::{ResultKind, foreign_result};
+use crate::exchange::Exchange;
 use crate::rpc::RpcError;
-use crate::state::Gateway;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -17,23 +16,18 @@ use toolhub_types::model::{ToolOutput, size_within};
 const CANCELLED: i64 = -32800;
 
 /// The answer to `tools/call`. What the tool or its server got wrong is a result with `isError`, so that a model reads it.
-pub fn answer(
-    gateway: &Gateway,
-    caller: &Caller,
-    tool: &str,
-    called: CallResult,
-) -> Result<String, RpcError> {
+pub fn answer(exchange: &Exchange, tool: &str, called: CallResult) -> Result<String, RpcError> {
     let bytes = size(&called);
     // With it, because what was called is dropped there too.
     heavy(bytes, move || {
         let failure = called.outcome.as_ref().err().map(|error| error.outcome);
         let mut may_have_run = failure == Some(Outcome::Unknown);
-        let mut answer = written_answer(gateway, caller, tool, called);
-        let most = gateway.options.max_result(caller);
+        let mut answer = written_answer(exchange, tool, called);
+        let most = exchange.gateway.options.max_result(&exchange.caller);
         if let Ok(text) = &answer
             && text.len() > most
         {
-            answer = too_long(gateway, caller, tool, text, most);
+            answer = too_long(exchange, tool, text, most);
             // What says that a result is too long has the form of a failure.
             may_have_run |= failure.is_none();
         }
@@ -58,21 +52,15 @@ fn in_doubt(answer: Result<String, RpcError>) -> Result<String, RpcError> {
 }
 
 /// Keeps a result that is longer than the client may get, and says how to read it.
-fn too_long(
-    gateway: &Gateway,
-    caller: &Caller,
-    tool: &str,
-    answer: &str,
-    most: usize,
-) -> Result<String, RpcError> {
-    let (reader, handle) = gateway.hub.keep_text(&text_of(answer), &caller.principal);
+fn too_long(exchange: &Exchange, tool: &str, answer: &str, most: usize) -> Result<String, RpcError> {
+    let (reader, handle) = exchange.gateway.hub.keep_text(&text_of(answer), &exchange.caller.principal);
     let (tool, size) = (clip(tool), answer.len());
     let text = format!(
         "Tool '{tool}' has answered, with {size} bytes; results above {most} bytes (max_result) are not sent. \
          Read it in parts: {reader}('{handle}', 0)."
     );
     let result = json!({"content": blocks(&Value::from(text)), "isError": true});
-    written(gateway, caller, &result, ResultKind::Plain)
+    written(exchange, &result, ResultKind::Plain)
 }
 
 /// The texts of a result, or all of it as JSON if it has anything else.
@@ -110,20 +98,15 @@ fn size(called: &CallResult) -> usize {
     }
 }
 
-fn written_answer(
-    gateway: &Gateway,
-    caller: &Caller,
-    tool: &str,
-    called: CallResult,
-) -> Result<String, RpcError> {
+fn written_answer(exchange: &Exchange, tool: &str, called: CallResult) -> Result<String, RpcError> {
     let provider = called.provider.as_deref();
     match called.outcome {
-        Ok(ToolOutput { raw: Some(raw), .. }) => Ok(foreign_result(caller.era, &raw)),
-        Ok(output) => written(gateway, caller, &own_content(&output), ResultKind::Plain),
+        Ok(ToolOutput { raw: Some(raw), .. }) => Ok(foreign_result(exchange.caller.era, &raw)),
+        Ok(output) => written(exchange, &own_content(&output), ResultKind::Plain),
         // What a tool did not find is a result like any other failure.
         Err(error) if error.kind == ErrorKind::NotFound && provider.is_none() => Err(unknown_tool(tool)),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(cancelled()),
-        Err(error) => failed(gateway, caller, provider, error),
+        Err(error) => failed(exchange, provider, error),
     }
 }
 
@@ -196,42 +179,32 @@ fn is_block(value: &Value) -> bool {
 }
 
 /// The JSON-RPC error of a server, in its own words.
-pub fn upstream_refusal(
-    gateway: &Gateway,
-    caller: &Caller,
-    provider: &str,
-    error: &HubError,
-) -> Option<RpcError> {
+pub fn upstream_refusal(exchange: &Exchange, provider: &str, error: &HubError) -> Option<RpcError> {
     let code = error.code.filter(|_| error.kind == ErrorKind::Rpc)?;
     Some(match &error.upstream {
         Some(upstream) => {
             RpcError { data: upstream.data.clone(), ..RpcError::new(code, upstream.message.clone()) }
         }
-        None => RpcError::new(code, gateway.face(caller, provider, error).into_owned()),
+        None => RpcError::new(code, exchange.face(provider, error).into_owned()),
     })
 }
 
 /// A server's protocol error stays one; everything else is a result that says what went wrong.
-fn failed(
-    gateway: &Gateway,
-    caller: &Caller,
-    provider: Option<&str>,
-    error: HubError,
-) -> Result<String, RpcError> {
+fn failed(exchange: &Exchange, provider: Option<&str>, error: HubError) -> Result<String, RpcError> {
     let provider = provider.unwrap_or_default();
-    if let Some(refusal) = upstream_refusal(gateway, caller, provider, &error) {
+    if let Some(refusal) = upstream_refusal(exchange, provider, &error) {
         return Err(refusal);
     }
     if let Some(raw) = error.content.as_ref().and_then(|sent| sent.raw.as_ref()) {
-        return Ok(foreign_result(caller.era, raw));
+        return Ok(foreign_result(exchange.caller.era, raw));
     }
     let content = match &error.content {
         Some(sent) => sent.content.clone(),
-        None => json!([{"type": "text", "text": gateway.face(caller, provider, &error)}]),
+        None => json!([{"type": "text", "text": exchange.face(provider, &error)}]),
     };
     let mut result = json!({"content": content, "isError": true});
     if let Some(structured) = error.content.as_ref().and_then(|sent| sent.structured.clone()) {
         result["structuredContent"] = structured;
     }
-    written(gateway, caller, &result, ResultKind::Plain)
+    written(exchange, &result, ResultKind::Plain)
 }

@@ -2,7 +2,7 @@
 //! there is answered, with the servers that are still starting.
 
 use super::audited::AuditedRequest;
-use super::perform::{SHORT_PATIENCE, find};
+use super::execute::{SHORT_PATIENCE, find};
 use super::tools::{described, written};
 use crate::caller::Caller;
 use crate::era::ResultKind;
@@ -10,7 +10,6 @@ use crate::exchange::Exchange;
 use crate::operate::AuditEvent;
 use crate::rpc::RpcError;
 use crate::search_mode::{self, GatewayTool};
-use crate::state::Gateway;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use toolhub_engine::hub::SearchQuery;
@@ -27,29 +26,24 @@ pub enum GatewayCall {
 }
 
 /// Reads a call: a tool of the gateway is carried out here, except that `call_tool` stands for the tool that it names.
-pub async fn read_call(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    name: &str,
-    mut arguments: Map<String, Value>,
-) -> GatewayCall {
-    let caller = &exchange.caller;
+pub async fn read_call(exchange: &Exchange, name: &str, mut arguments: Map<String, Value>) -> GatewayCall {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let refused = |event: AuditEvent<'_>, text: &str| {
-        AuditedRequest::new(gateway, caller, event).write(Some(ErrorKind::InvalidArguments));
-        GatewayCall::Answered(failure(gateway, caller, text))
+        AuditedRequest::new(exchange, event).write(Some(ErrorKind::InvalidArguments));
+        GatewayCall::Answered(failure(exchange, text))
     };
     let Some(tool) = search_mode::named(name, &caller.view) else {
         return GatewayCall::Tool(name.to_owned(), arguments);
     };
     let starting = match tool == GatewayTool::Search || caller.view.search_mode == SearchMode::Auto {
-        true => still_starting(gateway, exchange).await,
+        true => still_starting(exchange).await,
         false => Vec::new(),
     };
     if !search_mode::is_meant(tool, &caller.view, &gateway.hub.registry.load()) {
         return GatewayCall::Tool(name.to_owned(), arguments);
     }
     if tool == GatewayTool::Search {
-        return search(gateway, caller, Value::Object(arguments), &starting, refused);
+        return search(exchange, Value::Object(arguments), &starting, refused);
     }
     let Some(Value::String(name)) = arguments.remove("name") else {
         let given = Value::Object(arguments);
@@ -60,7 +54,7 @@ pub async fn read_call(
         return refused(event, "'name' must be a string.");
     };
     if tool == GatewayTool::Describe {
-        return GatewayCall::Answered(describe(gateway, exchange, &name).await);
+        return GatewayCall::Answered(describe(exchange, &name).await);
     }
     match arguments.remove("arguments") {
         None | Some(Value::Null) => GatewayCall::Tool(name, Map::new()),
@@ -73,16 +67,15 @@ pub async fn read_call(
 }
 
 /// Has all servers list their tools; those that have not when the time is over.
-async fn still_starting(gateway: &Gateway, exchange: &Exchange) -> Vec<Arc<str>> {
+async fn still_starting(exchange: &Exchange) -> Vec<Arc<str>> {
     tokio::select! {
-        starting = gateway.upstreams.listed(&exchange.caller.view, Some(SHORT_PATIENCE)) => starting,
+        starting = exchange.gateway.upstreams.listed(&exchange.caller.view, Some(SHORT_PATIENCE)) => starting,
         () = exchange.cancel.cancelled() => Vec::new(),
     }
 }
 
 fn search(
-    gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     arguments: Value,
     starting: &[Arc<str>],
     refused: impl Fn(AuditEvent<'_>, &str) -> GatewayCall,
@@ -91,7 +84,8 @@ fn search(
     let Some(query) = arguments.get("query").and_then(Value::as_str) else {
         return refused(event, "'query' must be a string.");
     };
-    let record = AuditedRequest::new(gateway, caller, event);
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    let record = AuditedRequest::new(exchange, event);
     let limit = arguments.get("limit").and_then(Value::as_u64);
     let query = SearchQuery { words: query, vector: None, caller: Some(&caller.principal.id) };
     let mut found = search_mode::search(&gateway.hub, &gateway.view_indexes, &caller.view, query, limit);
@@ -99,7 +93,7 @@ fn search(
         found["incomplete"] = Value::from(incomplete(caller, starting));
     }
     record.write(None);
-    GatewayCall::Answered(success(gateway, caller, &found))
+    GatewayCall::Answered(success(exchange, &found))
 }
 
 /// Callers who see some tools only must not learn of servers.
@@ -111,27 +105,26 @@ fn incomplete(caller: &Caller, starting: &[Arc<str>]) -> String {
     format!("These servers are still starting: {}; search again in a few seconds.", ids.join(", "))
 }
 
-async fn describe(gateway: &Gateway, exchange: &Exchange, name: &str) -> Result<String, RpcError> {
-    let caller = &exchange.caller;
-    let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
-    let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
+async fn describe(exchange: &Exchange, name: &str) -> Result<String, RpcError> {
+    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
+    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
     record.write(found.as_ref().err().map(|error| error.kind));
     if let Err(error) = found {
-        return failure(gateway, caller, &gateway.face(caller, "", &error));
+        return failure(exchange, &exchange.face("", &error));
     }
-    let snapshot = gateway.hub.registry.snapshot();
-    let tool = caller.view.tool(&snapshot, name);
-    let shown = tool.map_or_else(|| json!({"tool": null}), |tool| described(gateway, caller, tool));
-    success(gateway, caller, &shown)
+    let snapshot = exchange.gateway.hub.registry.snapshot();
+    let tool = exchange.caller.view.tool(&snapshot, name);
+    let shown = tool.map_or_else(|| json!({"tool": null}), |tool| described(exchange, tool));
+    success(exchange, &shown)
 }
 
-fn success(gateway: &Gateway, caller: &Caller, value: &Value) -> Result<String, RpcError> {
+fn success(exchange: &Exchange, value: &Value) -> Result<String, RpcError> {
     let content = json!([{"type": "text", "text": value.to_string()}]);
-    written(gateway, caller, &json!({"content": content, "structuredContent": value}), ResultKind::Plain)
+    written(exchange, &json!({"content": content, "structuredContent": value}), ResultKind::Plain)
 }
 
 /// A result that a model reads and can act on.
-fn failure(gateway: &Gateway, caller: &Caller, text: &str) -> Result<String, RpcError> {
+fn failure(exchange: &Exchange, text: &str) -> Result<String, RpcError> {
     let content = json!([{"type": "text", "text": text}]);
-    written(gateway, caller, &json!({"content": content, "isError": true}), ResultKind::Plain)
+    written(exchange, &json!({"content": content, "isError": true}), ResultKind::Plain)
 }

@@ -1,19 +1,19 @@
 //! `resources/subscribe` and `resources/unsubscribe` of legacy clients.
 
 use super::offers::subscription_refused;
-use crate::caller::Caller;
+use crate::exchange::Exchange;
 use crate::params::RpcParams;
 use crate::rpc::RpcError;
-use crate::state::Gateway;
 
 /// Tells the client of changes of a resource from now on, on its standing stream.
-pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    let uri = uri(gateway, caller, "resources/subscribe", params)?;
+pub async fn subscribe(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    let uri = uri(exchange, "resources/subscribe", params)?;
     let Some(session) = &caller.session else {
         return Err(RpcError::invalid_request("Invalid Request: a subscription needs a session"));
     };
     let subscribed = gateway.upstreams.subscribe(&caller.view, &caller.principal, &uri).await;
-    let subscribed = subscribed.map_err(|error| subscription_refused(gateway, caller, uri.clone(), error))?;
+    let subscribed = subscribed.map_err(|error| subscription_refused(exchange, uri.clone(), error))?;
     match gateway.subscriptions.of(&caller.principal.id, session).add(uri, subscribed) {
         true => Ok("{}".to_owned()),
         false => Err(RpcError::invalid_params("Invalid params: too many resources are subscribed to")),
@@ -21,16 +21,17 @@ pub async fn subscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -
 }
 
 /// Ends a subscription. One that there is not has ended already.
-pub fn unsubscribe(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    let uri = uri(gateway, caller, "resources/unsubscribe", params)?;
+pub fn unsubscribe(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
+    let uri = uri(exchange, "resources/unsubscribe", params)?;
     if let Some(session) = &caller.session {
         gateway.subscriptions.of(&caller.principal.id, session).remove(&uri);
     }
     Ok("{}".to_owned())
 }
 
-fn uri(gateway: &Gateway, caller: &Caller, method: &str, params: &RpcParams) -> Result<String, RpcError> {
-    if !gateway.upstreams.may_have(&caller.view, "resources.subscribe") {
+fn uri(exchange: &Exchange, method: &str, params: &RpcParams) -> Result<String, RpcError> {
+    if !exchange.gateway.upstreams.may_have(&exchange.caller.view, "resources.subscribe") {
         return Err(RpcError::no_such_method(method));
     }
     params.text("uri").map(str::to_owned)

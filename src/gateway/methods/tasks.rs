@@ -6,20 +6,17 @@
 //! | the result | `tasks/result`, which waits | inside of `tasks/get` |
 //! | questions | requests on the stream of `tasks/result` | inside of `tasks/get`; answered with `tasks/update` |
 
-use super::asking::ask;
+use super::elicitation::begin;
 use super::pages::{Page, page};
 use super::results::cancelled;
-use super::rounds::{ConversationStart, RunningContext, conversation};
 use super::tools::written;
 use crate::caller::Caller;
 use crate::capability::{needs_tasks, takes_tasks};
-use crate::client_tasks::{ClientTask, ClientTaskStart, TaskQuestion, TaskStep, drive};
-use crate::conversation::FinishedRequest;
 use crate::era::ResultKind;
 use crate::exchange::Exchange;
+use crate::kept::{CallStep, FinishedCall, KeptCall, TaskQuestion};
 use crate::params::{RpcParams, must_be};
 use crate::rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, TRY_LATER};
-use crate::state::Gateway;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -29,20 +26,15 @@ use std::time::Duration;
 use toolhub_protocol::Era;
 use toolhub_types::aside::heavy;
 use toolhub_types::error::clip;
-use toolhub_types::tool::OnProgress;
+use toolhub_types::tool::CallContextExtras;
 
 /// The member of `_meta` that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 const TASKS_OF_A_PAGE: usize = 100;
 
-/// A task that a call asks for.
-pub struct WantedTask {
-    ttl: Option<Duration>,
-}
-
-/// The task that a call asks for, if its client may.
-pub fn wanted(caller: &Caller, params: &mut RpcParams) -> Result<Option<WantedTask>, RpcError> {
+/// The task that a call asks for, if its client may, with the life that it asks for.
+pub fn wanted(caller: &Caller, params: &mut RpcParams) -> Result<Option<Option<Duration>>, RpcError> {
     if caller.era == Era::Modern || !takes_tasks(caller) {
         return Ok(None);
     }
@@ -50,7 +42,7 @@ pub fn wanted(caller: &Caller, params: &mut RpcParams) -> Result<Option<WantedTa
     let milliseconds =
         |ttl: &Value| ttl.as_u64().ok_or_else(|| must_be("task.ttl", "a number of milliseconds"));
     let ttl = task.get("ttl").filter(|ttl| !ttl.is_null()).map(milliseconds).transpose()?;
-    Ok(Some(WantedTask { ttl: ttl.map(Duration::from_millis) }))
+    Ok(Some(ttl.map(Duration::from_millis)))
 }
 
 /// The tool answers at once.
@@ -60,106 +52,86 @@ pub fn not_as_task(tool: &str) -> RpcError {
 
 /// Begins a call as a task; the answer has its id.
 pub fn create<R, F>(
-    gateway: &Arc<Gateway>,
     exchange: &Exchange,
     params: &RpcParams,
-    wanted: &WantedTask,
+    ttl: Option<Duration>,
     run: R,
 ) -> Result<String, RpcError>
 where
-    R: FnOnce(RunningContext) -> F,
-    F: Future<Output = FinishedRequest> + Send + 'static,
+    R: FnOnce(Arc<Exchange>, CallContextExtras) -> F,
+    F: Future<Output = FinishedCall> + Send + 'static,
 {
-    let caller = &exchange.caller;
-    let mut start = ConversationStart::new(gateway, exchange, params.meta());
-    let (cancel, removed) = (start.cancel.clone(), gateway.stop.child_token());
-    let task = ClientTaskStart::new(caller, wanted.ttl, cancel, removed, start.outlet.clone());
-    let too_many = || RpcError::new(TRY_LATER, "Too many tasks are running; try again later");
-    let task = gateway.tasks.add(task).ok_or_else(too_many)?;
-    start.on_progress = Some(messages_of(&task));
-    let created = json!({"task": task.summary()});
-    let running = conversation(gateway, caller, start, run);
-    tokio::spawn(drive(gateway.tasks.clone(), task, running, gateway.drain.enter_beside()));
-    written(gateway, caller, &created, ResultKind::Plain)
-}
-
-/// Shows what the call says of its progress as the state of the task.
-fn messages_of(task: &Arc<ClientTask>) -> OnProgress {
-    let task = Arc::downgrade(task);
-    Arc::new(move |report: &Value| {
-        let message = report.get("message").and_then(Value::as_str);
-        if let (Some(task), Some(message)) = (task.upgrade(), message) {
-            task.set_message(message);
-        }
-    })
+    let call = KeptCall::new(exchange, None);
+    let gateway = &exchange.gateway;
+    if gateway.kept.keep_task(&call, gateway.most_kept(), ttl).is_none() {
+        return Err(RpcError::new(TRY_LATER, "Too many tasks are running; try again later"));
+    }
+    let created = json!({"task": call.summary()});
+    begin(exchange, &call, params.meta(), None, run);
+    written(exchange, &created, ResultKind::Plain)
 }
 
 /// The state of a task.
-pub fn get(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    let task = found(gateway, caller, "tasks/get", params)?;
-    let state = match caller.era {
-        Era::Legacy => task.summary(),
-        Era::Modern => task.details(),
-    };
-    heavy(task.result_bytes(), move || written(gateway, caller, &state, ResultKind::Plain))
+pub fn get(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(exchange, "tasks/get", params)?;
+    let state = if exchange.is_modern() { task.details() } else { task.summary() };
+    heavy(task.result_bytes(), move || written(exchange, &state, ResultKind::Plain))
 }
 
 /// Cancels the call of a task.
-pub fn cancel(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    let task = found(gateway, caller, "tasks/cancel", params)?;
+pub fn cancel(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(exchange, "tasks/cancel", params)?;
     let is_cancelled = task.cancel();
-    match caller.era {
-        Era::Modern => written(gateway, caller, &json!({}), ResultKind::Plain),
-        Era::Legacy if is_cancelled => written(gateway, caller, &task.summary(), ResultKind::Plain),
+    match exchange.caller.era {
+        Era::Modern => written(exchange, &json!({}), ResultKind::Plain),
+        Era::Legacy if is_cancelled => written(exchange, &task.summary(), ResultKind::Plain),
         Era::Legacy => Err(RpcError::invalid_params("Invalid params: the task has ended already")),
     }
 }
 
 /// Takes the answers to the questions of a task.
-pub fn update(gateway: &Gateway, caller: &Caller, mut params: RpcParams) -> Result<String, RpcError> {
-    let task = found(gateway, caller, "tasks/update", &params)?;
+pub fn update(exchange: &Exchange, mut params: RpcParams) -> Result<String, RpcError> {
+    let task = found(exchange, "tasks/update", &params)?;
     let answers = params.take_object("inputResponses")?;
     let answers = answers.ok_or_else(|| must_be("inputResponses", "an object"))?;
     for (key, answer) in answers.into_iter().filter(|(_, answer)| answer.is_object()) {
         task.answer(&key, Ok(answer));
     }
-    written(gateway, caller, &json!({}), ResultKind::Plain)
+    written(exchange, &json!({}), ResultKind::Plain)
 }
 
 /// One page of the tasks that the caller has made.
-pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
-    check_client(caller, "tasks/list")?;
-    let Page { items, next } =
-        page(params, TASKS_OF_A_PAGE, gateway.tasks.of(caller), |task| Cow::Owned(task.name()))?;
+pub fn list(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    check_client(&exchange.caller, "tasks/list")?;
+    let all = exchange.gateway.kept.tasks(&exchange.caller);
+    let Page { items, next } = page(params, TASKS_OF_A_PAGE, all, |task| Cow::Owned(task.name()))?;
     let mut result = json!({"tasks": items.iter().map(|task| task.summary()).collect::<Vec<_>>()});
     if let Some(next) = next {
         result["nextCursor"] = json!(next);
     }
-    written(gateway, caller, &result, ResultKind::Plain)
+    written(exchange, &result, ResultKind::Plain)
 }
 
 /// Waits for the end of a task; the answer is that of its call. Meanwhile the questions of the call go to this client.
-pub async fn result(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
-    let task = found(gateway, &exchange.caller, "tasks/result", params)?;
-    *task.outlet.lock() = exchange.outlet.clone();
+pub async fn result(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let task = found(exchange, "tasks/result", params)?;
+    let id = task.id();
+    task.outlet.redirect(&exchange.outlet);
     let mut changes = task.watch();
     loop {
         let questions = match task.step() {
-            TaskStep::Ended(answer) => return answer.map(|answer| with_task(&task, &answer)),
-            TaskStep::Cancelled => return Err(cancelled().in_doubt()),
-            TaskStep::Asks(questions) => questions,
-            TaskStep::Working => Vec::new(),
+            CallStep::Ended(answer) => return answer.map(|answer| with_task(id.as_deref(), &answer)),
+            CallStep::Cancelled => return Err(cancelled().in_doubt()),
+            CallStep::Gone => return Err(no_such_task()),
+            CallStep::Asks(questions, _) => questions,
+            CallStep::Working => Vec::new(),
         };
         let first = questions.first().map(|question| question.key.clone());
-        let mut put = pin!(put(gateway, exchange, &task, questions));
+        let mut put = pin!(put(exchange, &task, questions));
         loop {
             tokio::select! {
                 () = &mut put => break,
                 _ = changes.changed() => if !is_asking(&task, first.as_deref()) { break },
-                () = task.gone() => return match task.step() {
-                    TaskStep::Ended(answer) => answer.map(|answer| with_task(&task, &answer)),
-                    _ => Err(no_such_task()),
-                },
                 () = exchange.cancel.cancelled() => return Err(cancelled().in_doubt()),
             }
         }
@@ -167,23 +139,24 @@ pub async fn result(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) 
 }
 
 /// Whether the task still asks what it asked. A question must not be put twice because the progress has changed.
-fn is_asking(task: &ClientTask, first: Option<&str>) -> bool {
+fn is_asking(task: &KeptCall, first: Option<&str>) -> bool {
     match task.step() {
-        TaskStep::Asks(open) => first.is_some() && open.first().map(|open| open.key.as_str()) == first,
+        CallStep::Asks(open, _) => first.is_some() && open.first().map(|open| open.key.as_str()) == first,
         _ => false,
     }
 }
 
 /// Puts questions to the client. Without any, it never ends.
-async fn put(gateway: &Gateway, exchange: &Exchange, task: &ClientTask, questions: Vec<TaskQuestion>) {
+async fn put(exchange: &Exchange, task: &Arc<KeptCall>, questions: Vec<TaskQuestion>) {
     if questions.is_empty() {
         return std::future::pending().await;
     }
-    let each = questions.into_iter().map(|TaskQuestion { key, question }| async move {
-        let params = with_related(task, question.params);
-        let (all, outlet) = (gateway.questions.clone(), exchange.outlet.clone());
-        let answer = ask(all, outlet, exchange.caller.client_key(), question.method, params).await;
-        (key, answer)
+    let id = task.id();
+    let each = questions.into_iter().map(|TaskQuestion { key, question }| {
+        let params = with_related(id.as_deref(), question.params);
+        let (all, outlet) = (exchange.gateway.questions.clone(), exchange.outlet.clone());
+        let asked = all.ask(outlet, exchange.caller.client_key(), question.method, params);
+        async move { (key, asked.await) }
     });
     // At once, because each answer changes the task.
     for (key, answer) in join_all(each).await {
@@ -192,32 +165,27 @@ async fn put(gateway: &Gateway, exchange: &Exchange, task: &ClientTask, question
 }
 
 /// A result with the task that it belongs to, otherwise as it came.
-fn with_task(task: &ClientTask, answer: &str) -> String {
+fn with_task(id: Option<&str>, answer: &str) -> String {
     heavy(answer.len(), || match serde_json::from_str(answer) {
-        Ok(result) => with_related(task, result).to_string(),
+        Ok(result) => with_related(id, result).to_string(),
         Err(_) => answer.to_owned(),
     })
 }
 
 /// A message with the task that it belongs to in its `_meta`.
-fn with_related(task: &ClientTask, mut message: Value) -> Value {
+fn with_related(id: Option<&str>, mut message: Value) -> Value {
     if let Value::Object(members) = &mut message
         && let Value::Object(meta) = members.entry("_meta").or_insert_with(|| json!({}))
     {
-        meta.insert(RELATED_TASK.to_owned(), json!({"taskId": &*task.id}));
+        meta.insert(RELATED_TASK.to_owned(), json!({"taskId": id}));
     }
     message
 }
 
 /// The task that a request names. One of another principal does not exist.
-fn found(
-    gateway: &Gateway,
-    caller: &Caller,
-    method: &str,
-    params: &RpcParams,
-) -> Result<Arc<ClientTask>, RpcError> {
-    check_client(caller, method)?;
-    gateway.tasks.get(caller, params.text("taskId")?).ok_or_else(no_such_task)
+fn found(exchange: &Exchange, method: &str, params: &RpcParams) -> Result<Arc<KeptCall>, RpcError> {
+    check_client(&exchange.caller, method)?;
+    exchange.gateway.kept.task(&exchange.caller, params.text("taskId")?).ok_or_else(no_such_task)
 }
 
 fn no_such_task() -> RpcError {

@@ -2,8 +2,8 @@
 
 use super::audited::AuditedRequest;
 use super::definition::ToolDefinition;
+use super::execute::{SHORT_PATIENCE, find};
 use super::pages::{Page, page};
-use super::perform::{SHORT_PATIENCE, find};
 use crate::caller::Caller;
 use crate::capability::{audience, takes_tasks};
 use crate::era::{ResultKind, own_result};
@@ -12,7 +12,6 @@ use crate::operate::AuditEvent;
 use crate::params::RpcParams;
 use crate::rpc::{INTERNAL_ERROR, RpcError};
 use crate::search_mode::{self, GatewayTool};
-use crate::state::Gateway;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -26,28 +25,30 @@ use toolhub_types::model::CallOptions;
 use toolhub_types::tool::Freshness;
 
 /// One page of the tools that the caller sees, in the order of their names.
-pub fn list(gateway: &Gateway, caller: &Caller, params: &RpcParams) -> Result<String, RpcError> {
+pub fn list(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let snapshot = gateway.hub.registry.snapshot();
     if search_mode::is_on(&caller.view, &snapshot) {
         let own = GatewayTool::ALL.into_iter().map(|tool| own_definition(caller, tool));
         let core =
             search_mode::core(&caller.view, &snapshot).map(|tool| json!(ToolDefinition::new(caller, tool)));
         let tools: Vec<Value> = own.chain(core).collect();
-        return written(gateway, caller, &json!({"tools": tools}), ResultKind::Cacheable);
+        return written(exchange, &json!({"tools": tools}), ResultKind::Cacheable);
     }
     let visible = caller.view.tools_for(&snapshot, audience(caller));
     let Page { items, next } =
         page(params, gateway.options.page_size, visible, |tool| Cow::Borrowed(tool.name))?;
     let tools = items.into_iter().map(|tool| ToolDefinition::new(caller, tool)).collect();
-    written(gateway, caller, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
+    written(exchange, &ListedTools { tools, next_cursor: next }, ResultKind::Cacheable)
 }
 
 /// Has the servers list their tools if a hub in front asks for those of now.
-pub async fn list_now(gateway: &Gateway, exchange: &Exchange, params: &RpcParams) {
+pub async fn list_now(exchange: &Exchange, params: &RpcParams) {
     let is_asked = params.meta().and_then(|meta| meta.get(NOW_KEY)) == Some(&Value::Bool(true));
     if !is_asked || params.contains_key("cursor") {
         return;
     }
+    let gateway = &exchange.gateway;
     let snapshot = gateway.hub.registry.snapshot();
     let shown = exchange.caller.view.tools_for(&snapshot, audience(&exchange.caller));
     let servers: BTreeSet<Arc<str>> = shown.filter_map(|tool| tool.server().cloned()).collect();
@@ -84,30 +85,25 @@ struct ListedTools<'a> {
 }
 
 /// Everything about one tool.
-pub async fn describe(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    params: &RpcParams,
-) -> Result<String, RpcError> {
-    let caller = &exchange.caller;
+pub async fn describe(exchange: &Exchange, params: &RpcParams) -> Result<String, RpcError> {
     let name = params.text("name")?;
-    let record = AuditedRequest::new(gateway, caller, AuditEvent::Describe { tool: name });
-    let found = find(gateway, caller, (name, Audience::Model), SHORT_PATIENCE, &exchange.cancel).await;
+    let record = AuditedRequest::new(exchange, AuditEvent::Describe { tool: name });
+    let found = find(exchange, (name, Audience::Model), SHORT_PATIENCE).await;
     record.write(found.as_ref().err().map(|error| error.kind));
     found.map_err(|error| match error.kind {
         ErrorKind::NotFound => unknown_tool(name),
-        _ => RpcError::invalid_params(gateway.face(caller, "", &error).into_owned()),
+        _ => RpcError::invalid_params(exchange.face("", &error).into_owned()),
     })?;
-    let snapshot = gateway.hub.registry.snapshot();
-    let shown = caller.view.tool(&snapshot, name).ok_or_else(|| unknown_tool(name))?;
-    let described = described(gateway, caller, shown);
-    written(gateway, caller, &described, ResultKind::Plain)
+    let snapshot = exchange.gateway.hub.registry.snapshot();
+    let shown = exchange.caller.view.tool(&snapshot, name).ok_or_else(|| unknown_tool(name))?;
+    written(exchange, &described(exchange, shown), ResultKind::Plain)
 }
 
 /// The definition of a tool, with the instructions of its server.
-pub fn described(gateway: &Gateway, caller: &Caller, tool: ShownTool<'_>) -> Value {
+pub fn described(exchange: &Exchange, tool: ShownTool<'_>) -> Value {
+    let caller = &exchange.caller;
     let server = tool.server().filter(|_| caller.view.shows_everything()).cloned();
-    let instructions = server.and_then(|id| Some((gateway.upstreams.instructions(&id)?, id)));
+    let instructions = server.and_then(|id| Some((exchange.gateway.upstreams.instructions(&id)?, id)));
     let mut described = json!({"tool": ToolDefinition::new(caller, tool)});
     if let Some((text, id)) = instructions {
         described["instructions"] = json!({"server": &*id, "text": text});
@@ -121,13 +117,8 @@ pub fn unknown_tool(name: &str) -> RpcError {
 }
 
 /// The JSON text of an own result, in the form of the caller's era.
-pub fn written(
-    gateway: &Gateway,
-    caller: &Caller,
-    result: &impl Serialize,
-    kind: ResultKind,
-) -> Result<String, RpcError> {
+pub fn written(exchange: &Exchange, result: &impl Serialize, kind: ResultKind) -> Result<String, RpcError> {
     let text =
         serde_json::to_string(result).map_err(|error| RpcError::new(INTERNAL_ERROR, error.to_string()))?;
-    Ok(own_result(gateway, caller.era, text, kind))
+    Ok(own_result(&exchange.gateway, exchange.caller.era, text, kind))
 }

@@ -1,15 +1,16 @@
 //! The `requestState` that a modern client gets with questions, and sends back with the answers.
 //!
-//! It is [sealed](super::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
+//! It is [sealed](crate::sealing) for one caller, view and request, so it opens for the same request only. It names the call that
 //! waits in the memory of one replica. If the questions are those of a server that keeps nothing about the request itself, the
 //! state carries all that the server needs to go on: any replica that shares the keys sends it the answers.
 
-use super::caller::Caller;
-use super::conversation::RequestSubject;
-use super::session::{SessionKeys, SessionRefusal, end_of, seconds};
+use crate::caller::Caller;
+use crate::session::{SessionKeys, SessionRefusal, end_of, seconds};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use toolhub_text::canonical::canonical;
+use toolhub_types::model::Arguments;
 use toolhub_types::tool::ServerRound;
 
 /// How long a caller may take to answer a question.
@@ -17,21 +18,19 @@ const LIFETIME: Duration = Duration::from_secs(3600);
 /// Of what the gateway takes back, in characters. The state of a server that would make it longer stays on its replica.
 const LONGEST: usize = 1024 * 1024;
 
-/// Which request a state belongs to, and whose it is.
-pub struct StatePlace<'a> {
-    caller: &'a Caller,
-    subject: &'a RequestSubject,
-    arguments: String,
+/// What a request asks for. A state opens for the same request of the same caller only.
+#[derive(Clone)]
+pub struct RequestSubject {
+    pub method: &'static str,
+    pub name: String,
+    pub arguments: Arc<Arguments>,
 }
 
-impl<'a> StatePlace<'a> {
-    pub fn new(caller: &'a Caller, subject: &'a RequestSubject) -> Self {
-        StatePlace { caller, subject, arguments: canonical(subject.arguments.as_value()) }
-    }
-
-    fn parts(&self) -> [&str; 5] {
-        let RequestSubject { method, name, .. } = self.subject;
-        [&self.caller.principal.id, &self.caller.view.name, method, name, &self.arguments]
+impl RequestSubject {
+    /// Calls `with` with the place of the states of this request.
+    fn at_place<T>(&self, caller: &Caller, with: impl FnOnce(&[&str]) -> T) -> T {
+        let arguments = canonical(self.arguments.as_value());
+        with(&[&caller.principal.id, &caller.view.name, self.method, &self.name, &arguments])
     }
 }
 
@@ -55,23 +54,32 @@ struct SealedState {
 
 impl RequestState {
     /// `None` never happens: there is always a key.
-    pub fn seal(self, keys: &SessionKeys, place: &StatePlace<'_>, now: SystemTime) -> Option<String> {
+    pub fn seal(
+        self,
+        keys: &SessionKeys,
+        caller: &Caller,
+        subject: &RequestSubject,
+        now: SystemTime,
+    ) -> Option<String> {
         let sealed = SealedState { state: self, expires: end_of(now, LIFETIME) };
-        let text = keys.seal_state(&place.parts(), &serde_json::to_vec(&sealed).ok()?)?;
+        let content = serde_json::to_vec(&sealed).ok()?;
+        let text = subject.at_place(caller, |place| keys.seal_state(place, &content))?;
         if text.len() <= LONGEST || sealed.state.server.is_none() {
             return Some(text);
         }
-        RequestState { server: None, ..sealed.state }.seal(keys, place, now)
+        RequestState { server: None, ..sealed.state }.seal(keys, caller, subject, now)
     }
 
-    /// What was sealed for this place.
+    /// What was sealed for this request.
     pub fn open(
         text: &str,
         keys: &SessionKeys,
-        place: &StatePlace<'_>,
+        caller: &Caller,
+        subject: &RequestSubject,
         now: SystemTime,
     ) -> Result<Self, SessionRefusal> {
-        let opened = (text.len() <= LONGEST).then(|| keys.open_state(&place.parts(), text, now)).flatten();
+        let open = || subject.at_place(caller, |place| keys.open_state(place, text, now));
+        let opened = (text.len() <= LONGEST).then(open).flatten();
         let opened = opened.and_then(|content| serde_json::from_slice(&content).ok());
         let SealedState { state, expires } = opened.ok_or(SessionRefusal::Forged)?;
         if expires <= seconds(now) { Err(SessionRefusal::Expired) } else { Ok(state) }
@@ -82,11 +90,9 @@ impl RequestState {
 mod tests {
     use super::*;
     use serde_json::{Map, Value, json};
-    use std::sync::Arc;
     use std::time::UNIX_EPOCH;
     use toolhub_engine::served::View;
     use toolhub_protocol::{Era, MODERN};
-    use toolhub_types::model::Arguments;
     use toolhub_types::principal::Principal;
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -124,9 +130,9 @@ mod tests {
     fn a_state_opens_for_the_same_request_of_the_same_caller_with_any_replica() {
         let keys = || SessionKeys::new([KEY]).unwrap();
         let (ann, oslo) = (caller("ann", "ops"), subject("book", json!({"city": "Oslo", "days": [1, 2]})));
-        let sealed = state("its own".to_owned()).seal(&keys(), &StatePlace::new(&ann, &oslo), at(0)).unwrap();
+        let sealed = state("its own".to_owned()).seal(&keys(), &ann, &oslo, at(0)).unwrap();
         let open = |keys: &SessionKeys, caller: &Caller, subject: &RequestSubject, seconds| {
-            RequestState::open(&sealed, keys, &StatePlace::new(caller, subject), at(seconds))
+            RequestState::open(&sealed, keys, caller, subject, at(seconds))
         };
         let same = subject("book", json!({"days": [1, 2], "city": "Oslo"}));
         assert_eq!(open(&keys(), &ann, &same, 3599), Ok(state("its own".to_owned())));
@@ -150,9 +156,8 @@ mod tests {
     fn a_state_that_would_be_too_long_stays_on_its_replica() {
         let (keys, ann, oslo) =
             (SessionKeys::new([KEY]).unwrap(), caller("ann", "ops"), subject("book", json!({})));
-        let place = StatePlace::new(&ann, &oslo);
-        let sealed = state("x".repeat(LONGEST)).seal(&keys, &place, at(0)).unwrap();
-        let opened = RequestState::open(&sealed, &keys, &place, at(0)).unwrap();
+        let sealed = state("x".repeat(LONGEST)).seal(&keys, &ann, &oslo, at(0)).unwrap();
+        let opened = RequestState::open(&sealed, &keys, &ann, &oslo, at(0)).unwrap();
         assert_eq!(opened, RequestState { server: None, ..state(String::new()) });
     }
 }

@@ -1,12 +1,10 @@
 //! One call of a tool for a caller: what the view and the budget allow, through the plan, into the audit log and the metrics.
 
 use super::audited::{AuditedRequest, before_acting};
-use crate::caller::Caller;
+use crate::exchange::Exchange;
 use crate::operate::{AuditEvent, Operation};
-use crate::state::Gateway;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 use toolhub_engine::hub::Hub;
 use toolhub_engine::plan::{self, CallRequest, CallResult, CallTarget, LookUpRequest, Unreachable};
 use toolhub_engine::served::Audience;
@@ -30,31 +28,30 @@ fn is_unsent(called: &CallResult) -> bool {
 }
 
 /// Calls a tool that the caller sees. A tool that it does not see is `NotFound`, whether it exists or not.
-pub async fn perform(
-    gateway: &Gateway,
-    caller: &Arc<Caller>,
+pub async fn execute(
+    exchange: &Exchange,
     (name, audience): (&str, Audience),
     args: Arc<Arguments>,
     mut extras: CallContextExtras,
-    cancel: &CancellationToken,
 ) -> CallResult {
+    let (gateway, caller, cancel) = (&exchange.gateway, &exchange.caller, &exchange.cancel);
     // Counted to its last line in the audit log, so that a drain waits for it.
     let _running = gateway.calls.enter();
     let call = gateway.options.audit.as_ref().map(|audit| audit.next_call());
     let event = AuditEvent::Call { tool: name, candidate: None, arguments: args.as_value(), call };
-    let record = AuditedRequest::new(gateway, caller, event).traced(&extras.meta);
-    extras.before_acting = before_acting(gateway, caller, (name, call), &args, &extras.meta);
+    let record = AuditedRequest::new(exchange, event).traced(&extras.meta);
+    extras.before_acting = before_acting(exchange, (name, call), &args, &extras.meta);
     let begun = record.begun();
     let live = gateway.has_inspector().then(|| gateway.live.call(name, &caller.principal.id));
     extras.watch = live.clone().map(|live| live as Arc<dyn AttemptWatch>);
     let mut plans = 0;
     let (is_seen, called) = loop {
         let patience = gateway.hub.options.lookup_timeout;
-        let found = find(gateway, caller, (name, audience), patience, cancel).await;
+        let found = find(exchange, (name, audience), patience).await;
         let is_seen = found.is_ok();
-        let found = if plans == 0 { found.and_then(|()| spend(gateway, caller)) } else { found };
+        let found = if plans == 0 { found.and_then(|()| spend(exchange)) } else { found };
         let called = match found {
-            Ok(()) => run(gateway, caller, name, args.clone(), &extras, cancel).await,
+            Ok(()) => run(exchange, name, args.clone(), &extras).await,
             Err(error) => CallResult::refused(error),
         };
         plans += 1;
@@ -78,8 +75,9 @@ pub async fn perform(
 }
 
 /// Takes the call from the budget of the caller in its view.
-fn spend(gateway: &Gateway, caller: &Caller) -> Result<(), HubError> {
-    let spent = gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now());
+fn spend(exchange: &Exchange) -> Result<(), HubError> {
+    let caller = &exchange.caller;
+    let spent = exchange.gateway.admission.spend(&caller.principal.id, &caller.view, Instant::now());
     spent.map_err(|refused| {
         let seconds = refused.seconds();
         let text = format!("Too many calls within a minute; try again in {seconds} s.");
@@ -88,13 +86,12 @@ fn spend(gateway: &Gateway, caller: &Caller) -> Result<(), HubError> {
 }
 
 async fn run(
-    gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     name: &str,
     args: Arc<Arguments>,
     extras: &CallContextExtras,
-    cancel: &CancellationToken,
 ) -> CallResult {
+    let (gateway, caller, cancel) = (&exchange.gateway, &exchange.caller, &exchange.cancel);
     let snapshot = gateway.hub.registry.snapshot();
     let mut options = caller.view.call_options(&caller.principal);
     if Hub::is_read_more(&snapshot, name) {
@@ -123,12 +120,11 @@ async fn run(
 /// Fails when the caller does not see the tool. Servers that have not listed their tools are asked before, also when the tool
 /// is known and hidden: both take the same way.
 pub(super) async fn find(
-    gateway: &Gateway,
-    caller: &Caller,
+    exchange: &Exchange,
     (name, audience): (&str, Audience),
     patience: Duration,
-    cancel: &CancellationToken,
 ) -> Result<(), HubError> {
+    let (gateway, caller) = (&exchange.gateway, &exchange.caller);
     let is_seen = || {
         let snapshot = gateway.hub.registry.snapshot();
         caller.view.tool_for(&snapshot, name, audience).is_some()
@@ -141,7 +137,7 @@ pub(super) async fn find(
         LookUpRequest { name: asked, options, servers: Vec::new(), freshness: Freshness::Any, patience };
     let unreachable = tokio::select! {
         unreachable = gateway.upstreams.look_up(&request) => unreachable,
-        () = cancel.cancelled() => Unreachable::new(),
+        () = exchange.cancel.cancelled() => Unreachable::new(),
     };
     if is_seen() {
         return Ok(());

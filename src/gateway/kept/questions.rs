@@ -1,16 +1,21 @@
 //! Questions to legacy clients: a request of the server on the stream of a call, answered by a message of its own.
 
-use super::rpc::{INTERNAL_ERROR, RpcId};
+use crate::caller::Caller;
+use crate::exchange::Exchange;
+use crate::relay::Outlet;
+use crate::rpc::{INTERNAL_ERROR, RpcId};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use futures_util::future::join_all;
 use ring::rand::{SecureRandom, SystemRandom};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 use toolhub_types::sync::Mutex;
-use toolhub_types::tool::QuestionAnswer;
+use toolhub_types::tool::{AskRound, QuestionAnswer, RoundQuestion};
 
 struct OpenQuestion {
     /// The only client whose answer counts.
@@ -23,12 +28,20 @@ struct OpenQuestion {
 pub struct OpenQuestions(Arc<Mutex<HashMap<String, OpenQuestion>>>);
 
 impl OpenQuestions {
-    /// Opens a question. `None` when the OS gives no random bytes: an id that can be guessed would let others answer.
-    pub fn open(&self, asker: &Arc<str>) -> Option<AwaitedAnswer> {
-        let id = random_id()?;
+    /// Asks by a request on the stream of a call, which the client answers by a message of its own.
+    pub async fn ask(self, outlet: Outlet, asker: Arc<str>, method: String, params: Value) -> QuestionAnswer {
+        let failed = |why: &str| (INTERNAL_ERROR, why.to_owned());
+        // An id that can be guessed would let others answer.
+        let id = random_id().ok_or_else(|| failed("could not read random bytes from the OS"))?;
         let (sender, answer) = oneshot::channel();
-        self.0.lock().insert(id.clone(), OpenQuestion { asker: asker.clone(), answer: sender });
-        Some(AwaitedAnswer { all: self.clone(), id, answer })
+        self.0.lock().insert(id.clone(), OpenQuestion { asker, answer: sender });
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        // Dropping the question closes it.
+        let _open = OnDrop(|| drop(self.0.lock().remove(&id)));
+        if !outlet.send(request.to_string()).await {
+            return Err(failed("the client takes no events"));
+        }
+        answer.await.unwrap_or_else(|_| Err(failed("the question was closed")))
     }
 
     /// Takes the answer of a client. An answer to no question of its own is ignored.
@@ -67,35 +80,40 @@ fn refusal(error: &RawValue) -> (i64, String) {
     (code, toolhub_types::error::clip(message).into_owned())
 }
 
-/// A question under way; dropping it closes the question.
-pub struct AwaitedAnswer {
-    all: OpenQuestions,
-    id: String,
-    answer: oneshot::Receiver<QuestionAnswer>,
-}
+struct OnDrop<F: Fn()>(F);
 
-impl AwaitedAnswer {
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    pub async fn wait(mut self) -> QuestionAnswer {
-        let answer = (&mut self.answer).await;
-        answer.unwrap_or_else(|_| Err((INTERNAL_ERROR, "the question was closed".to_owned())))
-    }
-}
-
-impl Drop for AwaitedAnswer {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
-        self.all.0.lock().remove(&self.id);
+        (self.0)();
     }
+}
+
+/// Tells callers apart. Clients of 2026-07-28 have no session: those with credentials are one caller, and one without is a
+/// caller of its own for each of its calls.
+pub fn caller_key(caller: &Caller) -> Arc<str> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    match caller.session.is_none() && caller.principal.is_anonymous() {
+        true => Arc::from(format!("call {}", NEXT.fetch_add(1, Ordering::Relaxed))),
+        false => caller.client_key(),
+    }
+}
+
+/// Puts each question of a round to a legacy client.
+pub fn by_request(exchange: &Exchange) -> AskRound {
+    let questions = exchange.gateway.questions.clone();
+    let (outlet, asker) = (exchange.outlet.clone(), exchange.caller.client_key());
+    Arc::new(move |round: Vec<RoundQuestion>, _| {
+        let ask =
+            |one: RoundQuestion| questions.clone().ask(outlet.clone(), asker.clone(), one.method, one.params);
+        Box::pin(join_all(round.into_iter().map(ask).collect::<Vec<_>>()))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rpc::{ClientMessage, read_message};
-    use serde_json::json;
+    use futures_util::FutureExt;
 
     fn answer_to(id: &str) -> (RpcId, Result<Box<RawValue>, Box<RawValue>>) {
         let text = json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}}).to_string();
@@ -108,14 +126,24 @@ mod tests {
     #[tokio::test]
     async fn only_the_asked_client_answers() {
         let questions = OpenQuestions::default();
-        let asked = questions.open(&Arc::from("one")).unwrap();
-        let (id, outcome) = answer_to(asked.id());
+        let ask = || {
+            let (outlet, messages) = Outlet::open();
+            let asked = questions.clone().ask(outlet, Arc::from("one"), "x".to_owned(), json!({}));
+            (Box::pin(asked), messages)
+        };
+        let (mut asked, mut messages) = ask();
+        assert!((&mut asked).now_or_never().is_none());
+        let sent: Value = serde_json::from_str(&messages.recv().await.unwrap().text).unwrap();
+        let (id, outcome) = answer_to(sent["id"].as_str().unwrap());
         questions.answer("other", &id, outcome.clone());
         questions.answer("one", &answer_to("guessed").0, outcome.clone());
         assert_eq!(questions.0.lock().len(), 1);
         questions.answer("one", &id, outcome);
-        assert_eq!(asked.wait().await, Ok(json!({"action": "accept"})));
-        drop(questions.open(&Arc::from("one")));
+        assert_eq!(asked.await, Ok(json!({"action": "accept"})));
+        let (mut asked, _messages) = ask();
+        assert!((&mut asked).now_or_never().is_none());
+        assert_eq!(questions.0.lock().len(), 1);
+        drop(asked);
         assert!(questions.0.lock().is_empty(), "a question ends with its call");
     }
 }

@@ -1,0 +1,155 @@
+//! The calls that are kept.
+
+use super::call::KeptCall;
+use super::questions::random_id;
+use crate::by_principal::PrincipalTable;
+use crate::caller::Caller;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::broadcast;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhub_types::sync::Mutex;
+
+/// The calls of all clients, and of one principal, that are kept at once.
+const MOST_CALLS: usize = 2_000;
+pub const MOST_OF_PRINCIPAL: usize = 200;
+/// Their results that are kept at once, in bytes.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+const MOST_BYTES_OF_PRINCIPAL: usize = MOST_BYTES / 2;
+/// How long a call waits for the message that brings its answers. Then it is cancelled.
+const ANSWER_TIME: Duration = Duration::from_secs(300);
+/// The longest life of a task, and that of one whose client asks for none.
+const LONGEST_TTL: Duration = Duration::from_secs(3600);
+/// The changes that a slow listener may be behind. It misses older ones, and asks for the task instead.
+const MOST_UNHEARD: usize = 256;
+
+struct KeptEntry {
+    call: Arc<KeptCall>,
+    /// Ends the task that waits for the end of its time.
+    _kept: DropGuard,
+}
+
+/// The calls of a gateway that clients come back to.
+#[derive(Clone)]
+pub struct KeptCalls(Arc<KeptTable>);
+
+struct KeptTable {
+    calls: Mutex<PrincipalTable<Arc<str>, KeptEntry>>,
+    task_changes: broadcast::Sender<Arc<KeptCall>>,
+    stop: CancellationToken,
+}
+
+impl KeptCalls {
+    /// When `stop` fires, nothing is kept any more.
+    pub fn new(stop: CancellationToken) -> Self {
+        let (calls, task_changes) =
+            (Mutex::new(PrincipalTable::new(MOST_CALLS)), broadcast::Sender::new(MOST_UNHEARD));
+        KeptCalls(Arc::new(KeptTable { calls, task_changes, stop }))
+    }
+
+    /// Keeps a call until the message comes that brings its answers. `None` when `most` of its principal, or too many of all, are
+    /// kept and run.
+    pub fn keep_waiting(&self, call: &Arc<KeptCall>, most: usize) -> Option<Arc<str>> {
+        self.keep(call, most, None, ANSWER_TIME)
+    }
+
+    /// Keeps a call as a task; `ttl` is what its client asks for.
+    pub fn keep_task(&self, call: &Arc<KeptCall>, most: usize, ttl: Option<Duration>) -> Option<Arc<str>> {
+        let ttl = ttl.unwrap_or(LONGEST_TTL).min(LONGEST_TTL);
+        self.keep(call, most, Some(ttl), ttl)
+    }
+
+    fn keep(
+        &self,
+        call: &Arc<KeptCall>,
+        most: usize,
+        task: Option<Duration>,
+        time: Duration,
+    ) -> Option<Arc<str>> {
+        let principal = call.owner.principal.clone();
+        // An id that can be guessed would let others ask for the call.
+        let id: Arc<str> = random_id()?.into();
+        let mut calls = self.0.calls.lock();
+        let pushed_out =
+            calls.make_room(&principal, most.min(MOST_OF_PRINCIPAL), |entry| entry.call.is_over())?;
+        let kept = CancellationToken::new();
+        call.keep_as(Some(id.clone()), task);
+        calls.insert(
+            &principal,
+            id.clone(),
+            KeptEntry { call: call.clone(), _kept: kept.clone().drop_guard() },
+        );
+        drop(calls);
+        drop(pushed_out);
+        // It may have ended before it was kept.
+        self.has_ended(call);
+        let (table, name) = (self.clone(), id.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = kept.cancelled() => return,
+                () = tokio::time::sleep(time) => {}
+                () = table.0.stop.cancelled() => {}
+            }
+            if let Some(call) = table.remove(&principal, &name) {
+                call.abandon();
+            }
+        });
+        Some(id)
+    }
+
+    fn remove(&self, principal: &str, id: &str) -> Option<Arc<KeptCall>> {
+        let removed = self.0.calls.lock().remove(principal, id);
+        removed.map(|entry| entry.call)
+    }
+
+    /// A call that waits; `None` when it has ended, or waits elsewhere.
+    pub fn take_waiting(&self, principal: &str, id: &str) -> Option<Arc<KeptCall>> {
+        let call = self.remove(principal, id)?;
+        call.keep_as(None, None);
+        Some(call)
+    }
+
+    /// A task of this caller.
+    pub fn task(&self, caller: &Caller, id: &str) -> Option<Arc<KeptCall>> {
+        let calls = self.0.calls.lock();
+        let call = calls.get(&caller.principal.id, id).map(|entry| entry.call.clone());
+        call.filter(|call| call.owner.is(caller) && call.is_task())
+    }
+
+    /// The tasks that the caller has made.
+    pub fn tasks(&self, caller: &Caller) -> Vec<Arc<KeptCall>> {
+        let is_own = |call: &&Arc<KeptCall>| call.owner.lists_for(caller) && call.is_task();
+        let calls = self.0.calls.lock();
+        calls.of(&caller.principal.id).map(|entry| &entry.call).filter(is_own).cloned().collect()
+    }
+
+    /// Hears of each task whose state has changed.
+    pub fn task_changes(&self) -> broadcast::Sender<Arc<KeptCall>> {
+        self.0.task_changes.clone()
+    }
+
+    /// A call has ended, and may be kept. The results that ended first go until the rest is small enough; its own stays.
+    pub(super) fn has_ended(&self, call: &Arc<KeptCall>) {
+        if !call.is_over() {
+            return;
+        }
+        let (principal, id) = (&*call.owner.principal, call.id());
+        let Some(id) = id else { return };
+        let mut calls = self.0.calls.lock();
+        calls.renew(principal, &id);
+        let stays = |entry: &KeptEntry| Arc::ptr_eq(&entry.call, call);
+        let dropped = [(Some(principal), MOST_BYTES_OF_PRINCIPAL), (None, MOST_BYTES)]
+            .map(|(whose, most)| calls.shrink(whose, most, |entry| entry.call.result_bytes(), stays));
+        drop(calls);
+        drop(dropped);
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.calls.lock().len()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
