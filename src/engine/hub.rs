@@ -407,16 +407,14 @@ impl Hub {
         let now = tokio::time::Instant::now().into_std();
         let mut plan = self.plan_by_name(&self.registry.snapshot(), name, options, now)?;
         self.record(&mut plan, None, || AskedCall::new(CallTarget::Name(name.into()), options.clone(), None));
-        Ok(self.run_planned(*plan, Arc::new(args), None, &CallContextExtras::default(), cancel).await)
+        Ok(self.run_planned(*plan, Arc::new(args), &CallContextExtras::default(), cancel).await)
     }
 
-    /// Runs chosen candidates on tokio, and records what was learnt. `approved` holds the arguments of each candidate, or why
-    /// it must not start; without it, all take `args`.
+    /// Runs chosen candidates on tokio, and records what was learnt.
     pub async fn run_planned(
         &self,
         mut plan: PlannedRun,
         args: Arc<Arguments>,
-        approved: Option<Vec<Result<Arc<Arguments>, HubError>>>,
         extras: &CallContextExtras,
         cancel: &CancellationToken,
     ) -> RunReport {
@@ -427,7 +425,6 @@ impl Hub {
             .map(|(slot, candidate)| Job {
                 candidate: candidate.clone(),
                 gates: self.gates(candidate),
-                approved: approved.as_ref().map(|approved| approved[slot].clone()),
                 freshness: plan.freshness,
                 before: self.row_writer(&plan, slot, &args, &extras.meta),
                 tape: match (&plan.missed, &plan.recorded) {

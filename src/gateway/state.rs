@@ -25,7 +25,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolhub_engine::hub::Hub;
-use toolhub_engine::plan::{CallResult, SharedResults};
 use toolhub_engine::served::Upstreams;
 use toolhub_engine::served::{View, Views};
 use toolhub_protocol::LogLevel;
@@ -55,7 +54,6 @@ pub struct Gateway {
     pub hub: Arc<Hub>,
     pub upstreams: Arc<dyn Upstreams>,
     pub options: GatewayOptions,
-    pub shared: SharedResults<CallResult>,
     /// The requests of legacy clients on HTTP, by session and id.
     pub in_flight: RequestsInFlight,
     /// Questions to legacy clients.
@@ -115,7 +113,6 @@ impl Gateway {
             hub,
             upstreams,
             options,
-            shared: SharedResults::default(),
             in_flight: RequestsInFlight::default(),
             questions: OpenQuestions::default(),
             replica: random_id().ok_or_else(no_random)?,

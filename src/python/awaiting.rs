@@ -117,6 +117,17 @@ pub fn cancellations(task: &Bound<'_, PyAny>) -> PyResult<usize> {
     task.call_method0(intern!(task.py(), "cancelling"))?.extract()
 }
 
+/// Takes back one cancellation of a task; the number that is left.
+pub fn uncancel(task: &Bound<'_, PyAny>) -> PyResult<usize> {
+    task.call_method0(intern!(task.py(), "uncancel"))?.extract()
+}
+
+/// Whether a cancellation of a task is still to be delivered.
+pub fn has_pending_cancel(task: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let must = task.getattr_opt(intern!(task.py(), "_must_cancel"))?;
+    must.map_or(Ok(false), |must| must.is_truthy())
+}
+
 /// The exception that the arguments of a `throw` method mean, in both of its forms.
 fn thrown<'py>(typ: &Bound<'py, PyAny>, value: Option<&Bound<'py, PyAny>>) -> Bound<'py, PyBaseException> {
     let py = typ.py();

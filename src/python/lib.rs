@@ -192,7 +192,6 @@ mod _core {
         awaiting::install_am_send::<execution::Execution>(py);
         awaiting::install_am_send::<bridge::BridgeFuture>(py);
         awaiting::install_am_send::<call::CallDriver>(py);
-        awaiting::install_am_send::<call::flight::FlightWait>(py);
         awaiting::install_am_send::<child::Child>(py);
         awaiting::install_am_send::<served_call::ServedCall>(py);
         awaiting::install_am_send::<threaded::ThreadCall>(py);

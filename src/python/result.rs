@@ -26,7 +26,6 @@ use toolhub::execute::Fate;
 use toolhub::hub::{PlannedRun, part};
 use toolhub::invisible::error_line;
 use toolhub::merge::{self, MergedText};
-use toolhub::model::Lang;
 use toolhub::plan::answer_kind;
 use toolhub::registry::Candidate;
 use toolhub::select::Rule;
@@ -41,17 +40,12 @@ fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// The result of an execution, in the language of its hub.
 pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
-    let (result, lang) = match (finished.plan.take(), finished.no_candidate.take()) {
-        (Some(plan), _) => {
-            let result = of_run(py, &plan, &mut finished.attempts, now);
-            (result.or_else(|error| unreadable(py, &plan.what, error))?, plan.lang)
-        }
-        (None, Some(missed)) => (refused(py, Some(&missed.what), &missed.error)?, missed.lang),
-        (None, None) => {
-            (refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."))?, Lang::default())
-        }
+    let Some(plan) = finished.plan.take() else {
+        return refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."));
     };
-    localize(&result, lang)?;
+    let result = of_run(py, &plan, &mut finished.attempts, now);
+    let result = result.or_else(|error| unreadable(py, &plan.what, error))?;
+    localize(&result, plan.lang)?;
     Ok(result)
 }
 

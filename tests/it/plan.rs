@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, Effects, Evidence, Source};
-use toolhub::plan::{CallRequest, CallResult, CallTarget, Permissions, SharingRequest, Verdict, call};
+use toolhub::plan::{CallRequest, CallResult, CallTarget, Permissions, SharingRequest};
 
 #[allow(dead_code, reason = "shared with the tests of the hub, which use more of it")]
 use crate::hub::doubles;

@@ -1,6 +1,5 @@
 //! Drives a [`Run`] on tokio.
 
-use super::executor::{Executor, advance};
 use super::run::{Action, Run};
 use super::taped::{self, JobTape};
 use super::watched::WatchedAttempt;
@@ -8,7 +7,6 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
-use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,8 +29,6 @@ use toolhub_types::workers::PoolRefusal;
 pub struct Job {
     pub candidate: Arc<Candidate>,
     pub gates: Vec<Arc<Gate>>,
-    /// Arguments of its own, or why it must not start. `None`: it takes those of the call.
-    pub approved: Option<Result<Arc<Arguments>, HubError>>,
     /// See [`CallContext::freshness`].
     pub freshness: Freshness,
     /// What has to be done before anything is sent.
@@ -53,7 +49,7 @@ pub async fn drive(
     extras: &CallContextExtras,
     cancel: &CancellationToken,
 ) -> Vec<Option<Answer>> {
-    let mut executor = TokioExecutor {
+    let mut driven = TokioRun {
         run,
         jobs,
         args,
@@ -67,32 +63,34 @@ pub async fn drive(
     loop {
         if !cancelled && cancel.is_cancelled() {
             cancelled = true;
-            executor.run.cancel(now());
+            driven.run.cancel(now());
         }
-        let Ok(turn) = advance(&mut executor);
-        if turn == Turn::Finished {
-            executor.begun.0.clear();
-            return executor.answers;
+        loop {
+            match driven.run.next_action() {
+                Action::Stop(slot) => driven.tokens[slot] = None,
+                Action::Start(slot) => driven.start(slot),
+                // Attempts pass the limits inside their tasks, so there is nothing to continue here.
+                Action::Resume(_) => {}
+                Action::Wait => break,
+                Action::Finish => {
+                    driven.begun.0.clear();
+                    return driven.answers;
+                }
+            }
         }
-        let wake_at = executor.run.wake_at().map(tokio::time::Instant::from_std);
+        let wake_at = driven.run.wake_at().map(tokio::time::Instant::from_std);
         tokio::select! {
             biased;
             () = cancel.cancelled(), if !cancelled => {}
-            Some((slot, answer)) = executor.attempts.next() => executor.ended(slot, answer),
-            () = sleep_until(wake_at) => executor.run.tick(now()),
+            Some((slot, answer)) = driven.attempts.next() => driven.ended(slot, answer),
+            () = sleep_until(wake_at) => driven.run.tick(now()),
         }
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Turn {
-    Wait,
-    Finished,
-}
-
 /// Several attempts are a task each, so that the work of one does not delay the others. A single attempt runs in the task
 /// of its call: handing it to another thread and back costs more than a small call.
-struct TokioExecutor<'a> {
+struct TokioRun<'a> {
     run: &'a mut Run,
     jobs: &'a [Job],
     args: Arc<Arguments>,
@@ -106,7 +104,7 @@ struct TokioExecutor<'a> {
     attempts: FuturesUnordered<BoxFuture<'static, (usize, Answer)>>,
 }
 
-impl TokioExecutor<'_> {
+impl TokioRun<'_> {
     fn ended(&mut self, slot: usize, answer: Answer) {
         self.tokens[slot].take().map(DropGuard::disarm);
         // An answer that comes too late does not count.
@@ -115,33 +113,21 @@ impl TokioExecutor<'_> {
             self.answers[slot] = Some(answer.map_err(|error| error.of_attempt(was_sent)));
         }
     }
-}
 
-impl Executor for TokioExecutor<'_> {
-    type Pause = Turn;
-    type Error = Infallible;
-
-    fn next_action(&mut self) -> Action {
-        self.run.next_action()
-    }
-
-    fn start(&mut self, slot: usize) -> Result<Option<Turn>, Infallible> {
-        let Job { candidate, gates, approved, freshness, before, tape } = &self.jobs[slot];
-        let given = approved.clone().unwrap_or_else(|| Ok(self.args.clone()));
+    fn start(&mut self, slot: usize) {
+        let Job { candidate, gates, freshness, before, tape } = &self.jobs[slot];
         let options = CheckOptions { coerce: true, aside: &|work| aside::in_place(work) };
-        let checked = given.and_then(|given| Ok((candidate.tool.check(&given, &options)?, given)));
-        let (fitting, given) = match checked {
-            Ok(checked) => checked,
+        let fitting = match candidate.tool.check(&self.args, &options) {
+            Ok(fitting) => fitting,
             Err(refusal) => {
                 self.answers[slot] = Some(Err(refusal));
-                self.run.rejected(slot, now());
-                return Ok(None);
+                return self.run.rejected(slot, now());
             }
         };
         if self.run.refuse_late_start(slot, now()) {
-            return Ok(None);
+            return;
         }
-        let args = fitting.replacement.map_or(given, Arc::new);
+        let args = fitting.replacement.map_or_else(|| self.args.clone(), Arc::new);
         self.begun.begin(&candidate.stats, now());
         let deadline = self.run.expires(slot).unwrap_or_else(now);
         let token = CancellationToken::new();
@@ -161,24 +147,6 @@ impl Executor for TokioExecutor<'_> {
                 in_a_task(attempt).map(move |ended| ended.unwrap_or_else(|| (slot, Err(panicked())))).boxed()
             }
         });
-        Ok(None)
-    }
-
-    /// Attempts pass the limits inside their tasks, so there is nothing to continue here.
-    fn resume(&mut self, _: usize) -> Result<Option<Turn>, Infallible> {
-        Ok(None)
-    }
-
-    fn stop(&mut self, slot: usize) {
-        self.tokens[slot] = None;
-    }
-
-    fn wait(&mut self) -> Result<Turn, Infallible> {
-        Ok(Turn::Wait)
-    }
-
-    fn finish(&mut self) -> Result<Turn, Infallible> {
-        Ok(Turn::Finished)
     }
 }
 

@@ -4,16 +4,14 @@
 //! Run (policy: which candidate starts when, what counts, when it ends; no runtime, time is an input)
 //!   │ Action                     ▲ what happened
 //!   ▼                            │
-//! advance (the one loop) ──► Executor: tokio ([`drive`]) · the caller's asyncio loop (bindings)
+//! a driver: tokio ([`fn@drive`]) · the caller's asyncio loop (bindings)
 //! ```
 
 mod drive;
-mod executor;
 mod run;
 mod taped;
 mod watched;
 
 pub use drive::{Answer, BeforeSend, Job, drive, overloaded, refused_by_pool, reported, worker_lost};
-pub use executor::{Executor, advance};
 pub use run::{Action, Decision, Fate, Rules, Run};
 pub use taped::JobTape;

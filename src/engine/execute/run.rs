@@ -1,6 +1,6 @@
 //! The policy of one execution as a state machine without a runtime.
 //!
-//! Time, endings and cancellation are inputs; [`Action`]s are outputs. A driver ([`super::Executor`]: tokio, or the
+//! Time, endings and cancellation are inputs; [`Action`]s are outputs. A driver (tokio, or the
 //! caller's asyncio loop in the Python binding) carries out what [`Run::next_action`] returns, reports what happened,
 //! and calls [`Run::tick`] at [`Run::wake_at`].
 //!
@@ -328,11 +328,6 @@ impl Run {
     /// True when at most one candidate will ever run at a time from here on: a driver may then run it in place.
     pub fn is_sequential(&self) -> bool {
         self.one_by_one || self.slots.len() == 1
-    }
-
-    /// Whether another candidate starts when some time has passed.
-    pub fn is_hedging(&self) -> bool {
-        self.hedge_at.is_some()
     }
 
     /// When this candidate must be stopped: its timeout or the deadline, whichever comes first.

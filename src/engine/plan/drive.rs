@@ -1,368 +1,365 @@
-//! Carries a plan out on tokio, without Python.
+//! The driver of a plan: carries its steps out, wherever the call is made.
+//!
+//! It is one `async fn`. On tokio it is awaited ([`super::call`]); on a caller's event loop the same future is polled in place
+//! (the bindings' `CallDriver`). What differs there is in the [`CallServices`]: what a result is, and how a server, a person,
+//! a model and a tool are asked. They decide nothing.
+//!
+//! A service that is interrupted (the caller is cancelled, or presses Ctrl-C) does not return: the future is dropped. The
+//! plan then ends as given up, and one of the calls that follow this one leads.
 
+use super::approve::{Approvals, ArgumentForm};
+use super::permissions::not_approved;
 use super::{
-    ApprovalRequest, ApprovalRound, CallPlan, CallRequest, CallVerdict, Consulted, FlightLead,
-    FunctionAnswer, LookUpRequest, NextApprover, PlanStep, RunEnd, ServerSet, Shareable, SharedResults,
-    Unreachable, Verdict, answer_kind, changed_meanwhile, closed, not_approved, question, synthesis_prompt,
+    ApprovalRequest, Approver, CallPlan, CallVerdict, Consulted, FlightLead, FunctionAnswer, Landing, Leader,
+    LookUpRequest, NOT_APPROVED, PlanStep, RunEnd, Shareable, SharedResults, Unreachable, closed,
 };
-use crate::hub::{Hub, PlannedRun, RunReport, answer_text, kept_error, kept_result};
+use crate::hub::{Hub, PlannedRun, kept_error};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 use toolhub_registry::Candidate;
-use toolhub_registry::identity::{CallContent, is_same_tool};
+use toolhub_registry::identity::NotJson;
 use toolhub_types::aside;
-use toolhub_types::error::{ErrorKind, HubError, Outcome, clip};
-use toolhub_types::kind::ToolKind;
-use toolhub_types::model::{Arguments, CheckOptions, Fitting, ToolOutput};
-use toolhub_types::tool::{BoxFuture, CallContextExtras};
+use toolhub_types::error::{ErrorKind, HubError, Outcome};
+use toolhub_types::model::FOREVER;
 
-/// What a plan needs from outside.
+/// How often a follower looks whether the one that it follows can still make progress.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// What the driver needs from the place where a call is made. What a place does not offer is refused, or not shared.
 pub trait CallServices: Send + Sync {
-    /// The MCP servers, if there are any.
-    fn servers(&self) -> Option<&dyn ServerSet>;
+    /// A result as a caller there gets it.
+    type Result: Send + Sync + 'static;
+    /// Arguments as a tool there takes them.
+    type Arguments: Send + Sync;
+
+    fn hub(&self) -> &Hub;
+
+    /// Asks the plan.
+    fn next_step(&self, plan: &mut CallPlan) -> PlanStep;
+
+    /// The call is not refused; its route is known.
+    fn routed(&self, _: &CallPlan) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// Waits for something that the core does.
+    fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> + Send;
 
     /// Asks servers for their tools; returns those that could not be asked.
-    fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable>;
+    fn look_up(&self, request: LookUpRequest) -> impl Future<Output = Unreachable> + Send;
 
-    /// Asks the approver of this number whether a call may be made with these arguments. Without a user there is no approval.
-    fn approve<'a>(
-        &'a self,
-        _approver: usize,
-        _request: &'a ApprovalRequest,
-        _args: &'a Arguments,
-    ) -> BoxFuture<'a, FunctionAnswer> {
-        let reason = "no approval can be asked for here".to_owned();
-        Box::pin(std::future::ready(FunctionAnswer::Refuse(reason)))
+    /// The arguments of the call as this candidate takes them; without one, as they were given.
+    fn fit(&self, candidate: Option<&Candidate>) -> Result<Self::Arguments, HubError> {
+        Err(not_approved(candidate.map_or("", |one| &one.spec().name), NO_APPROVALS))
     }
 
-    /// Asks a model; `None` when there is none.
-    fn ask_model<'a>(&'a self, _prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
+    /// Such arguments as JSON; the error says what is not.
+    fn json(&self, _: &Self::Arguments) -> Result<Value, NotJson> {
+        Err(NotJson::not_given())
+    }
+
+    /// Asks the function of this number, within the deadline of the call.
+    fn approve(
+        &self,
+        _: &CallPlan,
+        _function: usize,
+        _: &ApprovalRequest,
+        _: &Self::Arguments,
+    ) -> impl Future<Output = FunctionAnswer> + Send {
+        std::future::ready(FunctionAnswer::Refuse(NO_APPROVALS.to_owned()))
+    }
+
+    /// Runs the candidates; with `approved` each with its own arguments, or not at all.
+    fn run(
+        &self,
+        planned: Box<PlannedRun>,
+        approved: Option<Vec<Result<Arc<Self::Arguments>, HubError>>>,
+    ) -> impl Future<Output = Self::Result> + Send;
+
+    /// The result of a call that ends without a run.
+    fn without_run(&self, plan: &CallPlan, ended: WithoutRun) -> impl Future<Output = Self::Result> + Send;
+
+    /// What went wrong, and what the call may have done; `None` for a success.
+    fn failure(&self, result: &Self::Result) -> Option<(ErrorKind, Outcome)>;
+
+    /// What a run keeps of a failure.
+    fn kept(&self, result: &Self::Result) -> Value;
+
+    /// Lets a model make one answer of several, if there is one.
+    fn synthesize(&self, plan: &CallPlan, result: Self::Result) -> impl Future<Output = Self::Result> + Send;
+
+    /// The results that calls share there.
+    fn shared(&self) -> Option<&SharedResults<Self::Result>> {
         None
     }
-}
 
-/// What a call came to.
-#[derive(Clone, Debug)]
-pub struct CallResult {
-    pub outcome: Result<ToolOutput, HubError>,
-    /// The label of the provider that answered; of the last one that was tried when none did.
-    pub provider: Option<String>,
-    /// Every answer with the label of its provider, when several were merged.
-    pub answers: Vec<(String, Value)>,
-    /// What merged answers are about.
-    answer_kind: ToolKind,
-    pub cached: bool,
-    /// A model made one answer of several.
-    pub synthesized: bool,
-    /// The name of the rule by which a routed call was routed.
-    pub route: Option<&'static str>,
-}
-
-impl CallResult {
-    fn of(report: RunReport) -> Self {
-        let answers = report.merged_answers();
-        let provider = report.provider();
-        let answer_kind = answer_kind(&report.plan);
-        let outcome = report.into_output();
-        CallResult { outcome, provider, answers, answer_kind, cached: false, synthesized: false, route: None }
+    /// This call, as those see it that follow it.
+    fn leader(&self) -> Arc<dyn Leader> {
+        Arc::new(())
     }
 
-    /// About how much memory the answers take.
-    fn bytes(&self) -> usize {
-        let output = self.outcome.iter().map(|output| &output.value);
-        output.chain(self.answers.iter().map(|(_, value)| value)).map(|value| value.to_string().len()).sum()
+    /// A copy of a shared result; `None` if it cannot be shared.
+    fn copy(&self, _: &Self::Result, _is_cached: bool) -> Option<Self::Result> {
+        None
     }
 
-    /// What a run kept of the call.
-    fn replayed(kept: &Value) -> Self {
-        if kept.get("success").and_then(Value::as_bool).unwrap_or(false) {
-            let value = kept.get("result").cloned().unwrap_or_default();
-            return CallResult { outcome: Ok(ToolOutput::new(value)), ..CallResult::refused(closed()) };
-        }
-        CallResult::refused(kept_error(kept))
-    }
-
-    /// A call that is given up while its tool runs on.
-    pub fn given_up(tool: &str, provider: Option<String>) -> Self {
-        let text = format!("Tool '{}' was cancelled, and has not ended.", clip(tool));
-        let error = HubError::new(ErrorKind::Cancelled, text).with_outcome(Outcome::Unknown);
-        CallResult { provider, ..CallResult::refused(error) }
-    }
-
-    /// Nothing was called.
-    pub fn refused(error: HubError) -> Self {
-        CallResult {
-            outcome: Err(error),
-            provider: None,
-            answers: Vec::new(),
-            answer_kind: ToolKind::Other,
-            cached: false,
-            synthesized: false,
-            route: None,
-        }
+    /// About how much memory a result takes.
+    fn bytes(&self, _: &Self::Result) -> usize {
+        0
     }
 }
 
-/// Makes one call, from request to result. `extras` reach every tool that runs. Never fails: what goes wrong is in the result.
-pub async fn call(
-    hub: &Hub,
-    services: &dyn CallServices,
-    shared: &SharedResults<CallResult>,
-    request: CallRequest,
-    args: Arc<Arguments>,
-    extras: &CallContextExtras,
-    cancel: &CancellationToken,
-) -> CallResult {
-    let mut request = request;
-    if hub.tape().is_some() && request.content.is_none() {
-        let (arguments, meta) = (args.as_value().clone(), extras.meta.clone());
-        request.content = Some(Ok(CallContent { arguments, meta, ..CallContent::default() }));
-    }
-    let mut plan = CallPlan::new(request, now());
-    let (mut lead, mut approved) = (None, None);
-    let ended = tokio::select! {
-        biased;
-        ended = prepare(&mut plan, &mut lead, hub, services, shared, (&args, &mut approved)) => ended,
-        () = cancel.cancelled() => Readied::Over(Box::new(CallResult::refused(cancelled(&plan)))),
-    };
-    let mut result = match ended {
-        Readied::Over(result) => *result,
-        Readied::Run(planned) => {
-            let approved =
-                approved.filter(|_| !planned.is_replayed()).map(|approved| for_run(&approved, &planned));
-            CallResult::of(hub.run_planned(*planned, args.clone(), approved, extras, cancel).await)
-        }
-    };
-    // A call that was cancelled has no result to share: a follower leads.
-    let cancelled = matches!(&result.outcome, Err(error) if error.kind == ErrorKind::Cancelled);
-    if let Some(lead) = lead.filter(|_| !cancelled) {
-        let end = match &result.outcome {
-            Ok(_) => RunEnd::Success,
-            Err(error) if error.kind == ErrorKind::Timeout => RunEnd::TimedOut,
-            Err(_) => RunEnd::Failure,
+const NO_APPROVALS: &str = "no approval can be asked for here";
+
+/// How a call ends for which no candidate was run.
+pub struct WithoutRun {
+    pub outcome: Result<Value, HubError>,
+    /// The id of the question that it waits for.
+    pub paused: Option<String>,
+    /// The run has kept it.
+    pub is_replayed: bool,
+}
+
+impl WithoutRun {
+    fn replayed(kept: &Value) -> Box<Self> {
+        let outcome = match kept.get("success").and_then(Value::as_bool) {
+            Some(true) => Ok(kept.get("result").cloned().unwrap_or_default()),
+            _ => Err(kept_error(kept)),
         };
-        let bytes = if lead.is_cached(end) { result.bytes() } else { 0 };
-        lead.land(result.clone(), bytes, end, now());
+        let paused = kept.get("paused").and_then(Value::as_str).map(str::to_owned);
+        Box::new(WithoutRun { outcome, paused, is_replayed: true })
     }
-    let (verdict, answer) = match &result.outcome {
-        Ok(_) => (CallVerdict::Over, None),
-        Err(error) => {
-            let answer = plan.is_told().then(|| kept_result(&Err(error.clone())));
-            (CallVerdict::of_failure(error.kind, error.outcome), answer)
-        }
+}
+
+impl From<HubError> for Box<WithoutRun> {
+    fn from(error: HubError) -> Self {
+        Box::new(WithoutRun { outcome: Err(error), paused: None, is_replayed: false })
+    }
+}
+
+/// Makes a call, from its plan to its result. What goes wrong is in the result.
+pub async fn drive<S: CallServices>(plan: &mut CallPlan, services: &S) -> S::Result {
+    let result = match carry_out(plan, services).await {
+        Ok(result) => services.synthesize(plan, result).await,
+        Err(ended) => services.without_run(plan, *ended).await,
     };
+    let verdict = match services.failure(&result) {
+        None => CallVerdict::Over,
+        Some((kind, outcome)) => CallVerdict::of_failure(kind, outcome),
+    };
+    let answer = plan.is_told().then(|| services.kept(&result));
     plan.ended(Some(verdict), answer);
-    synthesize(&plan, services, &mut result, &args).await;
-    result.route = plan.route_name();
     result
 }
 
-enum Readied {
-    Run(Box<PlannedRun>),
-    Over(Box<CallResult>),
-}
-
-/// Everything before the run.
-async fn prepare(
-    plan: &mut CallPlan,
-    lead: &mut Option<FlightLead<CallResult>>,
-    hub: &Hub,
-    services: &dyn CallServices,
-    shared: &SharedResults<CallResult>,
-    (args, approved): (&Arc<Arguments>, &mut Option<Approved>),
-) -> Readied {
+async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result<S::Result, Box<WithoutRun>> {
+    let (mut lead, mut approvals) = (None, None::<Approvals<S::Arguments>>);
     loop {
-        match plan.next(hub, services.servers(), now()) {
-            PlanStep::Identify(work) => plan.identified(aside::in_place(|| work.key())),
-            PlanStep::LookUp(request) => plan.looked_up(services.look_up(&request).await),
-            PlanStep::AwaitTurn => {
-                let (woken, turn) = oneshot::channel();
-                plan.on_turn(move || _ = woken.send(()));
-                match plan.time_left(now()) {
-                    None => drop(turn.await),
-                    Some(left) => drop(tokio::time::timeout(left, turn).await),
-                }
+        let step = services.next_step(plan);
+        if matches!(step, PlanStep::Replay(_) | PlanStep::Share(_) | PlanStep::Run(_)) {
+            services.routed(plan).await;
+        }
+        match step {
+            PlanStep::Identify(work) => {
+                let key = services.wait(aside::on_thread_until(plan.end(), move || work.key())).await;
+                plan.identified(key.ok_or_else(|| plan.deadline_passed(Outcome::NotSent))?);
             }
+            PlanStep::LookUp(request) => plan.looked_up(services.look_up(request).await),
+            PlanStep::AwaitTurn => await_turn(plan, services).await,
             PlanStep::Recall(request) => {
                 let (answer, answered) = oneshot::channel();
                 request.ask(move |memory| drop(answer.send(memory)));
-                let memory = answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()));
-                plan.recalled(memory);
+                let memory = services.wait(answered).await;
+                plan.recalled(memory.unwrap_or_else(|_| Err("it is closed".to_owned())));
             }
-            PlanStep::Replay(kept) => return Readied::Over(Box::new(CallResult::replayed(&kept))),
-            PlanStep::Approve(request) => match ask(plan, services, request, args).await {
-                Ok(answers) => *approved = Some(answers),
-                Err(error) => return Readied::Over(Box::new(CallResult::refused(error))),
-            },
-            PlanStep::Share(shareable) => match share(plan, shared, &shareable).await {
-                Ok(result) => return Readied::Over(Box::new(result)),
-                Err(leads) => {
-                    *lead = Some(leads);
+            PlanStep::Replay(kept) => return Err(WithoutRun::replayed(&kept)),
+            PlanStep::Approve(request) => approvals = Some(approve(plan, services, request).await?),
+            PlanStep::Share(shareable) => match share(plan, services, &shareable).await? {
+                Shared::Result(result) => return Ok(result),
+                Shared::Lead(leads) => {
+                    lead = leads;
                     plan.not_shared();
                 }
             },
-            PlanStep::Run(planned) => return Readied::Run(planned),
-            PlanStep::Refuse(error) => return Readied::Over(Box::new(CallResult::refused(error))),
+            PlanStep::Run(planned) => {
+                let approvals = approvals.filter(|_| !planned.is_replayed());
+                let approved = approvals.map(|approvals| approvals.for_run(&planned));
+                let result = services.run(planned, approved).await;
+                if let Some(lead) = lead {
+                    land(services, *lead, &result);
+                }
+                return Ok(result);
+            }
+            PlanStep::Refuse(error) => return Err(error.into()),
         }
     }
 }
 
-/// What was asked about each candidate: its arguments, and the answer.
-type Approved = Vec<(Arc<Candidate>, Result<Arc<Arguments>, HubError>)>;
+/// Waits for the calls before this one, and not beyond the deadline, which the plan looks at.
+async fn await_turn<S: CallServices>(plan: &CallPlan, services: &S) {
+    let (woken, turn) = oneshot::channel();
+    plan.on_turn(move || _ = woken.send(()));
+    let left = plan.time_left(now());
+    let wait = async move {
+        match left {
+            None => _ = turn.await,
+            Some(left) => _ = tokio::time::timeout(left, turn).await,
+        }
+    };
+    services.wait(wait).await;
+}
 
-/// Asks about each form of the arguments that a candidate takes, within the deadline of the call.
-async fn ask(
+/// Asks about each form of the arguments that a candidate takes.
+async fn approve<S: CallServices>(
     plan: &mut CallPlan,
-    services: &dyn CallServices,
+    services: &S,
     request: ApprovalRequest,
-    args: &Arc<Arguments>,
-) -> Result<Approved, HubError> {
-    let mut forms: Vec<(Arc<Arguments>, Result<(), String>)> = Vec::new();
-    let mut approved = Vec::new();
-    for candidate in &request.candidates {
-        let fitting = match fitted(candidate, args) {
-            Ok(fitting) => fitting.replacement.map_or_else(|| args.clone(), Arc::new),
-            Err(error) => {
-                approved.push((candidate.clone(), Err(error)));
-                continue;
-            }
-        };
-        let known = forms.iter().position(|(form, _)| form.as_value() == fitting.as_value());
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let answer = answered(plan, services, &request, &fitting).await?;
-                forms.push((fitting, answer));
-                forms.len() - 1
-            }
-        };
-        let (form, answer) = &forms[at];
-        let refusal = |reason: &String| not_approved(&request.name, reason);
-        approved.push((candidate.clone(), answer.as_ref().map(|()| form.clone()).map_err(refusal)));
+) -> Result<Approvals<S::Arguments>, Box<WithoutRun>> {
+    let mut approvals = Approvals::new(request, services)?;
+    for at in 0..approvals.forms.len() {
+        approvals.forms[at].answer =
+            ask(plan, services, &approvals.request_of(at), &approvals.forms[at]).await?;
     }
-    if let (true, Some((_, Err(error)))) = (forms.is_empty(), approved.first()) {
-        return Err(error.clone());
-    }
-    if forms.is_empty() {
-        forms.push((args.clone(), answered(plan, services, &request, args).await?));
-    }
-    let refusal = forms.iter().map(|(_, answer)| answer.clone().err()).collect::<Option<Vec<_>>>();
-    plan.approval_answered(match refusal.and_then(|reasons| reasons.into_iter().next()) {
-        Some(reason) => Verdict::Refused(reason),
-        None => Verdict::Approved,
-    });
-    Ok(approved)
+    let verdict = match approvals.is_kept() {
+        Err(reason) => Err(reason),
+        Ok(is_kept) if is_kept || plan.heeds_answers() => {
+            ask_store(plan, services, &approvals, is_kept).await?
+        }
+        Ok(_) => Ok(()),
+    };
+    plan.approval_answered(verdict);
+    Ok(approvals)
 }
 
-fn fitted(candidate: &Candidate, args: &Arguments) -> Result<Fitting<Arguments>, HubError> {
-    let options = CheckOptions { aside: &|work| aside::in_place(work), ..CheckOptions::here(true) };
-    candidate.tool.check(args, &options)
-}
-
-async fn answered(
+/// Asks about one form: each list has to approve, and in a list the first answer that is not a pass counts. Whether a list
+/// leaves it to the store, which is asked last, so that no stored approval is used up by a call that is then refused.
+async fn ask<S: CallServices>(
     plan: &CallPlan,
-    services: &dyn CallServices,
+    services: &S,
     request: &ApprovalRequest,
-    args: &Arguments,
-) -> Result<Result<(), String>, HubError> {
-    let approvers = plan.request().permissions.as_ref().map(|one| one.approvers.clone()).unwrap_or_default();
-    let mut round = ApprovalRound::default();
-    loop {
-        let number = match round.next(&approvers) {
-            NextApprover::Function(number) => number,
-            NextApprover::Nobody(Verdict::Approved) => return Ok(Ok(())),
-            NextApprover::Nobody(Verdict::Refused(reason)) => return Ok(Err(reason)),
-            // Questions are kept by the driver of the caller's loop only.
-            NextApprover::Store => return Ok(Err("no approval can be asked for here".to_owned())),
-        };
-        let asked = services.approve(number, request, args);
-        let answer = match plan.time_left(now()) {
-            None => asked.await,
-            Some(left) => match tokio::time::timeout(left, asked).await {
-                Ok(answer) => answer,
-                Err(_) => return Err(plan.deadline_passed(Outcome::NotSent)),
-            },
-        };
-        if let Err(Verdict::Refused(reason)) = round.answered(answer) {
-            return Ok(Err(reason));
+    form: &ArgumentForm<S::Arguments>,
+) -> Result<Result<bool, String>, HubError> {
+    let mut is_kept = false;
+    'lists: for list in plan.approvers().iter() {
+        for approver in list {
+            let Approver::Function(function) = approver else {
+                is_kept = true;
+                continue 'lists;
+            };
+            match services.approve(plan, *function, request, &form.args).await {
+                FunctionAnswer::Go => continue 'lists,
+                FunctionAnswer::Pass => {}
+                // Perhaps nobody had the time to answer.
+                FunctionAnswer::Refuse(_) if services.hub().is_closed() => return Err(closed()),
+                FunctionAnswer::Refuse(reason) => return plan.check_deadline(now()).map(|()| Err(reason)),
+            }
         }
+        return Ok(Err(NOT_APPROVED.to_owned()));
     }
+    Ok(Ok(is_kept))
 }
 
-/// What each candidate of a run gets; one that was not asked about must not start.
-fn for_run(approved: &Approved, planned: &PlannedRun) -> Vec<Result<Arc<Arguments>, HubError>> {
-    let of = |now: &Arc<Candidate>| {
-        let asked = approved.iter().find(|(asked, _)| is_same_tool(asked, now));
-        asked.map_or_else(|| Err(changed_meanwhile(&planned.what)), |(_, answer)| answer.clone())
-    };
-    planned.candidates.iter().map(of).collect()
-}
-
-/// The result of another call, or the lead.
-async fn share(
+/// Uses the stored approval of this call up, or asks for one. All forms of the arguments are one question.
+async fn ask_store<S: CallServices>(
     plan: &CallPlan,
-    shared: &SharedResults<CallResult>,
+    services: &S,
+    approvals: &Approvals<S::Arguments>,
+    is_new_asked: bool,
+) -> Result<Result<(), String>, Box<WithoutRun>> {
+    let forms = approvals.open().map(|form| services.json(&form.args)).collect();
+    let work = plan.stored_question(services.hub(), approvals.request.clone(), forms, is_new_asked)?;
+    let (ledger, end) = (services.hub().ledger(), plan.end());
+    let asked = ledger.clone();
+    let answer = services.wait(async move {
+        let question = match work.is_heavy() {
+            true => aside::on_thread_until(end, move || work.question()).await,
+            false => Some(work.question()),
+        };
+        let Some(question) = question else { return Err("the time is over".to_owned()) };
+        let (answer, answered) = oneshot::channel();
+        asked.ask_approval(question, end, Box::new(move |known| drop(answer.send(known))));
+        answered.await.unwrap_or_else(|_| Err("it is closed".to_owned()))
+    });
+    plan.stored_answer(answer.await, &ledger, now())
+}
+
+/// The result of an identical call; or the lead of those that follow this one, if it is shared.
+enum Shared<R> {
+    Result(R),
+    Lead(Option<Box<FlightLead<R>>>),
+}
+
+/// Looks into the cache, then follows an identical call in flight.
+async fn share<S: CallServices>(
+    plan: &CallPlan,
+    services: &S,
     shareable: &Shareable,
-) -> Result<CallResult, FlightLead<CallResult>> {
+) -> Result<Shared<S::Result>, HubError> {
+    let Some(shared) = services.shared() else { return Ok(Shared::Lead(None)) };
+    let copied = |result: &S::Result, is_cached| {
+        services.copy(result, is_cached).map_or(Shared::Lead(None), Shared::Result)
+    };
+    let (notify, mut landing) = oneshot::channel();
+    let (key, time) = (&shareable.key, &shareable.time);
+    match shared.consult(shareable, now(), services.leader(), move |landing| notify.send(landing)) {
+        Consulted::Hit(result) => return Ok(copied(&result, true)),
+        Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
+        Consulted::Follow => {}
+    }
+    let (mut followed, mut begun) = (None, now());
     loop {
-        let (landed, flight) = oneshot::channel();
-        let notify = move |result| drop(landed.send(result));
-        let followed = match shared.consult(shareable, now(), Arc::new(()), notify) {
-            Consulted::Hit(result) => return Ok(CallResult { cached: true, ..(*result).clone() }),
-            Consulted::Lead(lead) => return Err(lead),
-            Consulted::Follow(followed) => followed,
-        };
-        let overdue = followed.overdue_at.saturating_duration_since(now());
-        let left = plan.time_left(now()).unwrap_or(Duration::MAX);
+        let (leader, at) = (shared.leader(key), now());
+        if leader.is_some() && followed != leader.as_ref().map(|one| one.id) {
+            (followed, begun) = (leader.as_ref().map(|one| one.id), at);
+        }
+        if plan.end().is_some_and(|end| end <= at) {
+            return Err(plan.deadline_passed(Outcome::Unknown));
+        }
+        if let Some(leader) = leader.as_ref().filter(|one| one.overdue_at <= at || one.is_gone()) {
+            shared.give_up(key, leader, at);
+        }
         // A leader that takes as long as this call may is replaced by it.
-        let own = if shareable.time.longest < overdue { shareable.time.timeouts } else { Duration::MAX };
-        let landed = match tokio::time::timeout(left.min(own).min(overdue), flight).await {
-            Ok(result) => result.ok().flatten(),
-            Err(_) if left <= own.min(overdue) => {
-                return Ok(CallResult::refused(plan.deadline_passed(Outcome::Unknown)));
-            }
-            Err(_) if own < overdue => {
-                return Ok(CallResult::refused(plan.followed_too_long(&shareable.time)));
-            }
-            Err(_) => {
-                shared.give_up(&followed);
-                None
-            }
-        };
-        // Without a result the leader was cancelled or given up, or had less time: consult again, and perhaps lead.
-        if let Some(result) = landed {
-            return Ok((*result).clone());
+        let overdue_at = leader.map(|leader| leader.overdue_at);
+        let own_end = begun + time.longest.min(FOREVER);
+        let times_out_at =
+            overdue_at.filter(|overdue| own_end < *overdue).map(|_| begun + time.timeouts.min(FOREVER));
+        if times_out_at.is_some_and(|end| end <= at) {
+            return Err(plan.followed_too_long(time));
+        }
+        let ends = [plan.end(), times_out_at, overdue_at.filter(|overdue| *overdue > at)];
+        let until = ends.into_iter().flatten().fold(at + LOOK_AFTER, Instant::min);
+        let look = async move { (tokio::time::timeout_at(until.into(), &mut landing).await, landing) };
+        match services.wait(look).await {
+            (Ok(Ok(Landing::Result(result))), _) => return Ok(copied(&result, false)),
+            (Ok(Ok(Landing::Lead(lead))), _) => return Ok(Shared::Lead(Some(lead))),
+            (Ok(Err(_)), _) => return Ok(Shared::Lead(None)),
+            (Err(_), waiting) => landing = waiting,
         }
     }
 }
 
-async fn synthesize(plan: &CallPlan, services: &dyn CallServices, result: &mut CallResult, args: &Arguments) {
-    if result.answers.is_empty() {
-        return;
-    }
-    let Some(time) = plan.may_synthesize(now()) else { return };
-    let answers: Vec<_> =
-        result.answers.iter().map(|(label, value)| (label.clone(), answer_text(value))).collect();
-    let Ok(prompt) = synthesis_prompt(&question(args.as_value()), answers, result.answer_kind) else {
-        return;
+/// Hands the result of a run to the calls that share it. A call that was cancelled has none: a follower leads.
+fn land<S: CallServices>(services: &S, lead: FlightLead<S::Result>, result: &S::Result) {
+    let end = match services.failure(result) {
+        None => RunEnd::Success,
+        Some((ErrorKind::Cancelled, _)) => return,
+        Some((ErrorKind::Timeout, _)) => RunEnd::TimedOut,
+        Some(_) => RunEnd::Failure,
     };
-    let Some(asked) = services.ask_model(&prompt) else { return };
-    if let Ok(Ok(answer)) = tokio::time::timeout(time, asked).await
-        && !answer.trim().is_empty()
+    if lead.is_wanted(end)
+        && let Some(copy) = services.copy(result, false)
     {
-        result.outcome = Ok(ToolOutput::new(answer.trim()));
-        result.synthesized = true;
+        let bytes = if lead.is_cached(end) { services.bytes(&copy) } else { 0 };
+        lead.land(copy, bytes, end, now());
     }
 }
 
-fn cancelled(plan: &CallPlan) -> HubError {
-    let name = clip(plan.request().target.name()).into_owned();
-    HubError::new(ErrorKind::Cancelled, format!("The call of '{name}' was cancelled."))
-}
-
-fn now() -> Instant {
+/// The time of the runtime, which a test may pause.
+pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

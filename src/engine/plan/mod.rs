@@ -11,8 +11,9 @@
 //! carries it out and reports back ([`CallPlan::looked_up`], [`CallPlan::approval_answered`], [`CallPlan::not_shared`]).
 //! Each step judges one snapshot of the registry, so that what was permitted is what runs. Time is an input. Every entry point is a [`CallRequest`]: a call by name, by capability, or as a model asked for it.
 //!
-//! Two drivers: [`call`] on tokio, and `CallDriver` in the bindings on the caller's asyncio loop. A call that needs none
-//! of these steps (the usual one: a name that is registered) goes straight to [`select_by_name`] and its run.
+//! One driver: [`fn@drive`], an `async fn` over [`CallServices`]. The gateway awaits it on tokio ([`call`]); the bindings poll
+//! the same future in place on the caller's asyncio loop. A call that needs none of these steps (the usual one: a name that is
+//! registered) goes straight to [`select_by_name`] and its run.
 //!
 //! | file | holds |
 //! |---|---|
@@ -28,10 +29,14 @@
 //! | [`shown`] | a question as people read it |
 //! | [`synthesis`] | what a model is asked when several answers were merged |
 //! | [`view`] | what one step judges by |
-//! | [`drive`] | the driver on tokio |
+//! | [`approve`] | what is asked about a call, form by form |
+//! | [`drive`](mod@drive) | the driver |
+//! | [`on_tokio`] | a call from the gateway |
 
+mod approve;
 mod drive;
 mod lookup;
+mod on_tokio;
 mod order;
 mod permissions;
 mod permit;
@@ -46,18 +51,17 @@ mod state;
 mod synthesis;
 mod view;
 
-pub use drive::{CallResult, CallServices, call};
+pub use drive::{CallServices, WithoutRun, drive};
 pub use lookup::LookUpRequest;
+pub use on_tokio::{CallResult, CallSources, TokioCall, call, until_cancelled};
 pub use order::{CallVerdict, MessageOrder, MessageTurn};
-pub use permissions::{
-    ApprovalRequest, ApprovalRound, Approver, FunctionAnswer, NOT_APPROVED, NextApprover, Permissions,
-    Verdict, changed_meanwhile, not_approved,
-};
-pub use question::QuestionWork;
+pub use permissions::{ApprovalRequest, Approver, FunctionAnswer, NOT_APPROVED, Permissions};
 pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
-pub use share::{Consulted, FlightLead, FollowedFlight, Leader, RunEnd, ShareKey, Shareable, SharedResults};
+pub use share::{
+    Consulted, FlightLead, FollowedLeader, Landing, Leader, RunEnd, ShareKey, Shareable, SharedResults,
+};
 pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
 pub use synthesis::{answer_kind, question, synthesis_prompt};
@@ -69,7 +73,7 @@ use order::Due;
 use recall::RecallStep;
 use serde_json::Value;
 use servers::offered_elsewhere;
-use state::{ApprovalState, RouteState};
+use state::RouteState;
 use std::time::Instant;
 use toolhub_registry::identity::{CallContent, CallKey};
 use toolhub_registry::route::Route;
@@ -258,12 +262,12 @@ impl CallPlan {
             return Ok(None);
         }
         match &self.approval {
-            ApprovalState::Given => Ok(None),
-            ApprovalState::Refused(reason) => {
+            Some(Ok(())) => Ok(None),
+            Some(Err(reason)) => {
                 self.is_forbidden = true;
                 Err(permissions::not_approved(self.request.target.name(), reason))
             }
-            ApprovalState::Open => Ok(Some(ApprovalRequest::new(&planned.candidates))),
+            None => Ok(Some(ApprovalRequest::new(&planned.candidates))),
         }
     }
 }

@@ -48,56 +48,6 @@ pub enum FunctionAnswer {
     Pass,
 }
 
-/// A question on its way through the approvers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ApprovalRound {
-    list: usize,
-    at: usize,
-    /// A list leaves it to a person.
-    is_kept: bool,
-}
-
-/// Who is asked next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NextApprover {
-    Function(usize),
-    /// The store, after all functions, so that no stored approval is used up by a call that is then refused.
-    Store,
-    Nobody(Verdict),
-}
-
-impl ApprovalRound {
-    /// In a list the first answer that is not a pass counts, and its end refuses.
-    pub fn next(&mut self, approvers: &[Vec<Approver>]) -> NextApprover {
-        loop {
-            match approvers.get(self.list).map(|list| list.get(self.at)) {
-                Some(Some(Approver::Function(number))) => return NextApprover::Function(*number),
-                Some(Some(Approver::Ask)) => {
-                    self.is_kept = true;
-                    self.next_list();
-                }
-                Some(None) => return NextApprover::Nobody(Verdict::Refused(NOT_APPROVED.to_owned())),
-                None if self.is_kept => return NextApprover::Store,
-                None => return NextApprover::Nobody(Verdict::Approved),
-            }
-        }
-    }
-
-    /// The function that [`ApprovalRound::next`] named has answered; a refusal is final.
-    pub fn answered(&mut self, answer: FunctionAnswer) -> Result<(), Verdict> {
-        match answer {
-            FunctionAnswer::Go => self.next_list(),
-            FunctionAnswer::Pass => self.at += 1,
-            FunctionAnswer::Refuse(reason) => return Err(Verdict::Refused(reason)),
-        }
-        Ok(())
-    }
-
-    fn next_list(&mut self) {
-        (self.list, self.at) = (self.list + 1, 0);
-    }
-}
-
 /// Why a call was refused, if its approver gave no reason.
 pub const NOT_APPROVED: &str = "it was not approved";
 
@@ -136,11 +86,6 @@ impl ApprovalRequest {
     }
 }
 
-/// The error of a candidate that nobody was asked about: it was registered or replaced in the meantime.
-pub fn changed_meanwhile(name: &str) -> HubError {
-    not_approved(name, "it changed while its approval was awaited")
-}
-
 /// The error of a call that may not have been meant, and that nobody is asked about.
 pub fn only_proposed(name: &str) -> HubError {
     let text = format!(
@@ -155,12 +100,4 @@ pub fn only_proposed(name: &str) -> HubError {
 pub fn not_approved(name: &str, reason: &str) -> HubError {
     let text = format!("Tool '{}' was not called: {reason}.", clip(name));
     HubError::new(ErrorKind::NotAllowed, text)
-}
-
-/// The answer to an [`ApprovalRequest`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Approved,
-    /// The reason as the rest of a sentence: "it was not approved".
-    Refused(String),
 }

@@ -1,19 +1,27 @@
 //! The question that is kept in the store until somebody answers it: what binds the answer, and what a person reads.
 
-use super::permissions::{ApprovalRequest, not_approved};
+use super::drive::WithoutRun;
+use super::permissions::{ApprovalRequest, NOT_APPROVED, not_approved};
 use super::state::CallPlan;
 use crate::hub::Hub;
 use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
 use toolhub_registry::identity::{CallIdentity, NotJson};
-use toolhub_store::ledger::ApprovalQuestion;
+use toolhub_store::ledger::{ApprovalAnswer, ApprovalQuestion, Ledger};
+use toolhub_store::real_place;
 use toolhub_text::canonical::{digest_of, json_digest};
-use toolhub_text::invisible::visible_json;
+use toolhub_text::invisible::{error_line, visible_json};
 use toolhub_text::secret::{scrubbed, scrubbed_text};
 use toolhub_types::aside::is_heavy;
 use toolhub_types::error::{ErrorKind, HubError, clip};
 
+/// Characters of a reason that are shown.
+const LONGEST: usize = 20_000;
+
 /// A question whose text and digest are still to be made, which takes a while for large arguments.
-pub struct QuestionWork {
+pub(super) struct QuestionWork {
     request: ApprovalRequest,
     identity: CallIdentity,
     run: Option<String>,
@@ -28,7 +36,7 @@ pub struct QuestionWork {
 impl CallPlan {
     /// The question about a call. The error says what is not JSON in its arguments. A tool that its server has not listed has
     /// no definition that an answer could be bound to. Without `is_new_asked`, only an answer to an earlier question counts.
-    pub fn stored_question(
+    pub(super) fn stored_question(
         &self,
         hub: &Hub,
         request: ApprovalRequest,
@@ -68,14 +76,39 @@ impl CallPlan {
             request,
         })
     }
+
+    /// What the answer of the store means; the error ends the call.
+    pub(super) fn stored_answer(
+        &self,
+        answer: Result<ApprovalAnswer, String>,
+        ledger: &Arc<Ledger>,
+        now: Instant,
+    ) -> Result<Result<(), String>, Box<WithoutRun>> {
+        match answer {
+            Ok(ApprovalAnswer::Approved(_) | ApprovalAnswer::NeverAsked) => Ok(Ok(())),
+            Ok(ApprovalAnswer::Denied(reason)) => {
+                let reason = reason.map(|reason| error_line(&reason, LONGEST)).unwrap_or_default();
+                let given = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                Ok(Err(format!("{NOT_APPROVED}{given}")))
+            }
+            Ok(ApprovalAnswer::Pending(id)) => {
+                let outcome = Err(waiting(self.request.target.name(), &id, ledger.path()));
+                Err(Box::new(WithoutRun { outcome, paused: Some(id), is_replayed: false }))
+            }
+            Err(why) => {
+                self.check_deadline_beside(Some(ledger), now)?;
+                Ok(Err(format!("its approval cannot be asked for ({why})")))
+            }
+        }
+    }
 }
 
 impl QuestionWork {
-    pub fn is_heavy(&self) -> bool {
+    pub(super) fn is_heavy(&self) -> bool {
         self.forms.iter().any(is_heavy)
     }
 
-    pub fn question(self) -> ApprovalQuestion {
+    pub(super) fn question(self) -> ApprovalQuestion {
         let QuestionWork { request, identity, run, forms, .. } = self;
         // The forms follow from the identity and from whether arguments are coerced.
         let forms = Value::Array(forms);
@@ -132,4 +165,28 @@ fn shown(
         text.push_str(&format!(", in the text: {}", visible_json(&scrubbed_text(&sentence))));
     }
     text
+}
+
+/// The command works as it is printed, also in another folder; without a store no other process can decide.
+fn waiting(tool: &str, id: &str, store: Option<&Path>) -> HubError {
+    let tool = clip(tool);
+    let text = match store.map(|store| shell_word(&real_place(store).to_string_lossy())) {
+        Some(store) => format!(
+            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}') or `toolhub approve {id} \
+             --store {store}`, and make the call again."
+        ),
+        None => format!(
+            "Tool '{tool}' was not called: it waits for approval {id}. Approve it with hub.approve('{id}'), and make the call again."
+        ),
+    };
+    HubError::new(ErrorKind::Paused, text)
+}
+
+/// A text as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
 }

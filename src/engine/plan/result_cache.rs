@@ -2,7 +2,7 @@
 //!
 //! Values are dropped by the caller, outside the lock that guards the cache: that may run code of the user.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,18 +22,15 @@ struct CachedResult<V> {
 
 pub struct ResultCache<K, V> {
     entries: HashMap<K, CachedResult<V>>,
-    /// The keys by their last use.
-    by_use: BTreeMap<u64, K>,
-    /// The last uses by the end of the time to live.
-    by_expiry: BTreeSet<(Instant, u64)>,
+    /// Nothing expires before this; known as long as there is anything.
+    expires: Option<Instant>,
     uses: u64,
     bytes: usize,
 }
 
 impl<K, V> Default for ResultCache<K, V> {
     fn default() -> Self {
-        let (entries, by_use, by_expiry) = (HashMap::new(), BTreeMap::new(), BTreeSet::new());
-        ResultCache { entries, by_use, by_expiry, uses: 0, bytes: 0 }
+        ResultCache { entries: HashMap::new(), expires: None, uses: 0, bytes: 0 }
     }
 }
 
@@ -45,11 +42,7 @@ impl<K: Clone + Eq + Hash, V> ResultCache<K, V> {
             return None;
         }
         self.uses += 1;
-        self.by_use.remove(&entry.used);
-        self.by_expiry.remove(&(entry.expires, entry.used));
         entry.used = self.uses;
-        self.by_use.insert(entry.used, key.clone());
-        self.by_expiry.insert((entry.expires, entry.used));
         Some(entry.value.clone())
     }
 
@@ -61,28 +54,28 @@ impl<K: Clone + Eq + Hash, V> ResultCache<K, V> {
             return gone;
         }
         while self.entries.len() >= MAX_CACHED || self.bytes + bytes > MAX_BYTES {
-            let Some(oldest) = self.by_use.first_key_value().map(|(_, key)| key.clone()) else { break };
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            let Some(oldest) = oldest else { break };
             gone.extend(self.remove(&oldest));
         }
         self.uses += 1;
-        let (used, expires) = (self.uses, now + ttl);
         self.bytes += bytes;
-        self.by_use.insert(used, key.clone());
-        self.by_expiry.insert((expires, used));
-        self.entries.insert(key.clone(), CachedResult { stored: now, expires, used, bytes, value });
+        let expires = now + ttl;
+        self.expires = Some(self.expires.map_or(expires, |first| first.min(expires)));
+        self.entries
+            .insert(key.clone(), CachedResult { stored: now, expires, used: self.uses, bytes, value });
         gone
     }
 
     /// Removes everything that has expired.
     pub fn take_expired(&mut self, now: Instant) -> Vec<Arc<V>> {
-        let mut gone = Vec::new();
-        while let Some((expires, used)) = self.by_expiry.first()
-            && *expires < now
-            && let Some(key) = self.by_use.get(used).cloned()
-        {
-            gone.extend(self.remove(&key));
+        if self.expires.is_none_or(|first| first >= now) {
+            return Vec::new();
         }
-        gone
+        let expired: Vec<_> = self.entries.extract_if(|_, entry| entry.expires < now).collect();
+        self.bytes -= expired.iter().map(|(_, entry)| entry.bytes).sum::<usize>();
+        self.expires = self.entries.values().map(|entry| entry.expires).min();
+        expired.into_iter().map(|(_, entry)| entry.value).collect()
     }
 
     pub fn values(&self) -> impl Iterator<Item = &V> {
@@ -91,8 +84,6 @@ impl<K: Clone + Eq + Hash, V> ResultCache<K, V> {
 
     fn remove(&mut self, key: &K) -> Option<Arc<V>> {
         let entry = self.entries.remove(key)?;
-        self.by_use.remove(&entry.used);
-        self.by_expiry.remove(&(entry.expires, entry.used));
         self.bytes -= entry.bytes;
         Some(entry.value)
     }

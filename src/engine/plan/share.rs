@@ -5,12 +5,13 @@
 //!
 //! While a tape is in, nothing is shared: each call has its own recording.
 
+use super::drive::now;
 use super::request::TimeAllowed;
 use super::result_cache::ResultCache;
 use super::state::CallPlan;
 use super::view::PlanView;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use toolhub_registry::Candidate;
@@ -113,19 +114,25 @@ impl Leader for () {
     }
 }
 
-/// The flight that a call follows.
-pub struct FollowedFlight {
-    key: ShareKey,
-    id: u64,
+/// The leader of a flight, as one of its followers sees it now.
+pub struct FollowedLeader {
+    pub id: u64,
     leader: Arc<dyn Leader>,
-    /// When the leader has taken longer than its candidates may.
+    /// When it has taken longer than its candidates may.
     pub overdue_at: Instant,
 }
 
-impl FollowedFlight {
-    pub fn has_lost_its_leader(&self) -> bool {
+impl FollowedLeader {
+    pub fn is_gone(&self) -> bool {
         self.leader.is_gone()
     }
+}
+
+/// A call that may lead, now or later.
+struct Follower {
+    time: TimeAllowed,
+    leader: Arc<dyn Leader>,
+    cache_ttl: Option<Duration>,
 }
 
 /// What became of a look into the shared results.
@@ -133,20 +140,27 @@ pub enum Consulted<V> {
     /// From the cache.
     Hit(Arc<V>),
     /// No identical call is in flight: run it, and land the result.
-    Lead(FlightLead<V>),
-    /// An identical call is in flight; the notification comes when it ends.
-    Follow(FollowedFlight),
+    Lead(Box<FlightLead<V>>),
+    /// An identical call is in flight; [`Landing`] comes when it ends.
+    Follow,
 }
 
-type Waiter<V> = Box<dyn FnOnce(Option<Arc<V>>) + Send>;
+/// How it ends for a follower.
+pub enum Landing<V> {
+    Result(Arc<V>),
+    /// The leader ended without a result for this call, or was given up: now it leads those that follow.
+    Lead(Box<FlightLead<V>>),
+}
+
+/// Gives a landing back that nobody waits for any more.
+type Notify<V> = Box<dyn FnOnce(Landing<V>) -> Result<(), Landing<V>> + Send>;
 
 struct SharedFlight<V> {
-    /// A leader that was given up must not end the flight of its successor.
+    /// Of its leader: one that was given up must not end the flight of its successor.
     id: u64,
     leader: Arc<dyn Leader>,
-    time: TimeAllowed,
     overdue_at: Instant,
-    waiters: Vec<(TimeAllowed, Waiter<V>)>,
+    waiters: VecDeque<(Follower, Notify<V>)>,
 }
 
 /// A result that came within a short time may be less than what a longer time would give, so the cache keeps them apart.
@@ -171,43 +185,45 @@ impl<V> Default for SharedResults<V> {
 impl<V> SharedResults<V> {
     /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads as `leader`.
     ///
-    /// `notify` is called once for a follower, on any thread: with the result, or with `None` when the leader ended without
-    /// one, had less time than the follower, or was given up, so that the follower has to consult again.
+    /// `notify` is called once for a follower, on any thread. It gives back what nobody waits for.
     pub fn consult(
         &self,
         shareable: &Shareable,
         now: Instant,
         leader: Arc<dyn Leader>,
-        notify: impl FnOnce(Option<Arc<V>>) + Send + 'static,
+        notify: impl FnOnce(Landing<V>) -> Result<(), Landing<V>> + Send + 'static,
     ) -> Consulted<V> {
         let Shareable { key, cache_ttl, single_flight, time } = shareable;
+        let follower = Follower { time: *time, leader, cache_ttl: *cache_ttl };
         let mut tables = self.0.lock();
         let expired = tables.cache.take_expired(now);
         let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
         let consulted = match (cached, tables.flights.get_mut(key).filter(|_| *single_flight)) {
             (Some(value), _) => Consulted::Hit(value),
             (None, Some(flight)) => {
-                flight.waiters.push((*time, Box::new(notify)));
-                let (id, leader, overdue_at) = (flight.id, flight.leader.clone(), flight.overdue_at);
-                Consulted::Follow(FollowedFlight { key: key.clone(), id, leader, overdue_at })
+                flight.waiters.push_back((follower, Box::new(notify)));
+                Consulted::Follow
             }
-            (None, None) => Consulted::Lead(FlightLead {
-                tables: self.0.clone(),
-                key: key.clone(),
-                time: *time,
-                flight: single_flight.then(|| tables.open_flight(key, leader, *time, now)),
-                cache_ttl: *cache_ttl,
-            }),
+            (None, None) => {
+                let flight = single_flight.then(|| tables.fly(key, &follower, VecDeque::new(), now));
+                Consulted::Lead(FlightLead::new(&self.0, key, flight, &follower))
+            }
         };
         drop(tables);
         drop(expired);
         consulted
     }
 
-    /// Gives up a flight whose leader is gone or too slow: its followers consult again, and the first of them leads.
-    pub fn give_up(&self, followed: &FollowedFlight) {
-        let flight = self.0.lock().take_flight(&followed.key, followed.id);
-        notify_all(flight, None, RunEnd::Failure);
+    /// Who leads the calls of this key at present.
+    pub fn leader(&self, key: &ShareKey) -> Option<FollowedLeader> {
+        let tables = self.0.lock();
+        let SharedFlight { id, leader, overdue_at, .. } = tables.flights.get(key)?;
+        Some(FollowedLeader { id: *id, leader: leader.clone(), overdue_at: *overdue_at })
+    }
+
+    /// Gives up a leader that is gone or too slow: the first of those that follow leads.
+    pub fn give_up(&self, key: &ShareKey, followed: &FollowedLeader, now: Instant) {
+        pass_on(&self.0, key, followed.id, now);
     }
 
     /// Visits the cached results, unless the tables are in use right now.
@@ -224,18 +240,19 @@ impl<V> SharedResults<V> {
 }
 
 impl<V> Tables<V> {
-    fn open_flight(
+    /// Begins a flight, or goes on with one under another leader.
+    fn fly(
         &mut self,
         key: &ShareKey,
-        leader: Arc<dyn Leader>,
-        time: TimeAllowed,
+        leads: &Follower,
+        waiters: VecDeque<(Follower, Notify<V>)>,
         now: Instant,
     ) -> u64 {
         self.last_flight += 1;
-        let (overdue_at, waiters) = (now + time.longest.min(FOREVER), Vec::new());
-        let flight = SharedFlight { id: self.last_flight, leader, time, overdue_at, waiters };
+        let (id, overdue_at) = (self.last_flight, now + leads.time.longest.min(FOREVER));
+        let flight = SharedFlight { id, leader: leads.leader.clone(), overdue_at, waiters };
         self.flights.insert(key.clone(), flight);
-        self.last_flight
+        id
     }
 
     fn take_flight(&mut self, key: &ShareKey, id: u64) -> Option<SharedFlight<V>> {
@@ -244,12 +261,23 @@ impl<V> Tables<V> {
     }
 }
 
-/// Followers that have more time than a leader that ran out of it get no result.
-fn notify_all<V>(flight: Option<SharedFlight<V>>, result: Option<&Arc<V>>, end: RunEnd) {
-    let Some(flight) = flight else { return };
-    for (time, notify) in flight.waiters {
-        let is_for_it = end != RunEnd::TimedOut || flight.time.covers(&time);
-        notify(result.filter(|_| is_for_it).cloned());
+/// The first follower that still waits leads; the others go on following.
+fn pass_on<V>(shared: &Arc<Mutex<Tables<V>>>, key: &ShareKey, mut id: u64, now: Instant) {
+    loop {
+        let next = {
+            let mut tables = shared.lock();
+            let Some(mut flight) = tables.take_flight(key, id) else { return };
+            flight.waiters.pop_front().map(|(leads, notify)| {
+                id = tables.fly(key, &leads, flight.waiters, now);
+                (FlightLead::new(shared, key, Some(id), &leads), notify)
+            })
+        };
+        let Some((lead, notify)) = next else { return };
+        match notify(Landing::Lead(lead)) {
+            // It does not wait any more, and its lead has nothing to pass on.
+            Err(Landing::Lead(mut unwanted)) => unwanted.flight = None,
+            _ => return,
+        }
     }
 }
 
@@ -265,6 +293,16 @@ pub struct FlightLead<V> {
 }
 
 impl<V> FlightLead<V> {
+    fn new(
+        tables: &Arc<Mutex<Tables<V>>>,
+        key: &ShareKey,
+        flight: Option<u64>,
+        leads: &Follower,
+    ) -> Box<Self> {
+        let (tables, key) = (tables.clone(), key.clone());
+        Box::new(FlightLead { tables, key, time: leads.time, flight, cache_ttl: leads.cache_ttl })
+    }
+
     /// Whether the result is wanted at all, so that it is worth a copy.
     pub fn is_wanted(&self, end: RunEnd) -> bool {
         self.is_followed() || self.is_cached(end)
@@ -281,7 +319,8 @@ impl<V> FlightLead<V> {
         flight.is_some_and(|flight| Some(flight.id) == self.flight && !flight.waiters.is_empty())
     }
 
-    /// Hands the result to the followers; a success is cached too, as one of `bytes`.
+    /// Hands the result to the followers; a success is cached too, as one of `bytes`. Followers that have more time than a
+    /// leader that ran out of it get no result: the first of them leads.
     pub fn land(mut self, value: V, bytes: usize, end: RunEnd, now: Instant) {
         let value = Arc::new(value);
         let mut tables = self.tables.lock();
@@ -289,16 +328,31 @@ impl<V> FlightLead<V> {
             Some(ttl) => tables.cache.put(&(self.key.clone(), self.time), ttl, now, value.clone(), bytes),
             None => Vec::new(),
         };
-        let flight = self.flight.take().and_then(|id| tables.take_flight(&self.key, id));
+        let flight = self.flight.and_then(|id| tables.flights.get_mut(&self.key).filter(|one| one.id == id));
+        let landed = flight.map_or_else(VecDeque::new, |flight| {
+            let is_for = |one: &Follower| end != RunEnd::TimedOut || self.time.covers(&one.time);
+            let waiters = std::mem::take(&mut flight.waiters);
+            let (landed, left) = waiters.into_iter().partition(|(follower, _)| is_for(follower));
+            flight.waiters = left;
+            landed
+        });
         drop(tables);
         drop(gone);
-        notify_all(flight, Some(&value), end);
+        for (_, notify) in landed {
+            drop(notify(Landing::Result(value.clone())));
+        }
+        self.pass_on(now);
+    }
+
+    fn pass_on(&mut self, now: Instant) {
+        if let Some(id) = self.flight.take() {
+            pass_on(&self.tables, &self.key, id, now);
+        }
     }
 }
 
 impl<V> Drop for FlightLead<V> {
     fn drop(&mut self) {
-        let flight = self.flight.and_then(|id| self.tables.lock().take_flight(&self.key, id));
-        notify_all(flight, None, RunEnd::Failure);
+        self.pass_on(now());
     }
 }

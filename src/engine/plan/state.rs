@@ -1,13 +1,14 @@
 //! One call under way: what is known and decided so far. The files that decide a step read and write it.
 
 use super::order::CallVerdict;
-use super::permissions::Verdict;
+use super::permissions::Approver;
 use super::request::{CallRequest, TimeAllowed};
 use crate::hub::{CallRecord, Hub, late, late_beside_lock};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use toolhub_context::synthesize::TIMEOUT;
 use toolhub_registry::Candidate;
 use toolhub_registry::identity::{CallContent, CallIdentity, CallKey, CallTarget, NotJson};
 use toolhub_registry::route::RouteRule;
@@ -37,7 +38,8 @@ pub struct CallPlan {
     pub(super) unreachable: Option<Unreachable>,
     /// The servers of its candidates have been asked for their lists of now.
     pub(super) are_lists_current: bool,
-    pub(super) approval: ApprovalState,
+    /// What came of the question about the call: the reason, if it must not run.
+    pub(super) approval: Option<Result<(), String>>,
     /// `Some` for a call of a run, until it has ended.
     pub(super) number: Option<NumberedCall>,
     pub(super) recall: RecallState,
@@ -54,13 +56,6 @@ pub(super) enum RouteState {
     Open,
     Found(RouteRule),
     Unknown,
-}
-
-#[derive(PartialEq)]
-pub(super) enum ApprovalState {
-    Open,
-    Given,
-    Refused(String),
 }
 
 /// A call of a run, and which of the equal ones it is.
@@ -109,7 +104,7 @@ impl CallPlan {
             route,
             unreachable: None,
             are_lists_current: false,
-            approval: ApprovalState::Open,
+            approval: None,
             is_forbidden: false,
         }
     }
@@ -156,12 +151,19 @@ impl CallPlan {
         }
     }
 
-    /// The caller was asked.
-    pub fn approval_answered(&mut self, verdict: Verdict) {
-        self.approval = match verdict {
-            Verdict::Approved => ApprovalState::Given,
-            Verdict::Refused(reason) => ApprovalState::Refused(reason),
-        };
+    /// The caller was asked; the reason is the rest of a sentence: "it was not approved".
+    pub fn approval_answered(&mut self, verdict: Result<(), String>) {
+        self.approval = Some(verdict);
+    }
+
+    /// Who is asked: lists, each of which has to approve.
+    pub(super) fn approvers(&self) -> Arc<[Vec<Approver>]> {
+        self.request.permissions.as_ref().map(|one| one.approvers.clone()).unwrap_or_default()
+    }
+
+    /// Whether an answer in the store counts even if nobody leaves it to the store.
+    pub(super) fn heeds_answers(&self) -> bool {
+        self.request.permissions.as_ref().is_some_and(|one| one.heeds_answers)
     }
 
     /// Neither the cache nor a call in flight has the answer: this call runs, and leads.
@@ -169,13 +171,10 @@ impl CallPlan {
         self.is_shareable = false;
     }
 
-    /// How long a model may take to make one answer of several; `None` when the time of the call is over.
-    pub fn may_synthesize(&self, now: Instant) -> Option<Duration> {
-        let left = match self.request.options.deadline {
-            Some(deadline) => deadline.saturating_sub(now.saturating_duration_since(self.begun)),
-            None => toolhub_context::synthesize::TIMEOUT,
-        };
-        Some(left.min(toolhub_context::synthesize::TIMEOUT)).filter(|left| !left.is_zero())
+    /// How long a model may take to make one answer of several; the reason, if it is not asked.
+    pub fn may_synthesize(&self, now: Instant) -> Result<Duration, &'static str> {
+        let left = self.time_left(now).map_or(TIMEOUT, |left| left.min(TIMEOUT));
+        if left.is_zero() { Err("the deadline left no time to ask the model") } else { Ok(left) }
     }
 
     /// What is left of the deadline.
@@ -245,5 +244,12 @@ impl CallPlan {
     /// Whether the refusal of this call is one of the permissions.
     pub fn is_forbidden(&self) -> bool {
         self.is_forbidden
+    }
+}
+
+impl Drop for CallPlan {
+    /// Given up.
+    fn drop(&mut self) {
+        self.ended(None, None);
     }
 }

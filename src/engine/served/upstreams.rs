@@ -3,7 +3,7 @@
 use super::view::View;
 use crate::hub::Hub;
 use crate::offers::OfferQuery;
-use crate::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
+use crate::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use serde_json::{Map, Value};
 use std::any::Any;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use toolhub_types::principal::Principal;
 use toolhub_types::tool::{AskCaller, BoxFuture, CallContextExtras};
 
 /// The servers behind a gateway.
-pub trait Upstreams: CallServices {
+pub trait Upstreams: CallSources {
     /// Fires after the set of tools has changed.
     fn changes(&self) -> watch::Receiver<u64>;
 
@@ -121,7 +121,7 @@ impl NoUpstreams {
     }
 }
 
-impl CallServices for NoUpstreams {
+impl CallSources for NoUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
         None
     }

@@ -106,10 +106,10 @@ async fn run(
         false => CallTarget::Routed { name: Arc::from(name), source: None },
     };
     let request = CallRequest::new(target, options);
-    let services = &*gateway.upstreams;
+    let sources = &*gateway.upstreams;
     tokio::select! {
         biased;
-        called = plan::call(&gateway.hub, services, &gateway.shared, request, args, extras, cancel) => called,
+        called = plan::call(&gateway.hub, sources, request, args, extras, cancel) => called,
         () = gateway.given_up.cancelled() => {
             let snapshot = gateway.hub.registry.snapshot();
             CallResult::given_up(name, caller.view.tool(&snapshot, name).and_then(|tool| tool.only_provider()))

@@ -16,13 +16,7 @@ pub fn content(
     meta: Option<&Py<PyAny>>,
     passed_on: Option<&Py<PyDict>>,
 ) -> Result<CallContent, NotJson> {
-    let py = args.py();
-    let passed_on = passed_on.map(|given| json::from_arguments(given.bind(py))).transpose()?;
-    let meta = match meta.map(|meta| json::from_arguments(meta.bind(py))).transpose()? {
-        Some(Value::Object(meta)) => meta,
-        _ => serde_json::Map::new(),
-    };
-    Ok(CallContent { arguments: json::from_arguments(args)?, meta, passed_on: passed_on.unwrap_or_default() })
+    converted(args, meta, passed_on, json::from_arguments)
 }
 
 /// The same, with a text for each part that is not JSON.
@@ -31,13 +25,23 @@ pub fn with_texts(
     meta: Option<&Py<PyAny>>,
     passed_on: Option<&Py<PyDict>>,
 ) -> CallContent {
+    let converted = converted(args, meta, passed_on, |value| Ok(json::with_texts(value)));
+    converted.unwrap_or_default()
+}
+
+fn converted(
+    args: &Bound<'_, PyAny>,
+    meta: Option<&Py<PyAny>>,
+    passed_on: Option<&Py<PyDict>>,
+    convert: impl Fn(&Bound<'_, PyAny>) -> Result<Value, NotJson>,
+) -> Result<CallContent, NotJson> {
     let py = args.py();
-    let meta = match meta.map(|meta| json::with_texts(meta.bind(py))) {
+    let passed_on = passed_on.map(|given| convert(given.bind(py))).transpose()?.unwrap_or_default();
+    let meta = match meta.map(|meta| convert(meta.bind(py))).transpose()? {
         Some(Value::Object(meta)) => meta,
         _ => serde_json::Map::new(),
     };
-    let passed_on = passed_on.map(|given| json::with_texts(given.bind(py))).unwrap_or_default();
-    CallContent { arguments: json::with_texts(args), meta, passed_on }
+    Ok(CallContent { arguments: convert(args)?, meta, passed_on })
 }
 
 /// Whether a value is JSON as it stands. Only such a value shares a result: a tool can tell a tuple from a list, and an object

@@ -2,7 +2,7 @@
 
 use super::content::{content, is_plain, with_texts};
 use super::run::PyMessageOrder;
-use super::{CallCallbacks, CallDriver, request};
+use super::{CallCallbacks, CallDriver, LoopCall, request};
 use crate::awaiting::new_awaitable;
 use crate::call_scope;
 use crate::execution::{Execution, Extras, Watch};
@@ -20,13 +20,10 @@ use pyo3::types::PyDict;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
-use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::error::clip;
 use toolhub::hub::{AskedCall, PlannedRun};
 use toolhub::identity::CallContent;
-use toolhub::plan::{
-    Approver, CallPlan, CallRequest, CallTarget, Permissions, PlanView, ServerSet, SharingRequest, closed,
-    select_by_name,
-};
+use toolhub::plan::{Approver, CallPlan, CallRequest, CallTarget, Permissions, SharingRequest};
 
 /// What Python hands over with a call in addition to its arguments and options, as one tuple.
 #[derive(Default)]
@@ -147,22 +144,16 @@ pub fn execute<'py>(
     // A string with a lone surrogate, as a model may produce one, is just not found.
     let name = as_text("name", name)?.to_string_lossy();
     let is_alone = around.watch.is_none() && around.permissions.is_none();
-    let is_plain = is_alone && !options.get().may_share() && options.get().options.run.is_none();
-    if is_plain && hub.get().core().tape().is_none() {
-        let now = Instant::now();
-        let (core, wanted) = (hub.get().core(), &options.get().options);
-        let planned = match core.is_closed() {
-            true => Err(closed()),
-            // Near names take a while when there are many names.
-            false => {
-                let missing = || core.not_registered(&core.registry.snapshot(), &name, wanted);
-                let known = core.plan_known(&core.registry.load(), &name, wanted, now);
-                known.unwrap_or_else(|| Err(hub.py().detach(missing)))
-            }
-        };
-        if let Some(execution) = plain(hub, &name, planned, &args, options, &around)? {
-            return Ok(execution);
-        }
+    let wanted = &options.get().options;
+    let is_plain = is_alone && !options.get().may_share() && wanted.run.is_none();
+    let core = hub.get().core();
+    if is_plain
+        && !core.is_closed()
+        && core.tape().is_none()
+        && let Some(Ok(planned)) = core.plan_known(&core.registry.load(), &name, wanted, Instant::now())
+        && let Some(execution) = plain(hub, &name, planned, &args, options, &around)?
+    {
+        return Ok(execution);
     }
     let target = CallTarget::Name(Arc::from(&*name));
     planned_call(hub, CallRequest::new(target, options.get().options.clone()), args, options, around, None)
@@ -226,45 +217,24 @@ pub fn dispatch<'py>(
 fn plain<'py>(
     hub: &Bound<'py, PyHub>,
     name: &str,
-    planned: Result<Box<PlannedRun>, HubError>,
+    mut planned: Box<PlannedRun>,
     args: &Bound<'py, PyAny>,
     options: &Bound<'py, PyCallOptions>,
     around: &Surroundings,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let (py, this, now) = (hub.py(), hub.get(), Instant::now());
-    let mut planned = match planned {
-        Ok(planned) if around.llm.is_some() && planned.candidates.len() > 1 => return Ok(None),
-        Ok(planned) => Ok(planned),
-        // The servers may have it.
-        Err(error) => match this.servers() {
-            None if error.kind == ErrorKind::NotFound && options.get().options.server.is_some() => {
-                select_by_name(&PlanView::new(this.core(), None, now), name, &options.get().options)
-            }
-            None => Err(error),
-            Some(servers) if options.get().options.server.is_some() => {
-                let view = PlanView::new(this.core(), Some(&*servers as &dyn ServerSet), now);
-                match select_by_name(&view, name, &options.get().options) {
-                    Ok(planned) => Ok(planned),
-                    Err(_) => return Ok(None),
-                }
-            }
-            Some(_) if this.core().is_closed() => Err(error),
-            Some(_) => return Ok(None),
-        },
-    };
+    let (py, core) = (hub.py(), hub.get().core());
+    if around.llm.is_some() && planned.candidates.len() > 1 {
+        return Ok(None);
+    }
     let (checks, extras) = (options.get().checks, around.extras(py, None)?);
     let is_served = extras.as_ref().is_some_and(|extras| extras.principal.is_some());
-    let core = this.core();
-    if is_served && planned.as_ref().is_ok_and(|planned| core.keeps_rows(&planned.candidates)) {
+    if is_served && core.keeps_rows(&planned.candidates) {
         // The plan notes for whom the call is made.
         return Ok(None);
     }
-    if let Ok(planned) = &mut planned {
-        let asked = || AskedCall::new(CallTarget::Name(name.into()), options.get().options.clone(), None);
-        core.record(planned, None, asked);
-    }
-    let execution =
-        Execution::new(hub.clone().unbind(), planned, name, args.clone().unbind(), checks, extras);
+    let asked = || AskedCall::new(CallTarget::Name(name.into()), options.get().options.clone(), None);
+    core.record(&mut planned, None, asked);
+    let execution = Execution::new(hub.clone().unbind(), planned, args.clone().unbind(), checks, extras);
     Ok(Some(new_awaitable(py, execution)?.into_any()))
 }
 
@@ -297,9 +267,9 @@ fn planned_call<'py>(
     };
     let callbacks = CallCallbacks { watch, llm: around.llm, permissions: around.permissions, call_id };
     let plan = CallPlan::new(request, Instant::now());
-    let driver =
-        CallDriver::new(hub.clone().unbind(), plan, args.unbind(), options.get().checks, extras, callbacks);
-    Ok(new_awaitable(py, driver)?.into_any())
+    let checks = options.get().checks;
+    let call = LoopCall::new(hub.clone().unbind(), args.unbind(), checks, extras, callbacks);
+    Ok(new_awaitable(py, CallDriver::new(call, plan))?.into_any())
 }
 
 /// What the core needs of a `toolhub.permissions.Permissions`.

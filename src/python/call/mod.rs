@@ -1,126 +1,129 @@
-//! The driver of a [`CallPlan`] on the caller's own event loop.
+//! The driver of a plan ([`toolhub::plan::drive`]) on the caller's own event loop.
 //!
-//! Every step that waits is an awaitable that is stepped inside the caller's task: a look-up on servers ([`bridge`]), the
-//! user's `approve`, an identical call in flight ([`flight`]), the run of the candidates ([`super::execution`]), the user's model.
-//! What they yield goes up to the event loop; what is thrown in goes down to them.
+//! ```text
+//! CallDriver ──polls──► drive(plan, LoopCall) ──hands over──► an awaitable: a look-up, `approve`, a run, the model
+//!     └──────────────────────steps it inside the caller's task ◄──────┘
+//! ```
+//!
+//! The future is polled in place. It never waits by itself: whatever it waits for is an awaitable, which is stepped here, and
+//! when that has ended the future is polled again. What awaitables yield goes up to the event loop; what is thrown in goes down
+//! to them. Futures of the core are awaitables too ([`super::bridge`]), and woken by the mailbox.
 //!
 //! A plain call has no such driver: it is a run alone.
 
 mod approval;
-mod approvals;
 mod content;
 pub mod entry;
-pub mod flight;
-mod recall;
 pub mod request;
 pub mod run;
-mod state;
-mod steps;
-mod stored_approval;
-mod verdict;
+mod services;
+mod synthesis;
 
-pub use state::{CallCallbacks, CallDriver};
+pub use services::{CallCallbacks, LoopCall};
 
-use super::awaiting::{Awaited, Step, close, send, throw};
+use super::awaiting::{Awaitable, Awaited, Step, close, send, throw};
 use super::once::intern;
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use state::{Awaiting, Next};
+use pyo3::types::PyDict;
+use services::Handover;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use toolhub::plan::{CallPlan, drive};
+
+/// One call with everything around its run; await it.
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
+pub struct CallDriver {
+    call: Arc<LoopCall>,
+    /// Taken while it is polled, and gone when the call is over.
+    future: Mutex<Option<CallFuture>>,
+}
+
+type CallFuture = Pin<Box<dyn Future<Output = Py<PyDict>> + Send>>;
 
 impl CallDriver {
-    /// Steps the current awaitable, and starts the next one when it has ended.
-    fn advance(slf: &Bound<'_, Self>, thrown: Option<PyErr>) -> PyResult<Step> {
-        let py = slf.py();
-        let (inner, is_done) = {
-            let state = slf.get().state.lock();
-            let inner = state.inner.as_ref().map(|inner| inner.bind(py).clone());
-            (inner, matches!(state.awaiting, Awaiting::Done))
+    pub fn new(call: LoopCall, mut plan: CallPlan) -> Self {
+        let call = Arc::new(call);
+        let made = call.clone();
+        let future = async move {
+            let result = drive(&mut plan, &*made).await;
+            made.finish(&plan, result).await
         };
-        let mut stepped = match (inner, thrown) {
-            (Some(inner), None) => Some(send(&inner)),
-            (Some(inner), Some(error)) => Some(throw(&inner, error)),
-            (None, None) if is_done => {
-                return Err(PyRuntimeError::new_err("cannot reuse an awaitable that was awaited already"));
-            }
-            (None, None) => None,
-            (None, Some(error)) => return slf.get().break_off(py, error),
-        };
+        CallDriver { call, future: Mutex::new(Some(Box::pin(future))) }
+    }
+
+    /// Steps what the future waits for, and polls it when that has ended.
+    fn advance(&self, py: Python<'_>, mut thrown: Option<PyErr>) -> PyResult<Step> {
         loop {
-            let next = match stepped {
-                Some(Ok(Step::Yield(value))) => return Ok(Step::Yield(value)),
-                Some(Ok(Step::Return(value))) => Self::step_ended(slf, Ok(value)),
-                Some(Err(error)) => Self::step_ended(slf, Err(error)),
-                None => Self::start_step(slf),
+            let inner = match &*self.call.handover.lock() {
+                Handover::Await(inner) => Some(inner.bind(py).clone()),
+                _ => None,
             };
-            match next {
-                Ok(Next::Await(inner)) => {
-                    slf.get().state.lock().inner = Some(inner.clone().unbind());
-                    stepped = Some(send(&inner));
-                }
-                Ok(Next::Plan) => stepped = None,
-                Ok(Next::Finish(result)) => return slf.get().finish(result),
-                Err(error) => return slf.get().break_off(py, error),
+            let stepped = match (inner, thrown.take()) {
+                (Some(inner), None) => Some(send(&inner)),
+                (Some(inner), Some(error)) => Some(throw(&inner, error)),
+                (None, Some(error)) => return self.break_off(py, error),
+                (None, None) => None,
+            };
+            match stepped {
+                Some(Ok(Step::Yield(value))) => return Ok(Step::Yield(value)),
+                Some(Ok(Step::Return(value))) => self.call.hand_over(Handover::Ended(Ok(value))),
+                Some(Err(error)) => self.call.hand_over(Handover::Ended(Err(error))),
+                None => {}
+            }
+            let Some(mut future) = self.take_future() else {
+                return Err(PyRuntimeError::new_err("cannot reuse an awaitable that was awaited already"));
+            };
+            if let Poll::Ready(result) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return Ok(Step::Return(result.into_any()));
+            }
+            *self.future.lock() = Some(future);
+            let handed = std::mem::take(&mut *self.call.handover.lock());
+            match handed {
+                Handover::Broken(error) => return self.break_off(py, error),
+                waiting => self.call.hand_over(waiting),
             }
         }
     }
 
+    fn take_future(&self) -> Option<CallFuture> {
+        self.future.lock().take()
+    }
+
     /// Ends without a result: a follower may lead, and listeners hear why.
     fn break_off(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
-        let (lead, inner) = {
-            let mut state = self.state.lock();
-            state.awaiting = Awaiting::Done;
-            (state.lead.take(), state.inner.take())
-        };
-        drop((lead, inner));
-        self.plan.lock().ended(None, None);
-        self.report(py, intern!(py, "broken_off"), (error.value(py),))?;
+        drop(self.take_future());
+        self.call.hand_over(Handover::Nothing);
+        self.call.report(py, intern!(py, "broken_off"), (error.value(py),))?;
         Err(error)
     }
 }
 
 impl Awaited for CallDriver {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        Self::advance(slf, None)
+        slf.get().advance(slf.py(), None)
     }
 
     fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
-        Self::advance(slf, Some(PyErr::from_value(error.into_any())))
+        slf.get().advance(slf.py(), Some(PyErr::from_value(error.into_any())))
     }
 
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let (inner, lead) = {
-            let mut state = slf.get().state.lock();
-            state.awaiting = Awaiting::Done;
-            (state.inner.take(), state.lead.take())
-        };
-        drop(lead);
-        slf.get().plan.lock().ended(None, None);
-        inner.map_or(Ok(()), |inner| close(inner.bind(slf.py())))
+        drop(slf.get().take_future());
+        let handed = std::mem::take(&mut *slf.get().call.handover.lock());
+        match handed {
+            Handover::Await(inner) => close(inner.bind(slf.py())),
+            _ => Ok(()),
+        }
     }
 }
 
 #[pymethods]
 impl CallDriver {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.hub)?;
-        visit.call(&self.args)?;
-        visit.call(&self.callbacks.watch)?;
-        visit.call(&self.callbacks.llm)?;
-        visit.call(&self.callbacks.permissions)?;
-        // A locked state is in use right now, so it is not garbage.
-        let Some(state) = self.state.try_lock() else { return Ok(()) };
-        visit.call(&state.inner)?;
-        if let Some(approvals) = &state.approvals {
-            approvals.traverse(&visit)?;
-        }
-        if let Some(extras) = &state.extras {
-            extras.traverse(&visit)?;
-        }
-        match &state.awaiting {
-            Awaiting::Synthesis { result, .. } => visit.call(result),
-            Awaiting::Flight(wait, _) => visit.call(wait),
-            _ => Ok(()),
-        }
+        self.call.traverse(&visit)
     }
 }

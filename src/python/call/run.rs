@@ -1,6 +1,6 @@
 //! What a model's message asks for: its calls, and the order in which they are made.
 
-use super::steps::call_end;
+use super::services::failure;
 use crate::hub::PyHub;
 use crate::parse::{PyParsedCall, options, parse_message};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use pyo3::types::PyString;
 use serde_json::Value;
 use std::sync::Arc;
 use toolhub::parse::ToolSchemas;
-use toolhub::plan::{MessageOrder, MessageTurn};
+use toolhub::plan::{CallVerdict, MessageOrder, MessageTurn};
 use toolhub::prompt::vendor;
 use toolhub::registry::{NameEntry, Snapshot};
 
@@ -49,9 +49,10 @@ impl PyMessageOrder {
     }
 
     /// The call at this place, counted from 0, was answered without being made.
-    fn answered(&self, place: usize, tool: &str, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.turn(place, Arc::from(tool)).end(call_end(result)?);
-        Ok(())
+    fn answered(&self, place: usize, tool: &str, result: &Bound<'_, PyAny>) {
+        let end = failure(result);
+        let end = end.map_or(CallVerdict::Over, |(kind, outcome)| CallVerdict::of_failure(kind, outcome));
+        self.turn(place, Arc::from(tool)).end(end);
     }
 }
 

@@ -8,9 +8,10 @@
 use super::Execution;
 use super::in_place::InPlaceCoroutine;
 use super::state::AttemptState;
-use super::uncancel;
-use crate::awaiting::{Awaited, send, throw};
-use crate::awaiting::{Step, cancellations, current_task_of, is_cancelled_error, new_awaitable};
+use crate::awaiting::{
+    Awaited, Step, cancellations, current_task_of, has_pending_cancel, is_cancelled_error, new_awaitable,
+    send, throw,
+};
 use crate::child::Child;
 use crate::errors::show_unraisable;
 use crate::internals;
@@ -30,16 +31,6 @@ impl Execution {
         awaitable: Bound<'_, PyAny>,
         held: &LentSlots,
     ) -> PyResult<Option<Step>> {
-        // Without a loop there is no task that the tool could cancel.
-        if !internals::is_safe()
-            && let Ok(port) = Self::port(slf)
-        {
-            let task = current_task_of(port.get().event_loop(slf.py()))?;
-            let pending = !task.is_none() && uncancel::is_pending(&task)?;
-            if let Some(direct) = slf.get().state.lock().direct.as_mut() {
-                direct.began_in = (!task.is_none()).then(|| (task.unbind(), pending));
-            }
-        }
         Self::on_step(slf, slots::within(slf.py(), held, || send(&awaitable)))
     }
 
@@ -54,7 +45,12 @@ impl Execution {
     pub(super) fn throw_in_place(slf: &Bound<'_, Self>, error: PyErr) -> PyResult<Step> {
         let py = slf.py();
         if is_cancelled_error(py, &error) {
-            Self::deliver_cancellation(slf, &error)?;
+            let cancelled = Some(Box::new(error.clone_ref(py)));
+            let mut state = slf.get().state.lock();
+            let before =
+                state.direct.as_mut().map(|direct| std::mem::replace(&mut direct.cancelled_by, cancelled));
+            drop(state);
+            drop(before);
         }
         let closing = error.is_instance_of::<PyGeneratorExit>(py);
         let stepped = slf.get().state.lock().direct.as_ref().map(|direct| direct.stepped(py));
@@ -63,39 +59,15 @@ impl Execution {
             None => Err(error),
         };
         match thrown {
-            // A coroutine that is closed has to end; one that a tool makes up by itself is the tool's failure.
+            // GeneratorExit from our close ends the call; one raised by the tool is a tool error.
             Err(error) if closing && error.is_instance_of::<PyGeneratorExit>(py) => {
-                if let Some(mut direct) = slf.get().state.lock().direct.take() {
-                    direct.unguard(py)?;
-                }
+                let direct = slf.get().state.lock().direct.take();
+                drop(direct);
                 Self::abandon(slf);
                 Err(error)
             }
             thrown => Self::on_step_or_pump(slf, thrown),
         }
-    }
-
-    /// A cancellation of the caller's task is about to be thrown into the coroutine.
-    fn deliver_cancellation(slf: &Bound<'_, Self>, error: &PyErr) -> PyResult<()> {
-        let py = slf.py();
-        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
-        direct.cancelled_by = Some(Box::new(error.clone_ref(py)));
-        if let Some((_, pending)) = &mut direct.began_in {
-            *pending = false;
-        }
-        let mut handled = || -> PyResult<()> {
-            let Some((task, before)) = &direct.caller else { return Ok(()) };
-            let task = task.bind(py);
-            if std::mem::take(&mut direct.cancelled_itself) && cancellations(task)? > *before + direct.cancels
-            {
-                uncancel::uncancel(task)?;
-            }
-            direct.is_guarded |= uncancel::guard(task)?;
-            Ok(())
-        };
-        let handled = handled();
-        slf.get().state.lock().direct = Some(direct);
-        handled
     }
 
     fn on_step_or_pump(slf: &Bound<'_, Self>, stepped: PyResult<Step>) -> PyResult<Step> {
@@ -110,23 +82,11 @@ impl Execution {
         if let Ok(Step::Yield(value)) = stepped {
             return Self::suspended(slf, value);
         }
-        let Some(mut direct) = slf.get().state.lock().direct.take() else { return stepped.map(|_| None) };
-        direct.unguard(slf.py())?;
-        let left_behind = direct.has_cancelled_itself(slf.py())?;
-        if left_behind && let Some((task, _)) = &direct.began_in {
-            uncancel::uncancel(task.bind(slf.py()))?;
+        let direct = slf.get().state.lock().direct.take();
+        match direct {
+            Some(direct) => Self::ended(slf, direct, stepped).map(|()| None),
+            None => stepped.map(|_| None),
         }
-        Self::ended(slf, direct, stepped)?;
-        if left_behind {
-            // It is thrown into the caller's task at its next step, which therefore comes before the result.
-            slf.get().state.lock().absorbs_cancel = true;
-            return Ok(Some(Step::Yield(slf.py().None())));
-        }
-        Ok(None)
-    }
-
-    pub(super) fn absorbs_cancel(&self) -> bool {
-        std::mem::take(&mut self.state.lock().absorbs_cancel)
     }
 
     fn ended(slf: &Bound<'_, Self>, mut direct: InPlaceCoroutine, stepped: PyResult<Step>) -> PyResult<()> {
@@ -170,11 +130,8 @@ impl Execution {
             if let Some(direct) = slf.get().state.lock().direct.as_mut() {
                 direct.caller = Some(caller);
             }
-            Self::note_own_cancel(slf)?;
             Self::arm(slf)?;
             Self::end_if_closed(slf);
-        } else {
-            Self::note_own_cancel(slf)?;
         }
         if cancelled_twice {
             Self::detach_to_task(slf, value).map(|()| None)
@@ -184,24 +141,6 @@ impl Execution {
             }
             Ok(Some(Step::Yield(value)))
         }
-    }
-
-    /// A cancellation that was asked for during the last step is the tool's own.
-    fn note_own_cancel(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let py = slf.py();
-        let task = {
-            let state = slf.get().state.lock();
-            let began_in = state.direct.as_ref().and_then(|direct| direct.began_in.as_ref());
-            began_in.map(|(task, _)| task.clone_ref(py))
-        };
-        if !task.map_or(Ok(false), |task| uncancel::is_pending(task.bind(py)))? {
-            return Ok(());
-        }
-        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
-        let own = direct.has_cancelled_itself(py);
-        direct.cancelled_itself |= *own.as_ref().unwrap_or(&false);
-        slf.get().state.lock().direct = Some(direct);
-        own.map(drop)
     }
 
     /// The coroutine went on after a cancellation. If that was the caller's, it has the grace for its clean-up.
@@ -295,8 +234,7 @@ impl Execution {
     /// Moves a coroutine that ignored its cancellation into a task of its own; `pending` is what it waits for.
     fn detach_to_task(slf: &Bound<'_, Self>, pending: Py<PyAny>) -> PyResult<()> {
         let py = slf.py();
-        let Some(mut direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
-        direct.unguard(py)?;
+        let Some(direct) = slf.get().state.lock().direct.take() else { return Ok(()) };
         let is_cancelled = direct.caller_is_cancelled(py)?;
         direct.uncancel(py)?;
         let leftover = slf.get().take_leftover(direct.slot).unwrap_or_default();
@@ -330,7 +268,7 @@ fn calling_task(event_loop: &Bound<'_, PyAny>) -> PyResult<(Py<PyAny>, usize)> {
     let mut behind = cancellations(&task)?;
     if behind > 0 && !internals::is_safe() {
         // One that was asked for and is yet to be delivered will be thrown into us: it is not behind the task.
-        behind -= usize::from(uncancel::is_pending(&task)?);
+        behind -= usize::from(has_pending_cancel(&task)?);
     }
     Ok((task.unbind(), behind))
 }

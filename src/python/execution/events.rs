@@ -1,7 +1,6 @@
 //! What happens to attempts while the caller waits: answers, ends, deadlines, stops. Always on the loop's thread.
 
 use super::Execution;
-use super::in_place::InPlaceCoroutine;
 use super::state::{AttemptState, Phase, leftover};
 use super::taped::record_late;
 use crate::addressee::{Addressee, Message};
@@ -231,7 +230,7 @@ impl Execution {
         let (at, set) = {
             let state = this.state.lock();
             let wake_at = state.plan.as_ref().and_then(|plan| plan.run.wake_at());
-            let second_cancel_at = state.direct.as_ref().and_then(InPlaceCoroutine::second_cancel_at);
+            let second_cancel_at = state.direct.as_ref().and_then(|direct| direct.second_cancel_at);
             (wake_at.into_iter().chain(second_cancel_at).min(), state.timer)
         };
         let Some(at) = at else { return Ok(()) };

@@ -1,7 +1,6 @@
 //! One coroutine that is stepped inside the caller's own task, and the cancellations of that task.
 
-use super::uncancel::{self, uncancel};
-use crate::awaiting::{cancellations, close};
+use crate::awaiting::{cancellations, uncancel};
 use crate::slots::LentSlots;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -14,16 +13,9 @@ pub struct InPlaceCoroutine {
     pub held: LentSlots,
     /// The caller's task and how often it was being cancelled when we began; known from the first suspension on.
     pub caller: Option<(Py<PyAny>, usize)>,
-    /// The caller's task from the beginning, and whether a cancellation of it was still to be delivered then. Not known to the
-    /// safe bridge.
-    pub began_in: Option<(Py<PyAny>, bool)>,
-    /// The tool has cancelled the task that it runs in; to be undone when that is delivered.
-    pub cancelled_itself: bool,
-    /// Whether we guard `uncancel` of the caller's task.
-    pub is_guarded: bool,
     /// How often we have cancelled the caller's task, to be undone.
     pub cancels: usize,
-    /// When to cancel again.
+    /// When to cancel again; see `Execution::cancel_direct`.
     pub second_cancel_at: Option<Instant>,
     pub cancelled_twice: bool,
     /// The last cancellation that was thrown into the coroutine, ours or another one.
@@ -39,9 +31,6 @@ impl InPlaceCoroutine {
             awaitable,
             held,
             caller: None,
-            began_in: None,
-            cancelled_itself: false,
-            is_guarded: false,
             cancels: 0,
             second_cancel_at: None,
             cancelled_twice: false,
@@ -55,21 +44,8 @@ impl InPlaceCoroutine {
         (self.awaitable.bind(py).clone(), self.held.as_ref().map(|held| held.clone_ref(py)))
     }
 
-    /// When it wants to be cancelled again; see `Execution::cancel_direct`.
-    pub fn second_cancel_at(&self) -> Option<Instant> {
-        self.second_cancel_at
-    }
-
-    pub fn close(mut self, py: Python<'_>) -> PyResult<()> {
-        self.unguard(py)?;
-        close(self.awaitable.bind(py))
-    }
-
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.awaitable)?;
-        if let Some((task, _)) = &self.began_in {
-            visit.call(task)?;
-        }
         self.caller.as_ref().map_or(Ok(()), |(task, _)| visit.call(task))
     }
 
@@ -81,26 +57,6 @@ impl InPlaceCoroutine {
             left = uncancel(task.bind(py))?;
         }
         Ok(left <= *before)
-    }
-
-    /// The coroutine has ended or goes on elsewhere.
-    pub fn unguard(&mut self, py: Python<'_>) -> PyResult<()> {
-        match &self.caller {
-            Some((task, _)) if std::mem::take(&mut self.is_guarded) => uncancel::unguard(task.bind(py)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether the tool has just cancelled the task that it runs in, and nothing was delivered yet.
-    pub fn has_cancelled_itself(&self, py: Python<'_>) -> PyResult<bool> {
-        let Some((task, false)) = &self.began_in else { return Ok(false) };
-        if !uncancel::is_pending(task.bind(py))? || uncancel::is_interrupted(py)? {
-            return Ok(false);
-        }
-        match &self.caller {
-            Some((task, before)) => Ok(cancellations(task.bind(py))? > *before + self.cancels),
-            None => Ok(true),
-        }
     }
 
     /// Whether another one than us has cancelled the caller's task, and has not taken it back. A timeout inside the tool

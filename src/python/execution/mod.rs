@@ -20,9 +20,7 @@ mod recording;
 mod start;
 mod state;
 mod taped;
-mod uncancel;
 mod watch;
-mod watching;
 
 pub use arguments::prepare;
 pub use object::{Execution, Extras};
@@ -31,7 +29,7 @@ pub use state::{Attempt, FinishedExecution};
 pub use taped::replayed_time;
 pub use watch::Watch;
 
-use super::awaiting::{Awaited, Step, is_cancelled_error};
+use super::awaiting::{Awaited, Step, close, is_cancelled_error};
 use super::result;
 use crate::errors::show_unraisable;
 use crate::once::intern;
@@ -43,12 +41,81 @@ use start::InPlace;
 use state::{AttemptStart, Phase, Resumed};
 use std::time::Instant;
 use toolhub::error::HubError;
-use toolhub::execute::{Action, Executor, Run, advance};
+use toolhub::execute::{Action, Run};
 
 impl Execution {
     /// Does what the policy wants until it has to wait or is finished.
     fn pump(slf: &Bound<'_, Self>) -> PyResult<Step> {
-        advance(&mut AsyncioExecutor(slf))
+        let this = slf.get();
+        loop {
+            if this.extras.is_some()
+                && let Err(interrupt) = this.tell_changes(slf.py())
+            {
+                drop(this.interrupt(interrupt));
+            }
+            let action =
+                this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action());
+            let in_place = match action {
+                Action::Stop(slot) => {
+                    let target = this.state.lock().stop_target(slf.py(), slot);
+                    Self::stop(slf, slot, target);
+                    None
+                }
+                Action::Resume(slot) => Self::resume(slf, slot)?,
+                Action::Start(slot) => Self::start(slf, slot)?,
+                Action::Wait => {
+                    Self::arm(slf)?;
+                    let step = Self::wait(slf)?;
+                    Self::end_if_closed(slf);
+                    return Ok(step);
+                }
+                Action::Finish => {
+                    let finished = this.state.lock().end();
+                    return Self::conclude(slf.py(), finished);
+                }
+            };
+            // An awaitable runs inside the caller's task, which pauses if it suspends.
+            if let Some((awaitable, held)) = in_place
+                && let Some(step) = Self::run_in_place(slf, awaitable, &held)?
+            {
+                return Ok(step);
+            }
+        }
+    }
+
+    fn start<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let (start, args) = {
+            let state = this.state.lock();
+            let Some(plan) = state.plan.as_deref() else { return Ok(None) };
+            let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
+            let args = match approved {
+                None => Ok(state.args.clone_ref(py)),
+                Some(own) => own.map(|args| args.clone_ref(py)).map_err(HubError::clone),
+            };
+            (AttemptStart::new(plan, slot), args)
+        };
+        match args {
+            Ok(args) => Self::begin(slf, start, args),
+            Err(refusal) => {
+                this.reject(slot, refusal);
+                Ok(None)
+            }
+        }
+    }
+
+    fn resume<'py>(slf: &Bound<'py, Self>, slot: usize) -> PyResult<InPlace<'py>> {
+        let (start, resumed) = {
+            let mut state = slf.get().state.lock();
+            let Some(plan) = state.plan.as_deref() else { return Ok(None) };
+            (AttemptStart::new(plan, slot), state.take_resumed(slot))
+        };
+        match resumed {
+            Resumed::Admitted(_) if slf.get().is_late(Run::refuse_late_entry) => Ok(None),
+            Resumed::Admitted(prepared) => Self::launch(slf, start, prepared),
+            Resumed::Coroutine(coroutine) => Self::resume_coroutine(slf, start, coroutine.bind(slf.py())),
+            Resumed::Gone => Ok(None),
+        }
     }
 
     /// Suspends the caller on a future of its loop.
@@ -79,10 +146,6 @@ impl Execution {
         };
         match phase {
             Phase::Running if in_place => Self::throw_in_place(slf, error),
-            // A cancellation that the tool asked for, and did not wait for.
-            Phase::Running if is_cancelled_error(slf.py(), &error) && this.absorbs_cancel() => {
-                Self::pump(slf)
-            }
             Phase::Running if !error.is_instance_of::<PyGeneratorExit>(slf.py()) => {
                 let waiter = {
                     let mut state = this.state.lock();
@@ -153,91 +216,6 @@ fn record_and_release(py: Python<'_>, finished: &mut FinishedExecution, now: Ins
     }
 }
 
-/// Carries the policy out on the caller's own event loop.
-struct AsyncioExecutor<'a, 'py>(&'a Bound<'py, Execution>);
-
-impl AsyncioExecutor<'_, '_> {
-    fn start_of(&self, slot: usize) -> Option<AttemptStart> {
-        self.0.get().state.lock().plan.as_deref().map(|plan| AttemptStart::new(plan, slot))
-    }
-}
-
-impl<'py> AsyncioExecutor<'_, 'py> {
-    /// Runs an awaitable inside the caller's task; a pause if it suspends.
-    fn run_in_place(&self, coroutine: InPlace<'py>) -> PyResult<Option<Step>> {
-        match coroutine {
-            Some((awaitable, held)) => Execution::run_in_place(self.0, awaitable, &held),
-            None => Ok(None),
-        }
-    }
-}
-
-impl Executor for AsyncioExecutor<'_, '_> {
-    type Pause = Step;
-    type Error = PyErr;
-
-    fn next_action(&mut self) -> Action {
-        let this = self.0.get();
-        if this.extras.is_some()
-            && let Err(interrupt) = this.tell_changes(self.0.py())
-        {
-            drop(this.interrupt(interrupt));
-        }
-        this.state.lock().plan.as_mut().map_or(Action::Finish, |plan| plan.run.next_action())
-    }
-
-    fn start(&mut self, slot: usize) -> PyResult<Option<Step>> {
-        let Some(start) = self.start_of(slot) else { return Ok(None) };
-        let args = {
-            let state = self.0.get().state.lock();
-            let approved = state.approved.as_ref().map(|approved| approved[slot].as_ref());
-            let py = self.0.py();
-            approved.map_or_else(
-                || Ok(state.args.clone_ref(py)),
-                |one| one.map(|args| args.clone_ref(py)).map_err(HubError::clone),
-            )
-        };
-        match args {
-            Ok(args) => self.run_in_place(Execution::begin(self.0, start, args)?),
-            Err(refusal) => {
-                self.0.get().reject(slot, refusal);
-                Ok(None)
-            }
-        }
-    }
-
-    fn resume(&mut self, slot: usize) -> PyResult<Option<Step>> {
-        let Some(start) = self.start_of(slot) else { return Ok(None) };
-        let resumed = self.0.get().state.lock().take_resumed(slot);
-        let awaitable = match resumed {
-            Resumed::Admitted(_) if self.0.get().is_late(Run::refuse_late_entry) => None,
-            Resumed::Admitted(prepared) => Execution::launch(self.0, start, prepared)?,
-            Resumed::Coroutine(coroutine) => {
-                Execution::resume_coroutine(self.0, start, coroutine.bind(self.0.py()))?
-            }
-            Resumed::Gone => None,
-        };
-        self.run_in_place(awaitable)
-    }
-
-    fn stop(&mut self, slot: usize) {
-        let state = self.0.get().state.lock().stop_target(self.0.py(), slot);
-        Execution::stop(self.0, slot, state);
-    }
-
-    fn wait(&mut self) -> PyResult<Step> {
-        Execution::arm(self.0)?;
-        let step = Execution::wait(self.0)?;
-        Execution::end_if_closed(self.0);
-        Ok(step)
-    }
-
-    fn finish(&mut self) -> PyResult<Step> {
-        let finished = self.0.get().state.lock().end();
-        Execution::conclude(self.0.py(), finished)
-    }
-}
-
 impl Awaited for Execution {
     fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
         let (phase, awaitable) = {
@@ -246,7 +224,6 @@ impl Awaited for Execution {
             if phase == Phase::New {
                 state.phase = Phase::Running;
             }
-            state.absorbs_cancel = false;
             (phase, state.direct.as_ref().map(|direct| direct.stepped(slf.py())))
         };
         if phase == Phase::New {
@@ -272,7 +249,7 @@ impl Awaited for Execution {
             Self::abandon(slf);
         }
         match direct {
-            Some(direct) => direct.close(slf.py()),
+            Some(direct) => close(direct.awaitable.bind(slf.py())),
             None => Ok(()),
         }
     }

@@ -12,7 +12,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use toolhub::error::HubError;
 use toolhub::hub::PlannedRun;
 use toolhub::principal::Principal;
 
@@ -49,14 +48,12 @@ impl Extras {
 impl Execution {
     pub fn new(
         hub: Py<PyHub>,
-        plan: Result<Box<PlannedRun>, HubError>,
-        what: &str,
+        plan: Box<PlannedRun>,
         args: Py<PyAny>,
         checks: Checks,
         extras: Option<Box<Extras>>,
     ) -> Self {
-        let lang = hub.get().core().options.lang;
-        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, what, args, lang)) }
+        Execution { hub, checks, extras, state: Mutex::new(State::new(plan, args)) }
     }
 
     /// Each candidate gets these arguments, which were approved.

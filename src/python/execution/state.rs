@@ -17,7 +17,7 @@ use toolhub::error::HubError;
 use toolhub::execute::Fate;
 use toolhub::hub::PlannedRun;
 use toolhub::limit::{PassageWait, Permits};
-use toolhub::model::{Lang, Unchecked};
+use toolhub::model::Unchecked;
 use toolhub::registry::Candidate;
 use toolhub::tape::Taping;
 
@@ -116,7 +116,6 @@ pub fn leftover(permits: Option<Permits>, candidate: &Candidate) -> Leftover {
 /// What is left when an execution is over.
 pub struct FinishedExecution {
     pub plan: Option<Box<PlannedRun>>,
-    pub no_candidate: Option<Box<NoCandidate>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub reraise: Option<Box<PyErr>>,
     pub timer: Option<DeadlineKey>,
@@ -125,25 +124,16 @@ pub struct FinishedExecution {
     pub at: Option<Instant>,
 }
 
-/// No candidate can run: what was asked for, and why.
-pub struct NoCandidate {
-    pub what: String,
-    pub error: HubError,
-    pub lang: Lang,
-}
-
 /// Kept small, because it is moved: what is big or rare is in a box.
 pub struct State {
     pub phase: Phase,
+    /// Until the end.
     pub plan: Option<Box<PlannedRun>>,
-    no_candidate: Option<Box<NoCandidate>>,
     pub args: Py<PyAny>,
     /// What was approved, for each candidate, in place of `args`.
     pub approved: Option<Box<SlotArguments>>,
     pub attempts: SmallVec<[Attempt; 2]>,
     pub direct: Option<InPlaceCoroutine>,
-    /// A tool that has ended left a cancellation of the caller's task behind, which is still to be delivered.
-    pub absorbs_cancel: bool,
     pub timer: Option<DeadlineKey>,
     pub waiter: Option<Py<PyAny>>,
     pub port: Option<Py<LoopBridge>>,
@@ -155,21 +145,15 @@ pub struct State {
 }
 
 impl State {
-    pub fn new(plan: Result<Box<PlannedRun>, HubError>, what: &str, args: Py<PyAny>, lang: Lang) -> Self {
-        let (plan, no_candidate) = match plan {
-            Ok(plan) => (Some(plan), None),
-            Err(error) => (None, Some(Box::new(NoCandidate { what: what.to_owned(), error, lang }))),
-        };
-        let count = plan.as_ref().map_or(0, |plan| plan.candidates.len());
+    pub fn new(plan: Box<PlannedRun>, args: Py<PyAny>) -> Self {
+        let count = plan.candidates.len();
         State {
             phase: Phase::New,
-            plan,
-            no_candidate,
+            plan: Some(plan),
             args,
             approved: None,
             attempts: std::iter::repeat_with(Attempt::default).take(count).collect(),
             direct: None,
-            absorbs_cancel: false,
             timer: None,
             waiter: None,
             port: None,
@@ -261,7 +245,6 @@ impl State {
         self.closing = None;
         FinishedExecution {
             plan: self.plan.take(),
-            no_candidate: self.no_candidate.take(),
             attempts: std::mem::take(&mut self.attempts),
             reraise: self.reraise.take(),
             timer: self.timer.take(),

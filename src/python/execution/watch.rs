@@ -1,5 +1,10 @@
-//! The callable that hears what becomes of the attempts.
+//! Tells a watcher what becomes of the attempts while they run.
+//!
+//! The state machine is not asked to report: on each turn the driver reports what has changed since the last one.
+//! A call without listeners pays nothing for it.
 
+use super::Execution;
+use super::state::{Phase, State};
 use crate::{json, user_code};
 use parking_lot::Mutex;
 use pyo3::IntoPyObjectExt;
@@ -7,26 +12,26 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 use toolhub::error::HubError;
 use toolhub::execute::Fate;
+use toolhub::registry::Candidate;
 
 /// Called as `watcher(what, attempt, tool, source, server, seconds, kind, message)`.
 pub struct Watch {
     pub watcher: Py<PyAny>,
-    pub(super) seen: Mutex<SmallVec<[Fate; 4]>>,
+    seen: Mutex<SmallVec<[Fate; 4]>>,
 }
 
-pub(super) struct Change {
-    pub(super) what: &'static str,
-    pub(super) slot: usize,
-    pub(super) tool: Arc<str>,
-    pub(super) source: &'static str,
-    pub(super) server: Option<Arc<str>>,
-    pub(super) took: Option<Duration>,
-    pub(super) error: Option<HubError>,
+/// What is told of an attempt.
+struct Change {
+    what: &'static str,
+    slot: usize,
+    candidate: Arc<Candidate>,
+    seconds: Option<f64>,
+    error: Option<HubError>,
     /// Of a retry, in place of a message.
-    pub(super) news: Option<Value>,
+    news: Option<Value>,
 }
 
 impl Watch {
@@ -34,18 +39,77 @@ impl Watch {
         Watch { watcher, seen: Mutex::default() }
     }
 
-    pub(super) fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
-        let Change { what, slot, tool, source, server, took, error, news } = change;
+    fn tell(&self, py: Python<'_>, change: Change) -> PyResult<()> {
+        let Change { what, slot, candidate, seconds, error, news } = change;
         let (kind, message) = error.map(|error| (error.kind.name(), error.message.to_string())).unzip();
-        let seconds = took.map(|took| took.as_secs_f64());
         let heard = match news {
             Some(news) => json::to_python(py, &news),
             None => message.into_bound_py_any(py),
         };
         let heard = heard.and_then(|message| {
-            let report = (what, slot, &*tool, source, server.as_deref(), seconds, kind, message);
+            let (tool, source) = (&*candidate.spec().name, candidate.source.name());
+            let report = (what, slot, tool, source, candidate.server.as_deref(), seconds, kind, message);
             user_code::apply(self.watcher.bind(py), report)
         });
         user_code::only_interrupts(heard, self.watcher.bind(py))
+    }
+
+    /// What has changed since the last time.
+    fn changes(&self, state: &State) -> SmallVec<[Change; 4]> {
+        let Some(plan) = &state.plan else { return SmallVec::new() };
+        let mut seen = self.seen.lock();
+        seen.resize(state.attempts.len(), Fate::NotTried);
+        let mut changes = SmallVec::new();
+        for (slot, seen) in seen.iter_mut().enumerate() {
+            let fate = plan.run.fate(slot);
+            if std::mem::replace(seen, fate) == fate {
+                continue;
+            }
+            let what = match fate {
+                Fate::NotTried | Fate::Running | Fate::Succeeded => continue,
+                Fate::Rejected | Fate::Failed | Fate::TimedOut => "failed",
+                Fate::Stopped => "cancelled",
+            };
+            let error = state.attempts[slot].error.as_deref().cloned().or_else(|| plan.silent_error(slot));
+            let seconds = plan.run.duration(slot, Instant::now()).map(|took| took.as_secs_f64());
+            let candidate = plan.candidates[slot].clone();
+            changes.push(Change { what, slot, candidate, seconds, error, news: None });
+        }
+        changes
+    }
+}
+
+impl Execution {
+    /// Tells what has changed since the last time.
+    pub(super) fn tell_changes(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        let changes = watch.changes(&self.state.lock());
+        changes.into_iter().try_for_each(|change| watch.tell(py, change))
+    }
+
+    /// Tells that an attempt has started, its arguments fit; or, with news of the tool, that it is tried again.
+    pub(super) fn tell_start(&self, py: Python<'_>, slot: usize, news: Option<Value>) -> PyResult<()> {
+        let Some(watch) = self.watch() else { return Ok(()) };
+        let candidate = self.state.lock().plan.as_ref().map(|plan| plan.candidates[slot].clone());
+        let Some(candidate) = candidate else { return Ok(()) };
+        let what = if news.is_some() { "retried" } else { "started" };
+        watch.tell(py, Change { what, slot, candidate, seconds: None, error: None, news })
+    }
+
+    /// A listener or a tool was interrupted: everything is stopped, and nothing else starts. Then the caller is interrupted.
+    /// Gives the error back if the call is over.
+    pub(super) fn interrupt(&self, interrupt: PyErr) -> PyResult<()> {
+        let mut state = self.state.lock();
+        if state.phase == Phase::Done {
+            return Err(interrupt);
+        }
+        state.phase = Phase::Settling;
+        state.reraise = Some(Box::new(interrupt));
+        state.cancel_run(Instant::now());
+        Ok(())
+    }
+
+    pub(super) fn watch(&self) -> Option<&Watch> {
+        self.extras.as_ref().and_then(|extras| extras.watch.as_ref())
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, timeout_at};
 use toolhub_engine::hub::Hub;
 use toolhub_engine::offers::{OfferCallContext, OfferQuery};
-use toolhub_engine::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
+use toolhub_engine::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub_engine::served::{SubscribedResource, Upstreams, View};
 use toolhub_protocol::{APPS_SCHEME, TASKS_EXTENSION};
 use toolhub_registry::Candidate;
@@ -132,7 +132,7 @@ impl ServerSet for Servers {
     }
 }
 
-impl CallServices for HubUpstreams {
+impl CallSources for HubUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
         Some(&**self.set())
     }

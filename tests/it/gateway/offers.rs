@@ -11,7 +11,7 @@ use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, SubscribedResource,
 use toolhub::model::{ChangedOffer, OfferChange, OfferKind};
 use toolhub::offers::OfferQuery;
 use toolhub::pattern::PatternList;
-use toolhub::plan::{CallServices, LookUpRequest, ServerSet, Unreachable};
+use toolhub::plan::{CallSources, LookUpRequest, ServerSet, Unreachable};
 use toolhub::principal::Principal;
 use toolhub::tool::{BoxFuture, CallContextExtras};
 
@@ -30,7 +30,7 @@ impl Drop for Subscriber {
     }
 }
 
-impl CallServices for Notes {
+impl CallSources for Notes {
     fn servers(&self) -> Option<&dyn ServerSet> {
         self.none.servers()
     }

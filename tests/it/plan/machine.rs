@@ -88,8 +88,8 @@ proptest! {
                 }
                 PlanStep::Approve(_) => {
                     approvals += 1;
-                    let no = Verdict::Refused("it was not approved".into());
-                    plan.approval_answered(if scene.approves { Verdict::Approved } else { no });
+                    let no = Err("it was not approved".into());
+                    plan.approval_answered(if scene.approves { Ok(()) } else { no });
                 }
                 PlanStep::Share(_) => {
                     shares += 1;

@@ -1,7 +1,9 @@
 //! Which calls are allowed, and which are asked about.
 
 use super::*;
-use toolhub::plan::{Approver, FunctionAnswer};
+use toolhub::identity::CallContent;
+use toolhub::plan::{Approver, FunctionAnswer, call};
+use toolhub::tool::CallContextExtras;
 
 fn may_act(name: &str, answer: &str) -> Double {
     Double::answering(name, answer).with(|spec| spec.effects = Effects::may_act(Evidence::Registration))
@@ -71,19 +73,32 @@ async fn a_refused_approval_calls_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_approved_later_does_not_run_where_questions_cannot_be_kept() {
+async fn a_call_that_is_approved_later_pauses() {
     for approvers in [vec![Approver::Ask], vec![Approver::Function(0), Approver::Ask]] {
         let world = World::new(hub());
         world.stage.add(may_act("writes", "written"));
         world.answers_with(vec![FunctionAnswer::Pass]);
         let mut request = permitted(routed("writes", None), &["writes"], true);
         request.permissions.as_mut().unwrap().approvers = Arc::from([approvers.clone()]);
+        request.content = Some(Ok(CallContent::default()));
         let result = world.call(request).await;
-        let expected = "Tool 'writes' was not called: no approval can be asked for here.";
-        assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
+        assert_eq!((error(&result).kind, error(&result).outcome), (ErrorKind::Paused, Outcome::NotSent));
+        assert!(error(&result).message.contains("waits for approval"), "{}", error(&result).message);
         assert_eq!(world.stage.started(), Vec::<String>::new());
         assert_eq!(world.asked().len(), approvers.len() - 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_can_be_asked_nothing_is_approved() {
+    let world = World::new(hub());
+    world.stage.add(may_act("writes", "written"));
+    let request = permitted(routed("writes", None), &["writes"], true);
+    let (extras, never) = (CallContextExtras::default(), CancellationToken::new());
+    let result = call(&world.hub, &world, request, Arc::default(), &extras, &never).await;
+    let expected = "Tool 'writes' was not called: no approval can be asked for here.";
+    assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
+    assert_eq!(world.stage.started(), Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,13 +1,19 @@
 //! What a plan needs from outside, scripted: servers, a person who approves, a model.
 
-use super::{Arguments, CallRequest, CallResult, Double, Duration, Hub, HubError, Stage, call};
+use super::{Arguments, CallRequest, CallResult, Double, Duration, Hub, HubError, Stage};
+use serde_json::Value;
 use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 use toolhub::error::{ErrorKind, Outcome};
+use toolhub::hub::PlannedRun;
+use toolhub::identity::NotJson;
+use toolhub::model::CheckOptions;
 use toolhub::plan::{
-    ApprovalRequest, Approver, CallServices, FunctionAnswer, LookUpRequest, ServerSet, SharedResults,
-    Unreachable,
+    ApprovalRequest, Approver, CallPlan, CallServices, CallSources, FunctionAnswer, LookUpRequest, PlanStep,
+    ServerSet, SharedResults, TokioCall, Unreachable, WithoutRun, until_cancelled,
 };
 use toolhub::registry::Candidate;
 use toolhub::tool::{BoxFuture, CallContextExtras};
@@ -79,19 +85,26 @@ impl World {
         NewServer { world: self, id: Arc::from(id), takes }
     }
 
-    pub async fn call(&self, request: CallRequest) -> CallResult {
+    pub async fn call(&self, request: CallRequest) -> Made {
         self.call_with(request, Arguments::default()).await
     }
 
-    pub async fn call_with(&self, request: CallRequest, args: Arguments) -> CallResult {
-        let never = CancellationToken::new();
-        call(&self.hub, self, &self.shared, request, Arc::new(args), &CallContextExtras::default(), &never)
-            .await
+    pub async fn call_with(&self, request: CallRequest, args: Arguments) -> Made {
+        self.make(request, args, &CancellationToken::new()).await
     }
 
-    pub async fn call_until(&self, request: CallRequest, cancel: &CancellationToken) -> CallResult {
-        call(&self.hub, self, &self.shared, request, Arc::default(), &CallContextExtras::default(), cancel)
-            .await
+    pub async fn call_until(&self, request: CallRequest, cancel: &CancellationToken) -> Made {
+        self.make(request, Arguments::default(), cancel).await
+    }
+
+    async fn make(&self, request: CallRequest, args: Arguments, cancel: &CancellationToken) -> Made {
+        let (args, extras) = (Arc::new(args), CallContextExtras::default());
+        let runs = AtomicBool::new(false);
+        let call = TokioCall { hub: &self.hub, sources: self, args, extras: &extras, cancel, runs };
+        let scene = Scene { world: self, call, is_cached: AtomicBool::new(false) };
+        let mut plan = CallPlan::new(request, tokio::time::Instant::now().into_std());
+        let result = until_cancelled(&mut plan, &scene, &scene.call).await;
+        Made { result, route: plan.route_name(), cached: scene.is_cached.into_inner() }
     }
 
     /// What was asked for, in order.
@@ -142,7 +155,24 @@ impl ServerSet for World {
     }
 }
 
-impl CallServices for World {
+/// What a call came to, and how.
+#[derive(Debug)]
+pub struct Made {
+    pub result: CallResult,
+    /// The name of the rule by which a routed call was routed.
+    pub route: Option<&'static str>,
+    pub cached: bool,
+}
+
+impl Deref for Made {
+    type Target = CallResult;
+
+    fn deref(&self) -> &CallResult {
+        &self.result
+    }
+}
+
+impl CallSources for World {
     fn servers(&self) -> Option<&dyn ServerSet> {
         (!self.servers.lock().unwrap().is_empty()).then_some(self)
     }
@@ -157,18 +187,6 @@ impl CallServices for World {
         })
     }
 
-    fn approve<'a>(
-        &'a self,
-        approver: usize,
-        request: &'a ApprovalRequest,
-        args: &'a Arguments,
-    ) -> BoxFuture<'a, FunctionAnswer> {
-        let servers: Vec<&str> = request.servers.iter().map(|id| &**id).collect();
-        self.note(format!("approve {} {} on [{}]", request.name, args.as_value(), servers.join(", ")));
-        let answer = self.answers.lock().unwrap()[approver].clone();
-        Box::pin(async move { answer })
-    }
-
     fn ask_model<'a>(&'a self, prompt: &'a str) -> Option<BoxFuture<'a, Result<String, HubError>>> {
         let (answer, takes) = self.model.clone()?;
         self.prompts.lock().unwrap().push(prompt.to_owned());
@@ -176,6 +194,95 @@ impl CallServices for World {
             tokio::time::sleep(takes).await;
             Ok(answer)
         }))
+    }
+}
+
+/// One call in this world: on tokio, with a person who approves and results that are shared.
+struct Scene<'a> {
+    world: &'a World,
+    call: TokioCall<'a>,
+    is_cached: AtomicBool,
+}
+
+impl CallServices for Scene<'_> {
+    type Result = CallResult;
+    type Arguments = Arguments;
+
+    fn hub(&self) -> &Hub {
+        self.call.hub()
+    }
+
+    fn next_step(&self, plan: &mut CallPlan) -> PlanStep {
+        self.call.next_step(plan)
+    }
+
+    async fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        self.call.wait(future).await
+    }
+
+    async fn look_up(&self, request: LookUpRequest) -> Unreachable {
+        CallServices::look_up(&self.call, request).await
+    }
+
+    fn fit(&self, candidate: Option<&Candidate>) -> Result<Arguments, HubError> {
+        let given = &*self.call.args;
+        let fit = |one: &Candidate| one.tool.check(given, &CheckOptions::here(true));
+        let fitting = candidate.map(fit).transpose()?;
+        Ok(fitting.and_then(|fitting| fitting.replacement).unwrap_or_else(|| given.clone()))
+    }
+
+    fn json(&self, args: &Arguments) -> Result<Value, NotJson> {
+        Ok(args.as_value().clone())
+    }
+
+    async fn approve(
+        &self,
+        _: &CallPlan,
+        function: usize,
+        request: &ApprovalRequest,
+        args: &Arguments,
+    ) -> FunctionAnswer {
+        let servers: Vec<&str> = request.servers.iter().map(|id| &**id).collect();
+        let what = format!("approve {} {} on [{}]", request.name, args.as_value(), servers.join(", "));
+        self.world.note(what);
+        self.world.answers.lock().unwrap()[function].clone()
+    }
+
+    async fn run(
+        &self,
+        planned: Box<PlannedRun>,
+        approved: Option<Vec<Result<Arc<Arguments>, HubError>>>,
+    ) -> CallResult {
+        // Each candidate of these tests takes the arguments as all others do, or none runs.
+        if let Some(Err(refusal)) = approved.iter().flatten().find(|one| one.is_err()) {
+            return CallResult::refused(refusal.clone());
+        }
+        self.call.run(planned, None).await
+    }
+
+    async fn without_run(&self, plan: &CallPlan, ended: WithoutRun) -> CallResult {
+        self.call.without_run(plan, ended).await
+    }
+
+    fn failure(&self, result: &CallResult) -> Option<(ErrorKind, Outcome)> {
+        self.call.failure(result)
+    }
+
+    fn kept(&self, result: &CallResult) -> Value {
+        self.call.kept(result)
+    }
+
+    async fn synthesize(&self, plan: &CallPlan, result: CallResult) -> CallResult {
+        self.call.synthesize(plan, result).await
+    }
+
+    fn shared(&self) -> Option<&SharedResults<CallResult>> {
+        Some(&self.world.shared)
+    }
+
+    fn copy(&self, result: &CallResult, is_cached: bool) -> Option<CallResult> {
+        self.is_cached.store(is_cached, Ordering::Relaxed);
+        Some(result.clone())
     }
 }
 

@@ -1,7 +1,6 @@
-"""A tool that runs in the task of its caller: neither its `uncancel()` nor its `cancel()` reaches the caller."""
+"""The cancellations of a tool, which may run in the task of its caller, and those of the caller."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
@@ -12,10 +11,6 @@ from toolhub import ToolHub
 @pytest.fixture
 def hub() -> ToolHub:
     return ToolHub(limits={"breaker_threshold": 0})
-
-
-def is_guarded(task: asyncio.Task[Any]) -> bool:
-    return type(task.uncancel).__name__ == "GuardedUncancel"
 
 
 class Uncancels:
@@ -40,12 +35,11 @@ class Uncancels:
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_tool_cannot_take_back_the_cancellation_of_its_caller(
-    world: World, count: int, goes_on: bool
+def test_a_tool_in_a_task_of_its_own_cannot_take_back_the_cancellation_of_its_caller(
+    world: World, goes_on: bool
 ) -> None:
     hub = ToolHub(limits={"breaker_threshold": 0, "cancel_grace": 0.05})
-    tools = [Uncancels(goes_on) for _ in range(count)]
+    tools = [Uncancels(goes_on) for _ in range(2)]
     offer(hub, "eat", *tools)
 
     async def main() -> None:
@@ -54,7 +48,6 @@ def test_a_tool_cannot_take_back_the_cancellation_of_its_caller(
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not is_guarded(task)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(hub.execute("eat", strategy="first"), 0.05)
         caller = asyncio.current_task()
@@ -62,7 +55,7 @@ def test_a_tool_cannot_take_back_the_cancellation_of_its_caller(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await hub.execute("eat", strategy="first")
-        assert (caller.cancelling(), is_guarded(caller)) == (0, False)
+        assert caller.cancelling() == 0
         for tool in tools:
             tool.end.set()
         await tasks_end()
@@ -85,18 +78,12 @@ def test_a_timeout_inside_a_tool_takes_back_its_own_cancellation(hub: ToolHub, w
         task = asyncio.current_task()
         assert task is not None
         assert (await hub.execute("patient")).result == "inner timeout"
-        assert (task.cancelling(), is_guarded(task)) == (0, False)
+        assert task.cancelling() == 0
 
     world.run(main())
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_a_tool_that_cancels_its_task_does_not_cancel_its_caller(
-    hub: ToolHub, world: World, count: int
-) -> None:
-    if world.safe and count == 1:
-        pytest.skip("no documented interface tells a cancellation that is still to be delivered")
-
+def test_a_tool_that_cancels_its_own_task_does_not_cancel_its_caller(hub: ToolHub, world: World) -> None:
     async def before_waiting() -> str:
         task = asyncio.current_task()
         assert task is not None
@@ -115,7 +102,7 @@ def test_a_tool_that_cancels_its_task_does_not_cancel_its_caller(
         return "done"
 
     for function in (before_waiting, after_waiting, at_the_end):
-        offer(hub, function.__name__, *[function] * count)
+        offer(hub, function.__name__, *[function] * 2)
 
     async def main() -> None:
         task = asyncio.current_task()

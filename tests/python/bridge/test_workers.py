@@ -97,14 +97,6 @@ def test_the_same_exceptions_in_a_race_and_in_blocking_calls(
     assert hub.call("race", strategy="all", timeout=20).kind is ErrorKind.TOOL_ERROR
 
 
-def test_the_traceback_of_a_tool_begins_in_the_tool(hub: ToolHub) -> None:
-    hub.register(raising(ValueError), name="raises")
-    error = hub.call("raises").exception
-    assert error is not None
-    assert error.__traceback__ is not None
-    assert error.__traceback__.tb_frame.f_code.co_name == "raises"
-
-
 def _raise_in(thread: int, error: type[BaseException]) -> None:
     assert ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error)) == 1
 

@@ -1,0 +1,370 @@
+//! What a call on the caller's event loop is made of, and what its driver asks there. Nothing is decided here.
+
+use super::approval::{failed_question, function_answer};
+use crate::argument_checks::{CheckPass, Checks};
+use crate::awaiting::new_awaitable;
+use crate::bridge;
+use crate::execution::{Execution, Extras, arguments, kept};
+use crate::hub::PyHub;
+use crate::json::{self, NotJson};
+use crate::localized::localize;
+use crate::loop_bridge::{self, LoopBridge};
+use crate::once::intern;
+use crate::result::{copy_result, refused, succeeded};
+use crate::result_size::size_of_result;
+use crate::user_code;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyWeakrefMethods, PyWeakrefReference};
+use serde_json::Value;
+use std::future::{pending, poll_fn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Instant;
+use toolhub::error::{ErrorKind, HubError, Outcome};
+use toolhub::hub::{Hub, PlannedRun};
+use toolhub::plan::{
+    ApprovalRequest, CallPlan, CallServices, FunctionAnswer, Leader, LookUpRequest, PlanStep, ServerSet,
+    SharedResults, Unreachable, WithoutRun,
+};
+use toolhub::registry::Candidate;
+
+/// What Python hands over with a call.
+#[derive(Default)]
+pub struct CallCallbacks {
+    /// An object that reports what happens to the call; see `toolhub.events.Watched`.
+    pub watch: Option<Py<PyAny>>,
+    /// Makes one answer of several.
+    pub llm: Option<Py<PyAny>>,
+    /// A `toolhub.permissions.Permissions`, when the call needs an approval.
+    pub permissions: Option<Py<PyAny>>,
+    /// The id that a model gave to the call.
+    pub call_id: Option<String>,
+}
+
+/// One call on the caller's event loop.
+pub struct LoopCall {
+    pub(super) hub: Py<PyHub>,
+    pub(super) args: Py<PyAny>,
+    checks: Checks,
+    pub(super) callbacks: CallCallbacks,
+    extras: Mutex<Option<Box<Extras>>>,
+    is_route_reported: AtomicBool,
+    pub(super) handover: Mutex<Handover>,
+}
+
+/// What the future of a call and the code that steps it give to each other.
+#[derive(Default)]
+pub(super) enum Handover {
+    #[default]
+    Nothing,
+    /// The future waits for this iterator.
+    Await(Py<PyAny>),
+    Ended(PyResult<Py<PyAny>>),
+    /// An error for the caller: the future waits for nothing any more, and is dropped.
+    Broken(PyErr),
+}
+
+impl LoopCall {
+    pub fn new(
+        hub: Py<PyHub>,
+        args: Py<PyAny>,
+        checks: Checks,
+        extras: Option<Box<Extras>>,
+        callbacks: CallCallbacks,
+    ) -> Self {
+        LoopCall {
+            hub,
+            args,
+            checks,
+            callbacks,
+            extras: Mutex::new(extras),
+            is_route_reported: AtomicBool::new(false),
+            handover: Mutex::default(),
+        }
+    }
+
+    pub(super) fn hand_over(&self, handed: Handover) {
+        let before = std::mem::replace(&mut *self.handover.lock(), handed);
+        drop(before);
+    }
+
+    /// Awaits what `make` gives.
+    pub(super) async fn awaited(
+        &self,
+        make: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send,
+    ) -> PyResult<Py<PyAny>> {
+        self.hand_over(Handover::Await(Python::attach(|py| make(py).map(Bound::unbind))?));
+        poll_fn(|_| {
+            let mut handover = self.handover.lock();
+            match std::mem::take(&mut *handover) {
+                Handover::Ended(ended) => Poll::Ready(ended),
+                other => {
+                    *handover = other;
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// An error breaks the call off.
+    pub(super) async fn or_break<T>(&self, result: PyResult<T>) -> T {
+        match result {
+            Ok(value) => value,
+            Err(error) => {
+                self.hand_over(Handover::Broken(error));
+                pending().await
+            }
+        }
+    }
+
+    /// Calls a method of the watch, if there is one. An error is an interrupt, which ends the call.
+    pub(super) fn report<'py>(
+        &self,
+        py: Python<'py>,
+        method: &Bound<'py, PyString>,
+        args: impl pyo3::call::PyCallArgs<'py>,
+    ) -> PyResult<()> {
+        let Some(watch) = &self.callbacks.watch else { return Ok(()) };
+        user_code::only_interrupts(watch.bind(py).call_method1(method, args), watch.bind(py))
+    }
+
+    /// Adds call id and route, then notifies listeners.
+    pub(super) async fn finish(&self, plan: &CallPlan, result: Py<PyDict>) -> Py<PyDict> {
+        let finished = Python::attach(|py| {
+            let result = result.bind(py);
+            localize(result, self.hub.get().core().options.lang)?;
+            if let Some(route) = plan.route_name() {
+                let meta = meta_of(result)?;
+                meta.set_item(intern!(py, "call_id"), self.callbacks.call_id.as_deref())?;
+                meta.set_item(intern!(py, "route"), PyString::intern(py, route))?;
+            }
+            let refused = plan.is_forbidden();
+            let method = if refused { intern!(py, "refused") } else { intern!(py, "finished") };
+            self.report(py, method, (result,))
+        });
+        self.or_break(finished).await;
+        result
+    }
+
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.hub)?;
+        visit.call(&self.args)?;
+        visit.call(&self.callbacks.watch)?;
+        visit.call(&self.callbacks.llm)?;
+        visit.call(&self.callbacks.permissions)?;
+        // What is locked is in use right now, so it is not garbage.
+        if let Some(extras) = self.extras.try_lock().as_deref().and_then(Option::as_ref) {
+            extras.traverse(visit)?;
+        }
+        match self.handover.try_lock().as_deref() {
+            Some(Handover::Await(inner)) => visit.call(inner),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl CallServices for LoopCall {
+    type Result = Py<PyDict>;
+    type Arguments = Py<PyAny>;
+
+    fn hub(&self) -> &Hub {
+        self.hub.get().core()
+    }
+
+    fn next_step(&self, plan: &mut CallPlan) -> PlanStep {
+        let (hub, servers) = (self.hub(), self.hub.get().servers());
+        let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+        let is_known = hub.registry.load().find(plan.request().target.name()).is_some();
+        let mut next = || plan.next(hub, servers, Instant::now());
+        // Near names of a name that is not known take a while when there are many names.
+        if is_known { next() } else { Python::attach(|py| py.detach(next)) }
+    }
+
+    async fn routed(&self, plan: &CallPlan) {
+        let Some(rule) = plan.route_name() else { return };
+        if self.is_route_reported.swap(true, Ordering::Relaxed) || self.callbacks.watch.is_none() {
+            return;
+        }
+        let options = plan.options();
+        let route = (rule, options.source.map(|source| source.name()), options.server.as_deref());
+        let reported = Python::attach(|py| self.report(py, intern!(py, "routed"), route));
+        self.or_break(reported).await;
+    }
+
+    async fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        let given = Arc::new(Mutex::new(None));
+        let filled = given.clone();
+        let fill = async move {
+            *filled.lock() = Some(future.await);
+            Ok::<(), HubError>(())
+        };
+        let ended = self.awaited(move |py| Ok(bridge::run(py, fill)?.into_any())).await;
+        let nothing = || PyRuntimeError::new_err("Internal error: toolhub waited for nothing.");
+        let given = ended.and_then(|_| given.lock().take().ok_or_else(nothing));
+        self.or_break(given).await
+    }
+
+    async fn look_up(&self, request: LookUpRequest) -> Unreachable {
+        let servers = self.hub.get().servers();
+        let ask = async move {
+            let end = tokio::time::Instant::now() + request.patience;
+            match servers {
+                Some(servers) => servers.carry_out(&request, end).await,
+                None => Unreachable::new(),
+            }
+        };
+        self.wait(ask).await
+    }
+
+    fn fit(&self, candidate: Option<&Candidate>) -> Result<Py<PyAny>, HubError> {
+        Python::attach(|py| {
+            let given = self.args.bind(py);
+            let fit = |one| arguments::fit(one, given, &mut CheckPass::new(self.checks));
+            candidate.map_or_else(|| Ok(given.clone()), fit).map(Bound::unbind)
+        })
+    }
+
+    fn json(&self, args: &Py<PyAny>) -> Result<Value, NotJson> {
+        Python::attach(|py| json::from_arguments(args.bind(py)))
+    }
+
+    async fn approve(
+        &self,
+        plan: &CallPlan,
+        function: usize,
+        request: &ApprovalRequest,
+        args: &Py<PyAny>,
+    ) -> FunctionAnswer {
+        let meta = self.extras.lock().as_ref().map(|extras| extras.meta.clone()).unwrap_or_default();
+        let answer = self.awaited(|py| self.question(py, plan, function, (request, args, meta))).await;
+        let answer = Python::attach(|py| match answer {
+            Ok(answer) => Ok(function_answer(answer.bind(py))),
+            Err(error) => failed_question(py, error, self.approval_limit(py)),
+        });
+        self.or_break(answer).await
+    }
+
+    async fn run(
+        &self,
+        planned: Box<PlannedRun>,
+        approved: Option<Vec<Result<Arc<Py<PyAny>>, HubError>>>,
+    ) -> Py<PyDict> {
+        let ended = self.awaited(|py| {
+            // What was approved runs as it is.
+            let checks = Checks { coerce: self.checks.coerce && approved.is_none(), ..self.checks };
+            let (hub, args) = (self.hub.clone_ref(py), self.args.clone_ref(py));
+            let extras = self.extras.lock().take();
+            let mut execution = Execution::new(hub, planned, args, checks, extras);
+            if let Some(approved) = approved {
+                let own = |args: Arc<Py<PyAny>>| args.clone_ref(py);
+                execution = execution.with_arguments(approved.into_iter().map(|one| one.map(own)).collect());
+            }
+            Ok(new_awaitable(py, execution)?.into_any())
+        });
+        let ended = ended.await.and_then(|result| {
+            Python::attach(|py| Ok(result.into_bound(py).cast_into::<PyDict>()?.unbind()))
+        });
+        self.or_break(ended).await
+    }
+
+    async fn without_run(&self, plan: &CallPlan, ended: WithoutRun) -> Py<PyDict> {
+        let WithoutRun { outcome, paused, is_replayed } = ended;
+        let name = plan.request().target.name();
+        let result = Python::attach(|py| {
+            let result = match outcome {
+                Ok(value) => succeeded(py, name, json::to_python(py, &value)?.unbind())?,
+                Err(error) => refused(py, Some(name), &error)?,
+            };
+            let meta = meta_of(&result)?;
+            match is_replayed {
+                true => meta.set_item(intern!(py, "replayed"), true)?,
+                false => {
+                    let took = plan.elapsed(Instant::now()).as_secs_f64() * 1e3;
+                    meta.set_item(intern!(py, "duration_ms"), took)?;
+                }
+            }
+            if let Some(id) = paused {
+                meta.set_item(intern!(py, "paused"), id)?;
+            }
+            Ok(result.unbind())
+        });
+        self.or_break(result).await
+    }
+
+    fn failure(&self, result: &Py<PyDict>) -> Option<(ErrorKind, Outcome)> {
+        Python::attach(|py| failure(result.bind(py)))
+    }
+
+    fn kept(&self, result: &Py<PyDict>) -> Value {
+        Python::attach(|py| kept(result.bind(py), false))
+    }
+
+    async fn synthesize(&self, plan: &CallPlan, result: Py<PyDict>) -> Py<PyDict> {
+        let asked = self.ask_model(plan, &result).await;
+        self.or_break(asked).await;
+        result
+    }
+
+    fn shared(&self) -> Option<&SharedResults<Py<PyDict>>> {
+        Some(self.hub.get().shared_results())
+    }
+
+    fn leader(&self) -> Arc<dyn Leader> {
+        let leader = Python::attach(|py| {
+            let bridge = loop_bridge::current(py)?;
+            PyResult::Ok(LeadingLoop(PyWeakrefReference::new(&bridge)?.unbind()))
+        });
+        leader.map_or_else(|_| Arc::new(()) as Arc<dyn Leader>, |leader| Arc::new(leader))
+    }
+
+    fn copy(&self, result: &Py<PyDict>, is_cached: bool) -> Option<Py<PyDict>> {
+        Python::attach(|py| {
+            let copy = copy_result(result.bind(py)).ok()?;
+            if is_cached {
+                meta_of(&copy).ok()?.set_item(intern!(py, "cached"), true).ok()?;
+            }
+            Some(copy.unbind())
+        })
+    }
+
+    fn bytes(&self, result: &Py<PyDict>) -> usize {
+        Python::attach(|py| size_of_result(result.bind(py)).unwrap_or(usize::MAX))
+    }
+}
+
+/// The event loop of a leader, as its followers see it. Weak: a flight does not keep a loop alive.
+struct LeadingLoop(Py<PyWeakrefReference>);
+
+impl Leader for LeadingLoop {
+    /// On a loop that does not run, or is gone, nothing makes progress.
+    fn is_gone(&self) -> bool {
+        Python::attach(|py| {
+            let bridge = self.0.bind(py).upgrade_as_exact::<LoopBridge>().ok().flatten();
+            bridge.is_none_or(|bridge| !bridge.get().is_running(py))
+        })
+    }
+}
+
+pub(super) fn meta_of<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    Ok(result.as_any().get_item(intern!(result.py(), "_meta"))?.cast_into()?)
+}
+
+/// The kind and the outcome of a result that is not a success. A failure that does not say what it did may have done something.
+pub(super) fn failure(result: &Bound<'_, PyAny>) -> Option<(ErrorKind, Outcome)> {
+    let py = result.py();
+    let success = result.get_item(intern!(py, "success"));
+    if success.is_ok_and(|success| success.is_truthy().unwrap_or(false)) {
+        return None;
+    }
+    let error = result.get_item(intern!(py, "_meta")).and_then(|meta| meta.get_item(intern!(py, "error")));
+    let word = |key: &str| Some(error.as_ref().ok()?.get_item(key).ok()?.str().ok()?.to_string());
+    let (kind, outcome) = (word("kind"), word("outcome"));
+    let kind = ErrorKind::ALL.iter().copied().find(|one| kind.as_deref() == Some(one.name()));
+    let outcome = Outcome::ALL.into_iter().find(|one| outcome.as_deref() == Some(one.name()));
+    Some((kind.unwrap_or(ErrorKind::ToolError), outcome.unwrap_or(Outcome::Unknown)))
+}
