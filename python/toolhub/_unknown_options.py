@@ -33,9 +33,7 @@ def names_unknown_options(function: F) -> F:
     Traceback (most recent call last):
     TypeError: toolhub.cut() has no option 'lmit'; did you mean 'limit'?
     """
-    known = list(
-        function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    )
+    known = list(inspect.signature(function).parameters)
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:

@@ -7,92 +7,38 @@
 //! hub.call ─► BlockingRoot on the background loop, the thread waits in poll(2)
 //! ```
 
-mod addressee;
-mod allocator;
-mod answers;
-mod argument_checks;
-mod awaiting;
-mod blocking;
-mod blocks;
-mod bridge;
-mod builder_errors;
-mod call;
-mod call_scope;
-mod callable;
-mod callbacks;
-mod child;
-mod choice;
-mod copying;
-mod credentials;
-mod documents;
-mod errors;
-mod event_text;
-mod execution;
-mod gateway;
-mod gateway_options;
-mod gateway_principal;
-mod gil;
-mod hub;
-mod imported;
-mod in_process;
-mod inspector;
-mod internals;
-mod job;
-mod json;
-mod json_objects;
-mod json_text;
-mod json_to_python;
-mod large_json;
-mod ledger;
-mod llm;
-mod localized;
-mod loop_bridge;
-mod mappings;
-mod native_offers;
-mod offered_value;
-mod offers;
-mod once;
-mod options;
-mod parse;
-mod patching;
-mod patterns;
-mod plain_values;
-mod pool;
-mod prompt;
-mod python_tool;
-mod result;
-mod result_size;
-mod routing;
+mod classes;
 mod runtime;
-mod search;
+mod values;
+
+mod awaiting;
+mod call;
+mod child;
+mod execution;
+mod job;
+mod localized;
 mod served_call;
-mod served_loops;
-mod server_files;
-mod servers;
-mod skills;
-mod slots;
-mod span_context;
-mod stats_rows;
-mod store;
-mod tables;
-mod tape;
-mod telemetry;
-mod templates;
-mod text;
-mod text_arguments;
-mod text_of;
 mod threaded;
-mod tool_from_python;
-mod typed;
-mod unchecked;
-mod unicode;
-mod unknown_options;
-mod user_code;
-mod value;
-mod vendor_forms;
-mod views;
 mod waiting;
-mod wakeup;
+
+// The drivers know these modules by their names alone.
+use classes::proof::*;
+use classes::serving::*;
+use classes::telemetry as span_context;
+use classes::upstream::*;
+use classes::*;
+use runtime::*;
+use runtime::{
+    call_context as slots, cpython_switch as internals, fork_safe_once as once, lazy_import as imported,
+    mail_handler as addressee, tool_loops as served_loops,
+};
+use values::arguments::argument_checks as unchecked;
+use values::arguments::*;
+use values::json_to_python as large_json;
+use values::results::result as result_size;
+use values::results::*;
+use values::value as mappings;
+use values::*;
 
 use pyo3::prelude::*;
 
@@ -116,12 +62,6 @@ mod _core {
         call::run::{PyMessageOrder, plan_run},
         call_scope::{CallScope, current_call_scope, enter_call_scope, leave_call_scope},
         callbacks::{CallbackQueue, CallbackRequest},
-        choice::ToolChoice,
-        documents::{
-            acting_verb, config_entries, config_problem, deeds_in, in_digits, meanings, message_text,
-            names_more, read_documents, read_json, read_yaml, sides_of, similarity, tool_kind, units,
-            unreached, words_of,
-        },
         event_text::{event_error, event_name},
         execution::Execution,
         execution::closing::{EndingCalls, end_calls},
@@ -131,7 +71,6 @@ mod _core {
         gil::gil_pauses,
         hub::{PyHub, extract_capabilities},
         in_process::{InProcessHost, InProcessSession, add_in_process},
-        inspector::recorded_page,
         ledger::{
             accept_store, close_ledger, decide_approval, has_ledger, ledger_rows, pending_approvals,
             release_run, resume_run, settle_row, shown_in_short,
@@ -146,14 +85,20 @@ mod _core {
         patterns::PyPatternList,
         pool::{ThreadedFunction, Worker, current_function, pool_state, stop_workers},
         prompt::{original_name, prompt_text, vendor_tools},
+        read_documents::{
+            acting_verb, config_entries, config_problem, deeds_in, error_kinds, in_digits, is_secret_name,
+            meanings, message_text, min_result_limit, names_more, read_documents, read_json, read_yaml,
+            recorded_page, server_options, sides_of, similarity, tool_kind, units, unknown_options,
+            unreached, words_of,
+        },
         result::failed_result,
         routing::{add_alias, explain},
         runtime::{after_fork_in_child, idle_look, open_hubs, shutdown_runtime},
         search::{PyHit, embed, search, unembedded, use_search_data},
         servers::{PyServers, usual_token_file},
+        shown_tools::ToolChoice,
         skills::{SkillFolder, skill_file},
         store::{PyStore, after_fork_in_parent, before_fork},
-        tables::{error_kinds, is_secret_name, min_result_limit, server_options},
         tape::{
             TapedQuestion, cassette_events, finish_cassette, first_difference, question_on_tape, scrub,
             start_recording, start_replay, stop_tape,
@@ -163,7 +108,6 @@ mod _core {
         text::{PyTokenizer, PyTruncated, merge_texts, truncate_text, visible_text},
         text_of::{binary_note, result_text},
         threaded::{ThreadCall, in_thread},
-        unknown_options::unknown_options,
         views::{PyCandidate, ToolInfo},
     };
 

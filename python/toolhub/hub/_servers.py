@@ -109,8 +109,9 @@ class ServerManager:
         timeout: float | None,
         progress: Callable[[str, ToolError | None], Any] | None,
         at_once: int | None = None,
+        refresh: bool = False,
     ) -> ConnectReport:
-        """See `ToolHub.connect`."""
+        """See `ToolHub.connect`, and `ToolHub.refresh`."""
         timeout = as_timeout(timeout)
         if progress is not None:
             check_callable("progress", progress)
@@ -118,7 +119,7 @@ class ServerManager:
         if servers is None:
             return ConnectReport()
         if progress is None:
-            connected: Any = await servers.connect(as_ids(ids), timeout)
+            connected: Any = await servers.connect(as_ids(ids), timeout, refresh)
             return ConnectReport(*connected)
         report = ConnectReport()
         outcomes: Any = servers.connect_each(as_ids(ids), timeout, at_once)
@@ -137,12 +138,7 @@ class ServerManager:
 
     async def refresh(self, ids: Iterable[str] | None, timeout: float | None) -> ConnectReport:
         """See `ToolHub.refresh`."""
-        timeout = as_timeout(timeout)
-        servers = self.named(ids)
-        if servers is None:
-            return ConnectReport()
-        listed: Any = await servers.connect(as_ids(ids), timeout, refresh=True)
-        return ConnectReport(*listed)
+        return await self.connect(ids, timeout, None, refresh=True)
 
     def take_never_listed(self) -> list[str]:
         """The servers that have never listed their tools; each is returned once."""

@@ -1,0 +1,452 @@
+//! The hub, as Python sees it. Thin: it turns Python values into words of the core and back.
+
+use crate::classes::options::{
+    kind_limits, parse_lang, parse_ledger, parse_prefer, parse_shadow, parse_source, seconds,
+    strategy_patterns,
+};
+use crate::classes::prompt::VendorForms;
+use crate::classes::stats_rows::{self, CountedCalls};
+use crate::classes::views::{PyCandidate, ToolInfo, kept};
+use crate::localized::localized;
+use crate::runtime::bridge::{self, BridgeFuture};
+use crate::runtime::process::{self, OpenHub};
+use crate::runtime::tool_loops::ServedLoops;
+use crate::values::arguments::python_tool::{PythonTool, python_tool, traverse_offer};
+use crate::values::arguments::tool_from_python::callable;
+use crate::values::errors::tool_error;
+use crate::values::unicode::as_text;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyRecursionError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, ThreadId};
+use toolhub::catalog::Servers;
+use toolhub::hub::{Hub, HubOptions};
+use toolhub::limit::Gate;
+use toolhub::model::Source;
+use toolhub::plan::{ServerSet, SharedResults, unknown_server, unknown_to};
+use toolhub::registry::capability::answering;
+use toolhub::registry::{Candidate, Filter, ReplaceRule};
+use toolhub::stack;
+use toolhub::stats::{BreakerPolicy, CandidateStats};
+use toolhub::tool::Tool;
+
+#[pyclass(frozen, module = "toolhub._core", name = "Hub")]
+pub struct PyHub {
+    core: Arc<Hub>,
+    generation: u64,
+    /// The MCP servers, once there are any. They hold the core; their maker holds them.
+    servers: Arc<OnceLock<Weak<Servers>>>,
+    shared: SharedResults<Py<PyDict>>,
+    vendor_forms: VendorForms,
+    call_ids: AtomicU64,
+    closed_by: OnceLock<ThreadId>,
+    open: Mutex<Option<OpenHub>>,
+    /// Where its Python tools run when it is served.
+    served_on: Arc<ServedLoops>,
+}
+
+impl PyHub {
+    pub fn served_on(&self) -> &Arc<ServedLoops> {
+        &self.served_on
+    }
+
+    pub fn core(&self) -> &Hub {
+        &self.core
+    }
+
+    pub fn shared_core(&self) -> Arc<Hub> {
+        self.core.clone()
+    }
+
+    pub fn set_servers(&self, servers: &Arc<Servers>) {
+        // A hub has one set of servers; the first one stays.
+        let _ = self.servers.set(Arc::downgrade(servers));
+    }
+
+    pub fn servers(&self) -> Option<Arc<Servers>> {
+        self.servers.get().and_then(Weak::upgrade)
+    }
+
+    /// Where the servers are, once there are any.
+    pub fn servers_cell(&self) -> Arc<OnceLock<Weak<Servers>>> {
+        self.servers.clone()
+    }
+
+    /// The results that identical calls share.
+    pub fn shared_results(&self) -> &SharedResults<Py<PyDict>> {
+        &self.shared
+    }
+
+    pub fn vendor_forms(&self) -> &VendorForms {
+        &self.vendor_forms
+    }
+
+    /// Whether another thread than this one has closed the hub.
+    pub fn is_closed_elsewhere(&self) -> bool {
+        self.core.is_closed() && self.closed_by.get() != Some(&thread::current().id())
+    }
+
+    /// An id for a call to which the model gave none.
+    pub fn next_call_id(&self) -> String {
+        format!("call_{}", self.call_ids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Refuses a call in the child of a fork, whose locks no thread will ever release, and on a stack that is nearly full:
+    /// a tool that calls the hub again and again must end in an exception, not in a crash.
+    pub fn check_process(&self) -> PyResult<()> {
+        if stack::remaining() < stack::RESERVE {
+            return Err(PyRecursionError::new_err(
+                "calls of the hub are nested too deeply for this thread's stack",
+            ));
+        }
+        process::check_generation(self.generation)
+    }
+
+    pub fn enroll(
+        slf: &Bound<'_, Self>,
+        source: Source,
+        server: Option<&str>,
+        priority: Option<i32>,
+        tool: Arc<dyn Tool>,
+        replacement: ReplaceRule,
+    ) -> (PyCandidate, Option<PyCandidate>) {
+        let core = &slf.get().core;
+        let gate = tool.spec().max_concurrency.map(|n| Gate::new(n, core.options.max_waiting));
+        let candidate = Candidate {
+            id: core.registry.next_id(),
+            source,
+            server: server.map(Arc::from),
+            priority: priority.unwrap_or_else(|| source.default_priority()),
+            tool,
+            gate,
+            stats: Arc::new(CandidateStats::default()),
+            variant: 1,
+        };
+        if let Some(tool) = python_tool(&candidate) {
+            // A tool is made for one registration, so this is the first time.
+            let _ = tool.stats.set(candidate.stats.clone());
+        }
+        let (registered, replaced) = core.registry.register(candidate, replacement);
+        let seen = |inner| PyCandidate::new(slf.clone().into_any().unbind(), inner);
+        (seen(registered), replaced.into_iter().next().map(seen))
+    }
+}
+
+#[pymethods]
+impl PyHub {
+    #[new]
+    #[pyo3(signature = (*, timeout, max_parallel, grace, seed=None, max_concurrency=None, source_concurrency=None, max_waiting=10_000, breaker_threshold=5, breaker_rest=5.0, prefer=None, shadow="report", lookup_timeout=10.0, strategies=None, lang="en", result_limit=4_000, result_limits=None, embed_weight=0.3, ledger="required", approval_lifetime=3_600.0))]
+    #[expect(clippy::too_many_arguments, reason = "one for each option of ToolHub")]
+    fn new(
+        timeout: f64,
+        max_parallel: usize,
+        grace: f64,
+        seed: Option<u64>,
+        max_concurrency: Option<usize>,
+        source_concurrency: Option<Vec<(String, usize)>>,
+        max_waiting: usize,
+        breaker_threshold: u32,
+        breaker_rest: f64,
+        prefer: Option<&str>,
+        shadow: &str,
+        lookup_timeout: f64,
+        strategies: Option<Vec<(String, String)>>,
+        lang: &str,
+        result_limit: usize,
+        result_limits: Option<Vec<(String, usize)>>,
+        embed_weight: f32,
+        ledger: &str,
+        approval_lifetime: f64,
+    ) -> PyResult<Self> {
+        if !(0.0..=1.0).contains(&embed_weight) {
+            let text =
+                format!("embed_weight must be from 0 (words only) to 1 (meaning only), got {embed_weight}");
+            return Err(PyValueError::new_err(text));
+        }
+        if max_parallel == 0 {
+            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        let sources = source_concurrency.unwrap_or_default().into_iter();
+        let defaults = HubOptions::default();
+        let options = HubOptions {
+            timeout: seconds("timeout", Some(timeout))?.unwrap_or(defaults.timeout),
+            max_parallel,
+            grace: seconds("cancel_grace", Some(grace))?.unwrap_or(defaults.grace),
+            breaker: BreakerPolicy {
+                threshold: breaker_threshold,
+                rest: seconds("breaker_rest", Some(breaker_rest))?.unwrap_or(defaults.breaker.rest),
+                ..defaults.breaker
+            },
+            max_concurrency,
+            source_concurrency: sources
+                .map(|(name, n)| Ok((parse_source(&name)?, n)))
+                .collect::<PyResult<_>>()?,
+            max_waiting,
+            seed,
+            prefer: prefer.map(parse_prefer).transpose()?,
+            shadow: parse_shadow(shadow)?,
+            strategies: strategy_patterns(&strategies.unwrap_or_default())?,
+            lookup_timeout: seconds("lookup_timeout", Some(lookup_timeout))?
+                .unwrap_or(defaults.lookup_timeout),
+            lang: parse_lang(lang)?,
+            result_limit,
+            result_limits: kind_limits(&result_limits.unwrap_or_default())?,
+            embed_weight,
+            ledger: parse_ledger(ledger)?,
+            approval_lifetime: seconds("approval_lifetime", Some(approval_lifetime))?
+                .unwrap_or(defaults.approval_lifetime),
+        };
+        Ok(PyHub {
+            core: Arc::new(Hub::new(options)),
+            generation: process::generation(),
+            servers: Arc::default(),
+            shared: SharedResults::default(),
+            vendor_forms: VendorForms::default(),
+            call_ids: AtomicU64::new(0),
+            closed_by: OnceLock::new(),
+            open: Mutex::new(Some(OpenHub::new())),
+            served_on: Arc::default(),
+        })
+    }
+
+    /// Registers what `toolhub._signature.describe` has described; returns the candidate and the one it replaces.
+    ///
+    /// `replace` removes every candidate of the same name, source and server, `instead_of` the one made from that object.
+    #[pyo3(signature = (described, source, server, priority, options, replace=false, instead_of=None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each option of a registration")]
+    fn register(
+        slf: &Bound<'_, Self>,
+        described: &Bound<'_, PyAny>,
+        source: &str,
+        server: Option<&str>,
+        priority: Option<i32>,
+        options: &Bound<'_, PyDict>,
+        replace: bool,
+        instead_of: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(PyCandidate, Option<PyCandidate>)> {
+        slf.get().check_process()?;
+        let callable = callable(&slf.get().core, slf.get().served_on.clone(), described, options)?;
+        let replacement = match instead_of {
+            _ if replace => ReplaceRule::All,
+            Some(object) => ReplaceRule::Object(object.as_ptr() as usize),
+            None => ReplaceRule::Same,
+        };
+        Ok(Self::enroll(
+            slf,
+            parse_source(source)?,
+            server,
+            priority,
+            Arc::new(PythonTool(Arc::new(callable))),
+            replacement,
+        ))
+    }
+
+    /// Removes candidates of a name; with `object` only those that were made from it.
+    #[pyo3(signature = (name, source=None, server=None, object=None))]
+    fn unregister(
+        &self,
+        name: &Bound<'_, PyAny>,
+        source: Option<&str>,
+        server: Option<&str>,
+        object: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        self.check_process()?;
+        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let object = object.map(|object| object.as_ptr() as usize);
+        let is_meant = |candidate: &Candidate| {
+            let own = candidate.tool.identity().map(|identity| identity.object);
+            filter.matches(candidate) && (object.is_none() || object == own)
+        };
+        Ok(self.core.registry.remove_where(&as_text("name", name)?.to_string_lossy(), is_meant))
+    }
+
+    #[pyo3(signature = (source=None, server=None, capability=None, category=None) -> "list[ToolInfo]")]
+    fn tools<'py>(
+        slf: &Bound<'py, Self>,
+        source: Option<&str>,
+        server: Option<&str>,
+        capability: Option<&str>,
+        category: Option<&str>,
+    ) -> PyResult<Vec<ToolInfo>> {
+        let filter = Filter { source: source.map(parse_source).transpose()?, server };
+        let capability = capability.map(str::to_lowercase);
+        let tags = capability.as_deref().map(|asked| answering(asked).concat());
+        let tags = tags.as_ref();
+        let keep = |candidate: &Candidate| {
+            let spec = candidate.spec();
+            filter.matches(candidate)
+                && tags.is_none_or(|tags| tags.iter().any(|tag| spec.has_capability(tag)))
+                && category.is_none_or(|wanted| spec.category.as_deref() == Some(wanted))
+        };
+        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
+        let shown: Vec<_> = py.detach(|| {
+            snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
+        });
+        Ok(shown.into_iter().map(|(name, one)| ToolInfo::of(slf.as_any(), name, one)).collect())
+    }
+
+    /// Raises unless a server of this id is configured, or a registered tool has it.
+    fn require_server(&self, py: Python<'_>, id: &str) -> PyResult<()> {
+        let servers = self.servers();
+        let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+        match unknown_to(&self.core.registry.snapshot(), servers, id) {
+            Some(error) => Err(tool_error(py, &localized(error, self.core.options.lang))),
+            None => Ok(()),
+        }
+    }
+
+    /// The sentence that no server of this id is configured, with the ids that are.
+    fn unknown_server(&self, id: &str) -> String {
+        let known = self.servers().map(|servers| servers.ids()).unwrap_or_default();
+        localized(unknown_server(id, known), self.core.options.lang).message.into_owned()
+    }
+
+    fn get(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Option<ToolInfo>> {
+        let name = as_text("name", name)?.to_string_lossy();
+        let snapshot = slf.get().core.registry.load();
+        Ok(snapshot.find(&name).and_then(|entry| {
+            let meant = entry.meant(&entry.candidates);
+            ToolInfo::new(slf.as_any(), &entry, |one| meant.is_none_or(|tool| tool.admits(one)))
+        }))
+    }
+
+    #[pyo3(signature = (capability) -> "list[Candidate]")]
+    fn find_by_capability<'py>(
+        slf: &Bound<'py, Self>,
+        capability: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<PyCandidate>> {
+        let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
+        let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
+        let found = py.detach(|| snapshot.answering(&tag));
+        let seen = |candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate);
+        Ok(found.into_iter().flatten().map(seen).collect())
+    }
+
+    /// The harmless tools that do the same as one that failed, best first.
+    fn stand_ins(&self, py: Python<'_>, tool: &str) -> Vec<String> {
+        py.detach(|| self.core.stand_ins(tool)).iter().map(|name| name.to_string()).collect()
+    }
+
+    /// The harmless tools of the kind that words ask for, best first.
+    fn tools_for(&self, py: Python<'_>, said: &str) -> Vec<String> {
+        py.detach(|| self.core.tools_for(said)).iter().map(|name| name.to_string()).collect()
+    }
+
+    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = PyDict::new(py);
+        for (tag, count) in self.core.registry.load().tags() {
+            counts.set_item(tag, count)?;
+        }
+        Ok(counts)
+    }
+
+    /// Awaits the version after the next change of the tools, or the present one if it is later than `version`.
+    fn changed_after<'py>(&self, py: Python<'py>, version: u64) -> PyResult<Bound<'py, BridgeFuture>> {
+        let mut changes = self.core.registry.watch();
+        bridge::run(py, async move {
+            let changed = changes.wait_for(|now| *now > version).await.map(|now| *now);
+            Ok(changed.unwrap_or(version))
+        })
+    }
+
+    #[getter]
+    fn version(&self) -> u64 {
+        self.core.registry.load().version()
+    }
+
+    fn __len__(&self) -> usize {
+        self.core.registry.load().len()
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.core.registry.load().find(&as_text("name", name)?.to_string_lossy()).is_some())
+    }
+
+    /// `caller` is the id of a principal, or `*`; None: the caller of the served call that this code is a part of, or everyone.
+    #[pyo3(signature = (name=None, caller=None) -> "dict[str, list[dict[str, Any]]]")]
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+        name: Option<&Bound<'py, PyAny>>,
+        caller: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.check_process()?;
+        let name = name.map(|name| as_text("name", name)).transpose()?.map(|name| name.to_string_lossy());
+        let counted = CountedCalls::of(py, &self.core, caller)?;
+        stats_rows::by_tool(py, &self.core.registry.snapshot(), name.as_deref(), &counted)
+    }
+
+    fn capability_rules(&self) -> PyResult<Vec<(String, Vec<String>)>> {
+        self.check_process()?;
+        Ok(self.core.capability_rules().tags())
+    }
+
+    fn add_capability_words(&self, tag: &str, words: Vec<String>) -> PyResult<()> {
+        self.check_process()?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.core.change_capability_rules(|rules| rules.add(tag, &words));
+        Ok(())
+    }
+
+    fn remove_capability(&self, tag: &str) -> PyResult<bool> {
+        self.check_process()?;
+        let mut removed = false;
+        self.core.change_capability_rules(|rules| removed = rules.remove(tag));
+        Ok(removed)
+    }
+
+    fn extract_capabilities(&self, name: &str, description: &str) -> PyResult<Vec<String>> {
+        self.check_process()?;
+        Ok(self.core.capability_rules().of_tool(name, description))
+    }
+
+    /// Forgets all tools and cached results; every later call is refused.
+    fn close(&self) -> PyResult<()> {
+        self.check_process()?;
+        self.closed_by.get_or_init(|| thread::current().id());
+        self.core.close();
+        self.shared.clear();
+        drop(self.open.lock().take());
+        Ok(())
+    }
+
+    fn __reduce__(&self) -> PyResult<String> {
+        Err(PyTypeError::new_err("a hub cannot be pickled; make one in each process"))
+    }
+
+    /// Tools may refer back to their hub, so the garbage collector has to see them. Only the registry's own reference to a
+    /// tool is shown: an execution that runs it keeps the hub itself alive.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for (_, entry) in self.core.registry.snapshot().families() {
+            for candidate in &entry.candidates {
+                if let Some(tool) = python_tool(candidate) {
+                    tool.traverse(&visit)?;
+                }
+            }
+        }
+        for offer in self.core.own_offers.all() {
+            traverse_offer(&offer, &visit)?;
+        }
+        self.shared.try_each(|result| visit.call(result))
+    }
+
+    fn __clear__(&self) {
+        self.core.registry.clear();
+        self.core.own_offers.clear();
+        self.shared.clear();
+    }
+}
+
+/// The tags that the built-in rules find for a tool; with `finer` also those that only registered tools get by default
+/// (`pdf`, `analyze`, `test`, `webapp`, `history`).
+#[pyfunction]
+#[pyo3(signature = (name, description="", *, finer=false))]
+pub fn extract_capabilities(name: &str, description: &str, finer: bool) -> Vec<String> {
+    static RULES: std::sync::LazyLock<toolhub::registry::capability::CapabilityRules> =
+        std::sync::LazyLock::new(Default::default);
+    if finer { RULES.of_tool(name, description) } else { RULES.extract(name, description) }
+}

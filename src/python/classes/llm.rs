@@ -1,0 +1,98 @@
+//! The chat client, as Python sees it.
+
+use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
+use crate::values::errors::tool_error;
+use crate::values::json::{self, JsonValue};
+use futures_util::stream::{Stream, TryStreamExt, once, try_unfold};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::time::Duration;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::llm::{ChatMessage, OpenAi, OpenAiConfig, Secret};
+
+/// A client of one model at one endpoint. What is None comes from the environment or the defaults.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct ChatClient(OpenAi);
+
+#[pymethods]
+impl ChatClient {
+    #[new]
+    #[pyo3(signature = (model, base_url, api_key, timeout, max_retries, temperature, max_tokens, headers, extra))]
+    #[expect(clippy::too_many_arguments, reason = "one for each option of toolhub.llm.OpenAI")]
+    fn new(
+        model: &str,
+        base_url: Option<String>,
+        api_key: Option<String>,
+        timeout: f64,
+        max_retries: u32,
+        temperature: Option<f64>,
+        max_tokens: Option<u32>,
+        headers: Vec<(String, String)>,
+        extra: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let mut config = OpenAiConfig::from_env(model);
+        config.base_url = base_url.unwrap_or(config.base_url);
+        config.api_key = api_key.map_or(config.api_key, Secret::new);
+        config.timeout = Duration::try_from_secs_f64(timeout).map_err(|_| {
+            PyValueError::new_err(format!("timeout must be a number of seconds, 0 or more, got {timeout}"))
+        })?;
+        config.max_retries = max_retries;
+        config.temperature = temperature;
+        config.max_tokens = max_tokens;
+        config.headers = headers.into_iter().map(|(name, value)| (name, Secret::new(value))).collect();
+        let Value::Object(extra) = json::as_json("extra", extra)? else {
+            return Err(PyValueError::new_err("extra must be a mapping of fields of the request"));
+        };
+        config.extra = extra;
+        let client =
+            OpenAi::new(config).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        Ok(ChatClient(client))
+    }
+
+    /// Awaits the whole answer: `text`, `finish_reason`, `usage`, `model`, `raw`.
+    fn chat<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (py, client, messages) = (messages.py(), self.0.clone(), read_messages(messages)?);
+        bridge::run(py, async move {
+            let answer = client.chat(&messages).await?;
+            Ok(JsonValue(serde_json::to_value(&answer).unwrap_or_default()))
+        })
+    }
+
+    /// Iterates over the pieces of text of the answer. The request is sent when the first one is awaited.
+    fn stream(&self, messages: &Bound<'_, PyAny>) -> PyResult<BridgeStream> {
+        let messages = read_messages(messages)?;
+        Ok(bridge::stream(texts(self.0.clone(), messages)))
+    }
+}
+
+fn texts(client: OpenAi, messages: Vec<ChatMessage>) -> impl Stream<Item = Result<String, HubError>> {
+    let open = async move { client.stream(&messages).await };
+    once(open)
+        .map_ok(|stream| {
+            try_unfold(stream, |mut stream| async move {
+                while let Some(text) = stream.next().await.transpose()? {
+                    if !text.is_empty() {
+                        return Ok(Some((text, stream)));
+                    }
+                }
+                Ok(None)
+            })
+        })
+        .try_flatten()
+}
+
+fn read_messages(given: &Bound<'_, PyAny>) -> PyResult<Vec<ChatMessage>> {
+    let wrong = || {
+        let text = "messages must be a list of chat messages with a role and a content, such as \
+                    {\"role\": \"user\", \"content\": \"Hello\"}.";
+        tool_error(given.py(), &HubError::new(ErrorKind::InvalidArguments, text))
+    };
+    let Ok(Value::Array(list)) = json::from_python(given) else { return Err(wrong()) };
+    if list.is_empty() {
+        return Err(wrong());
+    }
+    let read =
+        |message: Value| ChatMessage::try_from(message).map_err(|error| tool_error(given.py(), &error));
+    list.into_iter().map(read).collect()
+}

@@ -1,0 +1,142 @@
+//! The options of a call, from Python's values to the core's words.
+
+use crate::values::arguments::argument_checks::Checks;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use toolhub::hub::LedgerMode;
+use toolhub::invisible::one_line;
+use toolhub::model::{CallOptions, Lang, Prefer, Shadow, Source, Strategy};
+use toolhub::select::StrategyPatterns;
+use toolhub::text::nearest;
+use toolhub::truncate::Limits;
+
+/// The options of one call, made once and reused.
+#[pyclass(frozen, module = "toolhub._core", name = "CallOptions")]
+pub struct PyCallOptions {
+    pub options: CallOptions,
+    pub checks: Checks,
+    pub cache_ttl: Option<Duration>,
+    pub single_flight: bool,
+}
+
+#[pymethods]
+impl PyCallOptions {
+    #[new]
+    #[pyo3(signature = (strategy=None, timeout=None, deadline=None, max_parallel=None, hedge_after=None, source=None, server=None, validate=true, coerce=true, prefer=None, cache_ttl=None, single_flight=false, none_is_input=false, run=None))]
+    #[expect(clippy::too_many_arguments, reason = "one for each keyword of hub.execute")]
+    fn new(
+        strategy: Option<&str>,
+        timeout: Option<f64>,
+        deadline: Option<f64>,
+        max_parallel: Option<usize>,
+        hedge_after: Option<f64>,
+        source: Option<&str>,
+        server: Option<&str>,
+        validate: bool,
+        coerce: bool,
+        prefer: Option<&str>,
+        cache_ttl: Option<f64>,
+        single_flight: bool,
+        none_is_input: bool,
+        run: Option<&str>,
+    ) -> PyResult<Self> {
+        if max_parallel == Some(0) {
+            return Err(PyValueError::new_err("max_parallel must be at least 1, got 0"));
+        }
+        if let Some(run) = run.filter(|run| one_line(run).is_empty()) {
+            let given = if run.is_empty() { "an empty text" } else { "a text without visible characters" };
+            return Err(PyValueError::new_err(format!("run must be the name of a run, got {given}")));
+        }
+        let options = CallOptions {
+            strategy: strategy.map(parse_strategy).transpose()?,
+            timeout: seconds("timeout", timeout)?,
+            // What is left of a budget may be below zero: nothing is left.
+            deadline: seconds("deadline", deadline.map(|left| if left < 0.0 { 0.0 } else { left }))?,
+            max_parallel,
+            hedge_after: seconds("hedge_after", hedge_after)?,
+            source: source.map(parse_source).transpose()?,
+            server: server.map(Arc::from),
+            prefer: prefer.map(parse_prefer).transpose()?,
+            allowed: None,
+            safety: None,
+            principal: None,
+            rights: None,
+            run: run.map(Arc::from),
+            is_routed: false,
+        };
+        let cache_ttl = seconds("cache_ttl", cache_ttl)?;
+        let checks = Checks { validate, coerce, none_is_input };
+        Ok(PyCallOptions { options, checks, cache_ttl, single_flight })
+    }
+}
+
+impl PyCallOptions {
+    /// The result may be shared with identical calls.
+    pub fn may_share(&self) -> bool {
+        self.cache_ttl.is_some() || self.single_flight
+    }
+}
+
+pub fn seconds(what: &str, value: Option<f64>) -> PyResult<Option<Duration>> {
+    let convert = |seconds: f64| {
+        // 30 years is effectively unlimited and safe to add to any clock. NaN is refused.
+        let bounded = if seconds > 1e9 { 1e9 } else { seconds };
+        Duration::try_from_secs_f64(bounded).map_err(|_| {
+            PyValueError::new_err(format!("{what} must be a number of seconds, 0 or more, got {seconds}"))
+        })
+    };
+    value.map(convert).transpose()
+}
+
+/// What a name means; the error says which names there are.
+pub fn named<T>(what: &str, names: &str, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> PyResult<T> {
+    parse(name).ok_or_else(|| PyValueError::new_err(format!("{what} must be {names}, got {name:?}")))
+}
+
+pub fn parse_source(name: &str) -> PyResult<Source> {
+    named("source", "'tools', 'skills' or 'mcps'", name, Source::parse)
+}
+
+pub fn parse_strategy(name: &str) -> PyResult<Strategy> {
+    named("strategy", "'auto', 'first', 'all' or 'fallback'", name, Strategy::parse)
+}
+
+/// The strategies of a hub, by pattern.
+pub fn strategy_patterns(given: &[(String, String)]) -> PyResult<StrategyPatterns> {
+    let parsed = given.iter().map(|(pattern, name)| Ok((pattern.as_str(), parse_strategy(name)?)));
+    StrategyPatterns::new(parsed.collect::<PyResult<Vec<_>>>()?).map_err(PyValueError::new_err)
+}
+
+pub fn parse_prefer(name: &str) -> PyResult<Prefer> {
+    named("prefer", "'priority' or 'mcps'", name, Prefer::parse)
+}
+
+pub fn parse_shadow(name: &str) -> PyResult<Shadow> {
+    named("shadow", "'report' or 'deny'", name, Shadow::parse)
+}
+
+pub fn parse_ledger(name: &str) -> PyResult<LedgerMode> {
+    named("ledger", "'required', 'optional' or 'off'", name, LedgerMode::parse)
+}
+
+pub fn parse_lang(name: &str) -> PyResult<Lang> {
+    named("lang", "'en' or 'zh'", name, Lang::parse)
+}
+
+/// The limits of results by kind of tool, with these changes.
+pub fn kind_limits(given: &[(String, usize)]) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (kind, limit) in given {
+        if !limits.set(kind, *limit) {
+            let near = nearest(kind, Limits::NAMES.into_iter());
+            let hint = near.map_or_else(
+                || format!("the kinds are {}", Limits::NAMES.join(", ")),
+                |near| format!("did you mean '{near}'?"),
+            );
+            return Err(PyValueError::new_err(format!("result_limits has no kind '{kind}'; {hint}")));
+        }
+    }
+    Ok(limits)
+}

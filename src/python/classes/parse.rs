@@ -1,0 +1,488 @@
+//! Parsing for Python. Spans count characters, as Python does.
+
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::gil::released;
+use crate::runtime::lazy_import::Imported;
+use crate::values::errors::class_of;
+use crate::values::json;
+use crate::values::json_objects::JsonObjects;
+use crate::values::json_to_python::LargeJson;
+use crate::values::stub_types::{DictField, PairField};
+use crate::values::unicode::{self, all_of, string};
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use toolhub::parse::{
+    self, CallArguments, CallText, Certainty, Event, ParseOptions, ParsedCall, ParsedText, ReasoningMode,
+};
+
+/// A tool call found in a text. If it cannot be read, `error` says why and `raw` is its text.
+// The fields that every caller reads are Python objects, which the interpreter returns without a call into Rust.
+#[pyclass(frozen, module = "toolhub", name = "ParsedCall")]
+pub struct PyParsedCall {
+    /// The tool; empty only when there is an error and no name could be read.
+    #[pyo3(get)]
+    name: Py<PyString>,
+    /// A dict, the same one each time.
+    #[pyo3(get)]
+    arguments: Py<DictField>,
+    /// The model's id, or one made here (`call_1`, …) when it gave none, or gave the same one twice in a text.
+    #[pyo3(get)]
+    id: Py<PyString>,
+    /// Its place in the text, tags included: `text[start:end]`.
+    #[pyo3(get)]
+    span: Py<PairField>,
+    /// Whether the id is the model's own. Some APIs reject a result for an id they did not issue.
+    #[pyo3(get)]
+    id_from_model: bool,
+    /// Whether it calls a custom tool of OpenAI, whose input is a text.
+    #[pyo3(get)]
+    is_custom: bool,
+    certainty: Option<Certainty>,
+    /// The text that a call stands in which is not sure.
+    text: Option<CallText>,
+    /// What only few calls have.
+    rare: Option<Box<RareFields>>,
+}
+
+struct RareFields {
+    /// The format of the message of an API that has the call in a field.
+    api: Option<String>,
+    source: Option<String>,
+    repairs: Vec<&'static str>,
+    error: Option<String>,
+    raw: Option<String>,
+}
+
+impl PyParsedCall {
+    /// The tool as the model named it.
+    pub fn name<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        self.name.bind(py)
+    }
+
+    /// The format of the message of an API that has the call in a field.
+    pub fn api(&self) -> Option<&str> {
+        self.rare.as_ref()?.api.as_deref()
+    }
+
+    /// How certain it is that the call was meant.
+    pub fn certainty(&self) -> Option<Certainty> {
+        self.certainty
+    }
+
+    /// `text` is the one that the call stands in.
+    fn new(
+        call: ParsedCall,
+        api: Option<&str>,
+        text: Option<&CallText>,
+        objects: &mut JsonObjects<'_>,
+    ) -> PyResult<Py<Self>> {
+        let ParsedCall { name, arguments, id, id_from_model, is_custom, source, .. } = call;
+        let ParsedCall { span, repairs, error, raw, certainty, .. } = call;
+        let text = text.filter(|_| certainty.is_some_and(|certainty| certainty != Certainty::Sure));
+        let is_rare =
+            source.is_some() || !repairs.is_empty() || error.is_some() || raw.is_some() || api.is_some();
+        let (api, text) = (api.map(str::to_owned), text.cloned());
+        let rare = is_rare.then(|| Box::new(RareFields { api, source, repairs, error, raw }));
+        let read = arguments.json().and_then(|json| objects.object(json));
+        let arguments = match read {
+            Some(object) => object,
+            None => json::to_python(objects.py(), &LargeJson::from(Value::Object(arguments.into_map())))?,
+        };
+        let py = objects.py();
+        let call = Self {
+            name: objects.name(&name).unbind(),
+            arguments: arguments.cast_into()?.unbind(),
+            id: unicode::short(py, &id).unbind(),
+            span: span.into_pyobject(py)?.into_any().cast_into()?.unbind(),
+            id_from_model,
+            is_custom,
+            certainty,
+            text,
+            rare,
+        };
+        Py::new(py, call)
+    }
+}
+
+#[pymethods]
+impl PyParsedCall {
+    /// The source of the tool that the model asked for.
+    #[getter]
+    fn source(&self) -> Option<&str> {
+        self.rare.as_ref()?.source.as_deref()
+    }
+
+    /// The repairs that were needed to read it.
+    #[getter]
+    fn repairs(&self) -> Vec<&'static str> {
+        self.rare.as_ref().map(|rare| rare.repairs.clone()).unwrap_or_default()
+    }
+
+    /// Why it cannot be read. Do not execute such a call.
+    #[getter]
+    fn error(&self) -> Option<&str> {
+        self.rare.as_ref()?.error.as_deref()
+    }
+
+    /// The text of a call that cannot be read.
+    #[getter]
+    fn raw<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let raw = self.rare.as_ref().and_then(|rare| rare.raw.as_deref());
+        raw.map(|raw| string(py, raw)).transpose()
+    }
+
+    /// How certain it is that the call was meant, by its form and its place: `"sure"`, `"likely"` or `"doubtful"`; None while the
+    /// text of a stream has not ended.
+    #[getter]
+    #[pyo3(name = "certainty")]
+    fn certainty_name(&self) -> Option<&'static str> {
+        self.certainty.map(Certainty::name)
+    }
+
+    /// The sentence around a call that is not sure.
+    #[getter]
+    pub fn sentence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
+        let text = self.text.as_ref();
+        let span: (usize, usize) = self.span.bind(py).as_any().extract()?;
+        text.map(|text| string(py, &parse::sentence_around(text, span))).transpose()
+    }
+
+    /// The call as plain data.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        static COPY: Imported = Imported::new("copy", "deepcopy");
+        let dict = PyDict::new(py);
+        dict.set_item(intern!(py, "name"), &self.name)?;
+        dict.set_item(intern!(py, "arguments"), COPY.get(py)?.call1((&self.arguments,))?)?;
+        dict.set_item(intern!(py, "id"), &self.id)?;
+        dict.set_item(intern!(py, "source"), self.source())?;
+        dict.set_item(intern!(py, "span"), &self.span)?;
+        dict.set_item(intern!(py, "repairs"), self.repairs())?;
+        dict.set_item(intern!(py, "error"), self.error())?;
+        dict.set_item(intern!(py, "raw"), self.raw(py)?)?;
+        dict.set_item(intern!(py, "certainty"), self.certainty_name())?;
+        Ok(dict.into_any())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (name, id) = (self.name.to_str(py)?, self.id.to_str(py)?);
+        Ok(match self.error() {
+            Some(error) => format!("ParsedCall(name={name:?}, id={id:?}, error={error:?})"),
+            None => {
+                let arguments = self.arguments.bind(py).as_any().repr()?;
+                format!("ParsedCall(name={name:?}, id={id:?}, arguments={arguments})")
+            }
+        })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.arguments)
+    }
+}
+
+/// The calls in a text or in a message of a chat API, the text around them, and the dialect that it commits to.
+#[pyfunction]
+#[pyo3(signature = (text, format="auto", tools=None, is_plain=false, reasoning="auto"))]
+pub fn parse_text(
+    text: &Bound<'_, PyAny>,
+    format: &str,
+    tools: Option<&Bound<'_, PyAny>>,
+    is_plain: bool,
+    reasoning: &str,
+) -> PyResult<ParsedMessage> {
+    parse_message("parse()", text, &options(format, tools, reasoning)?, is_plain)
+}
+
+/// The calls, the text around them, and the dialect that the text commits to.
+pub type ParsedMessage = (Vec<Py<PyParsedCall>>, Py<PyString>, Option<String>);
+
+/// Parses a text or a message of a chat API; `caller` is the function that takes it. A message that `is_plain` has no objects
+/// left that could be spelt out: a call with values that have no JSON form is an entry with an error.
+pub fn parse_message(
+    caller: &str,
+    text: &Bound<'_, PyAny>,
+    options: &ParseOptions,
+    is_plain: bool,
+) -> PyResult<ParsedMessage> {
+    let py = text.py();
+    if let Ok(given) = text.cast::<PyString>() {
+        let text = all_of(given)?;
+        let found = released(py, text.len(), || parse::parse(&text, options));
+        // Other texts may have lone surrogates, which are replaced.
+        let is_same = || matches!(text, Cow::Borrowed(ascii) if ascii == found.text);
+        let around = (given.is_exact_instance_of::<PyString>() && is_same()).then(|| given.clone());
+        return found_message(py, found, &text, around);
+    }
+    if let Ok(bytes) = text.cast::<PyBytes>() {
+        let text = String::from_utf8_lossy(bytes.as_bytes());
+        let found = released(py, text.len(), || parse::parse(&text, options));
+        return found_message(py, found, &text, None);
+    }
+    let refuse = |why: String| {
+        PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API: {why}"))
+    };
+    let (value, marks) = match is_plain {
+        true => json::marked(text).map(|(value, marks)| (value, Some(marks))).map_err(refuse)?,
+        false => (json::from_python(text).map_err(refuse)?, None),
+    };
+    if !(value.is_object() || value.is_array()) {
+        return Err(refused(caller, text));
+    }
+    let found = py.detach(|| {
+        let (mut found, text) = parse::parse_value(&value, options);
+        drop(value);
+        if let Some(marks) = marks {
+            if marks.too_deep && found.calls.is_empty() {
+                return None;
+            }
+            found.text = marks.removed_from(&found.text);
+            found.calls.iter_mut().for_each(|call| fail_marked(call, &marks));
+            replace_marked_ids(&mut found.calls, &marks);
+        }
+        Some((found, text))
+    });
+    let (found, spoken) = found.ok_or_else(|| refuse("it is nested too deeply, or cyclic".to_owned()))?;
+    let (api, text) = (found.format.as_deref(), spoken.as_deref().map(CallText::from));
+    let calls = made(py, found.calls, api, text.as_ref())?;
+    Ok((calls, string(py, &found.text)?.unbind(), found.format))
+}
+
+/// What was found in a text. If all of it is text, `around` is the object that it came as.
+fn found_message(
+    py: Python<'_>,
+    found: ParsedText,
+    text: &str,
+    around: Option<Bound<'_, PyString>>,
+) -> PyResult<ParsedMessage> {
+    let is_sure = |call: &ParsedCall| call.certainty == Some(Certainty::Sure);
+    let text = (!found.calls.iter().all(is_sure)).then(|| CallText::from(text));
+    let calls = made(py, found.calls, None, text.as_ref())?;
+    let around = around.map_or_else(|| string(py, &found.text), Ok)?;
+    Ok((calls, around.unbind(), found.format))
+}
+
+fn made(
+    py: Python<'_>,
+    calls: Vec<ParsedCall>,
+    api: Option<&str>,
+    text: Option<&CallText>,
+) -> PyResult<Vec<Py<PyParsedCall>>> {
+    let mut objects = JsonObjects::new(py);
+    calls.into_iter().map(|call| PyParsedCall::new(call, api, text, &mut objects)).collect()
+}
+
+/// Turns a call with parts that have no JSON form into an entry with an error.
+fn fail_marked(call: &mut ParsedCall, marks: &json::Marks) {
+    if let Some(reason) = marks.reason(&call.name).map(str::to_owned) {
+        call.error = Some(format!("The name of the tool cannot be read: {reason}."));
+        (call.name, call.raw) = (String::new(), None);
+        call.arguments = CallArguments::default();
+    }
+    if let Some(raw) = &call.raw {
+        if let Some(reason) = marks.first_reason(raw) {
+            call.error = Some(format!("The call cannot be read: {reason}."));
+        }
+        call.raw = Some(marks.removed_from(raw));
+    }
+    if let Some(reason) = call.arguments.values().find_map(|value| marks.reason_in(value)) {
+        call.error = Some(format!("The arguments cannot be read: {reason}."));
+        call.arguments = CallArguments::default();
+    }
+    if call.source.as_deref().is_some_and(|source| marks.reason(source).is_some()) {
+        call.source = None;
+    }
+}
+
+/// Gives calls whose id has no JSON form one that no other call has.
+fn replace_marked_ids(calls: &mut [ParsedCall], marks: &json::Marks) {
+    for at in 0..calls.len() {
+        if marks.reason(&calls[at].id).is_some() {
+            let mut id = format!("call_{}", at + 1);
+            while calls.iter().any(|call| call.id == id) {
+                id.push('_');
+            }
+            (calls[at].id, calls[at].id_from_model) = (id, false);
+        }
+    }
+}
+
+fn refused(caller: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    let class = class_of(given);
+    let (given, hint) = match given.is_none() {
+        true => ("None", "; a message without text may have its calls elsewhere: pass the whole message"),
+        false => (class.as_str(), ""),
+    };
+    PyTypeError::new_err(format!("{caller} takes a text or a message of a chat API, got {given}{hint}"))
+}
+
+/// The names of all formats, without `auto`.
+#[pyfunction]
+pub fn parse_formats() -> Vec<&'static str> {
+    parse::formats()
+}
+
+/// Parses a text that arrives in deltas of any size, and returns the events each delta makes certain.
+///
+/// `reasoning` says where the text begins: `"closed"`, outside of reasoning, so each call counts as soon as it is complete;
+/// `"open"`, inside, because the prompt template has the opening tag; `"auto"` finds out. Both hold calls back until the text
+/// ends: before that a closing tag may show that they were only thought of.
+#[pyclass(frozen, module = "toolhub", name = "StreamParser")]
+pub struct PyStreamParser {
+    /// Never held while Python runs.
+    stream: Mutex<parse::StreamParser>,
+    /// Calls that were returned before and can no longer change.
+    settled: Py<PyList>,
+}
+
+#[pymethods]
+impl PyStreamParser {
+    #[new]
+    #[pyo3(signature = (format="auto", tools=None, reasoning="auto"))]
+    fn new(
+        py: Python<'_>,
+        format: &str,
+        tools: Option<&Bound<'_, PyAny>>,
+        reasoning: &str,
+    ) -> PyResult<Self> {
+        let stream = Mutex::new(parse::StreamParser::new(&options(format, tools, reasoning)?));
+        Ok(Self { stream, settled: PyList::empty(py).unbind() })
+    }
+
+    /// Take the next delta, text or bytes (a character may be split), and return the events that are certain now.
+    #[pyo3(signature = (delta: "str | bytes") -> "list[dict[str, Any]]")]
+    fn feed<'py>(&self, delta: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = delta.py();
+        let made = if let Ok(text) = delta.cast::<PyString>() {
+            let given = text;
+            let text = all_of(given)?;
+            let is_borrowed = matches!(text, Cow::Borrowed(_));
+            if is_borrowed && is_short(given, &text) && self.stream.lock().pass(&text) {
+                return PyList::new(py, [text_event(py, given)?]);
+            }
+            released(py, text.len(), || self.stream.lock().feed(&text))
+        } else if let Ok(bytes) = delta.cast::<PyBytes>() {
+            let bytes = bytes.as_bytes();
+            released(py, bytes.len(), || self.stream.lock().feed_bytes(bytes))
+        } else {
+            let given = class_of(delta);
+            return Err(PyTypeError::new_err(format!("feed() takes str or bytes, got {given}")));
+        };
+        events(py, made)
+    }
+
+    /// End the text and return the events that were held back.
+    #[pyo3(signature = () -> "list[dict[str, Any]]")]
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let made = py.detach(|| self.stream.lock().finish());
+        // Now their certainty is known.
+        self.settled.bind(py).call_method0(intern!(py, "clear"))?;
+        events(py, made)
+    }
+
+    /// The calls so far, including those that cannot be read. The last one may still grow by its end tag, and their `certainty` is
+    /// known after `finish`.
+    #[getter]
+    fn calls<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyParsedCall>>> {
+        let known = self.settled.bind(py);
+        let calls: Result<Vec<_>, _> = known.iter().map(Bound::cast_into::<PyParsedCall>).collect();
+        let mut calls = calls?;
+        let before = calls.len();
+        let (new, settled) = self.stream.lock().calls_from(before);
+        let mut objects = JsonObjects::new(py);
+        for call in new {
+            calls.push(PyParsedCall::new(call, None, None, &mut objects)?.into_bound(py));
+        }
+        // Another thread may have appended them while the objects were made.
+        if known.len() == before {
+            calls.iter().take(settled).skip(before).try_for_each(|call| known.append(call))?;
+        }
+        Ok(calls)
+    }
+
+    /// The dialect that the text commits to so far: see `ParseResult.format`.
+    #[getter]
+    fn format(&self) -> Option<String> {
+        self.stream.lock().format()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.settled)
+    }
+}
+
+pub fn options(format: &str, tools: Option<&Bound<'_, PyAny>>, reasoning: &str) -> PyResult<ParseOptions> {
+    let options = ParseOptions::format(format).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mode = ReasoningMode::named(reasoning).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let options = options.with_reasoning(mode);
+    let Some(tools) = tools else { return Ok(options) };
+    let described: PyResult<Vec<Value>> = tools.try_iter()?.map(|tool| described(&tool?)).collect();
+    options.with_descriptions(Value::Array(described?)).map_err(PyValueError::new_err)
+}
+
+/// A tool description: a dict as the APIs take it, or an object with these attributes, such as the hub's own tools.
+fn described(tool: &Bound<'_, PyAny>) -> PyResult<Value> {
+    let py = tool.py();
+    let value = match tool.getattr_opt(intern!(py, "parameters"))? {
+        Some(parameters) => {
+            let name = tool.getattr(intern!(py, "name"))?;
+            json::from_python(&parameters).and_then(|parameters| {
+                Ok(json!({"name": json::from_python(&name)?, "parameters": parameters}))
+            })
+        }
+        None => json::from_python(tool),
+    };
+    value.map_err(PyValueError::new_err)
+}
+
+/// Longer deltas are read without the GIL.
+const LONGEST_PASSED: usize = 1_000;
+
+/// Whether a text that was read where Python keeps it may be passed on as the object that it is.
+fn is_short(given: &Bound<'_, PyString>, read: &str) -> bool {
+    read.len() <= LONGEST_PASSED && given.is_exact_instance_of::<PyString>()
+}
+
+fn text_event<'py>(py: Python<'py>, text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item(intern!(py, "type"), intern!(py, "text"))?;
+    dict.set_item(intern!(py, "text"), text)?;
+    Ok(dict)
+}
+
+/// Events as plain dicts.
+fn events(py: Python<'_>, events: Vec<Event>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    for event in events {
+        list.append(dict(py, event)?)?;
+    }
+    Ok(list)
+}
+
+fn dict(py: Python<'_>, event: Event) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    let (kind, index, detail) = match &event {
+        Event::Text { text } => (intern!(py, "text"), None, Some((intern!(py, "text"), text))),
+        Event::CallStart { index, name } => {
+            (intern!(py, "call_start"), Some(index), Some((intern!(py, "name"), name)))
+        }
+        Event::ArgsDelta { index, delta } => {
+            (intern!(py, "args_delta"), Some(index), Some((intern!(py, "delta"), delta)))
+        }
+        Event::CallEnd { index } => (intern!(py, "call_end"), Some(index), None),
+        Event::CallError { index, error } => {
+            (intern!(py, "call_error"), Some(index), Some((intern!(py, "error"), error)))
+        }
+    };
+    dict.set_item(intern!(py, "type"), kind)?;
+    if let Some(index) = index {
+        dict.set_item(intern!(py, "index"), index)?;
+    }
+    if let Some((key, value)) = detail {
+        dict.set_item(key, string(py, value)?)?;
+    }
+    Ok(dict)
+}

@@ -1,0 +1,171 @@
+//! The ledger, runs and approvals of a hub, for Python. Every function waits for the thread of the ledger without the GIL.
+
+use crate::classes::hub::PyHub;
+use crate::classes::options::named;
+use crate::runtime::call_scope;
+use crate::values::json;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use toolhub::hub::{answer_refused, not_settled, run_refused};
+use toolhub::plan::in_short;
+use toolhub::store::ledger::{EffectState, LedgerFilter, Settlement};
+use toolhub::store::{accept, real_place};
+
+/// Inside a served call only what belongs to its caller is seen; elsewhere everything, or what belongs to `principal`.
+fn seen_by(py: Python<'_>, principal: Option<String>) -> PyResult<Option<String>> {
+    let caller = call_scope::principal(py)?;
+    Ok(caller.map(|caller| caller.id.to_string()).or(principal))
+}
+
+/// How long a wait goes on before it looks whether a signal (Ctrl-C) has arrived.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+
+/// Called with what the ledger answers.
+type Done<T> = Box<dyn FnOnce(Result<T, String>) + Send>;
+
+fn wait<T: Send + 'static>(py: Python<'_>, ask: impl FnOnce(Done<T>) + Send) -> PyResult<T> {
+    let (answer, mut answered) = channel();
+    py.detach(|| ask(Box::new(move |known| drop(answer.send(known)))));
+    let answer = loop {
+        let (receiver, received) = py.detach(move || {
+            let received = answered.recv_timeout(BETWEEN_SIGNALS);
+            (answered, received)
+        });
+        match received {
+            Ok(answer) => break answer,
+            Err(RecvTimeoutError::Disconnected) => break Err("it is closed".to_owned()),
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals()?;
+                answered = receiver;
+            }
+        }
+    };
+    answer.map_err(|why| PyOSError::new_err(format!("The ledger in the store cannot be used ({why}).")))
+}
+
+fn shown<T: Serialize>(py: Python<'_>, rows: Vec<T>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    rows.iter().map(|row| json::to_python(py, &serde_json::to_value(row).unwrap_or(Value::Null))).collect()
+}
+
+/// The rows of calls that may have had effects, oldest first.
+#[pyfunction]
+#[pyo3(signature = (hub, run: "str | None", principal: "str | None", state: "str | None", tool: "str | None", limit: "int") -> "list[dict[str, object]]")]
+pub fn ledger_rows<'py>(
+    hub: &Bound<'py, PyHub>,
+    run: Option<String>,
+    principal: Option<String>,
+    state: Option<&str>,
+    tool: Option<String>,
+    limit: usize,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let names = "'started', 'not_sent', 'done', 'failed' or 'unknown'";
+    let state = state.map(|name| named("state", names, name, EffectState::parse)).transpose()?;
+    let filter = LedgerFilter { run, principal: seen_by(py, principal)?, state, tool, limit };
+    let core = hub.get().core();
+    shown(py, wait(py, |done| core.ledger().rows(filter, done))?)
+}
+
+/// Takes a run that was begun, whose calls are counted from the beginning; otherwise says why that cannot be.
+#[pyfunction]
+pub fn resume_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<Option<String>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
+    let taken = run.clone();
+    let refused = wait(py, |done| core.ledger().resume(principal, taken, done))?.err();
+    Ok(refused.map(|refusal| format!("The run cannot be resumed: {}", run_refused(&run, &refusal))))
+}
+
+/// Lets other processes have a run.
+#[pyfunction]
+pub fn release_run(hub: &Bound<'_, PyHub>, run: String) -> PyResult<()> {
+    let py = hub.py();
+    let (core, principal) = (hub.get().core(), seen_by(py, None)?.unwrap_or_default());
+    wait(py, |done| core.ledger().release(principal, run, done))
+}
+
+/// Decides about a row: `done`, `failed` or `again`. Why not, if there is none that can be decided about.
+#[pyfunction]
+#[pyo3(signature = (hub, id: "str", decision: "str", value: "object") -> "str | None")]
+pub fn settle_row(
+    hub: &Bound<'_, PyHub>,
+    id: String,
+    decision: &str,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Option<String>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let names = "'done', 'failed' or 'again'";
+    let settlement = named("the decision", names, decision, Settlement::parse)?;
+    let value = json::as_json("the result of a settled call", value)?;
+    let (core, principal) = (hub.get().core(), seen_by(py, None)?);
+    let settled = id.clone();
+    let decided = (settlement, value);
+    let is_settled = wait(py, |done| core.ledger().settle(settled, principal, decided, done))?;
+    Ok((!is_settled).then(|| not_settled(&id)))
+}
+
+/// The questions that wait for an answer, oldest first.
+#[pyfunction]
+#[pyo3(signature = (hub, principal: "str | None") -> "list[dict[str, object]]")]
+pub fn pending_approvals<'py>(
+    hub: &Bound<'py, PyHub>,
+    principal: Option<String>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let (core, principal) = (hub.get().core(), seen_by(py, principal)?);
+    shown(py, wait(py, |done| core.ledger().pending(principal, done))?)
+}
+
+/// Answers a question; otherwise says why that cannot be.
+#[pyfunction]
+#[pyo3(signature = (hub, id, approves, reason=None))]
+pub fn decide_approval(
+    hub: &Bound<'_, PyHub>,
+    id: String,
+    approves: bool,
+    reason: Option<String>,
+) -> PyResult<Option<String>> {
+    let py = hub.py();
+    hub.get().check_process()?;
+    let (core, principal) = (hub.get().core(), seen_by(py, None)?);
+    let asked = id.clone();
+    let decided = wait(py, |done| core.ledger().decide(asked, principal, (approves, reason), done))?;
+    Ok(decided.err().map(|refusal| answer_refused(&id, refusal)))
+}
+
+/// Whether anything was asked of the ledger so far.
+#[pyfunction]
+pub fn has_ledger(hub: &Bound<'_, PyHub>) -> bool {
+    hub.get().core().has_ledger()
+}
+
+/// Writes what is queued, and closes the ledger. False if that took too long.
+#[pyfunction]
+pub fn close_ledger(py: Python<'_>, hub: &Bound<'_, PyHub>, seconds: f64) -> bool {
+    let core = hub.get().core();
+    py.detach(|| core.close_ledger(Duration::from_secs_f64(seconds)))
+}
+
+/// The text of a question with its long values cut in the middle, each with its length.
+#[pyfunction]
+pub fn shown_in_short(shown: &str) -> String {
+    in_short(shown)
+}
+
+/// Accepts a store that is not the one that was here before; false if it is.
+#[pyfunction]
+pub fn accept_store(py: Python<'_>, path: PathBuf) -> PyResult<bool> {
+    let store = real_place(&path);
+    py.detach(|| accept(&store)).map_err(|why| {
+        PyOSError::new_err(format!("The store '{}' cannot be accepted ({why}).", store.display()))
+    })
+}

@@ -1,0 +1,5 @@
+//! What is kept of calls: the store, the ledger with its approvals, and cassettes.
+
+pub mod ledger;
+pub mod store;
+pub mod tape;

@@ -1,0 +1,190 @@
+//! Recording and replaying from Python: the switch, questions to models, and cassettes as data.
+
+use crate::classes::hub::PyHub;
+use crate::classes::options::named;
+use crate::runtime::call_context;
+use crate::values::errors::tool_error;
+use crate::values::json;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use toolhub::error::{ErrorKind, HubError, UpstreamError};
+use toolhub::model::ToolOutput;
+use toolhub::secret;
+use toolhub::tape::{
+    self, Deck, QuestionOnTape, Recorder, Recording, ReplayMode, Replayer, TapedAnswer, Taping,
+};
+
+/// Begins to record the calls of one hub, or of all hubs of this process.
+#[pyfunction]
+#[pyo3(signature = (path, hub=None))]
+pub fn start_recording(path: PathBuf, hub: Option<&Bound<'_, PyHub>>) -> PyResult<()> {
+    let recorder = Recorder::create(&path).map_err(PyValueError::new_err)?;
+    tape::start(Deck::Record(Arc::new(recorder)), hub.map(|hub| hub.get().core().number))
+        .map_err(PyValueError::new_err)
+}
+
+/// Begins to answer the calls of one hub, or of all hubs of this process, from a cassette.
+#[pyfunction]
+#[pyo3(signature = (path, mode="strict", hub=None))]
+pub fn start_replay(
+    py: Python<'_>,
+    path: PathBuf,
+    mode: &str,
+    hub: Option<&Bound<'_, PyHub>>,
+) -> PyResult<()> {
+    let mode = named("mode", "'strict', 'lenient' or 'timed'", mode, ReplayMode::parse)?;
+    let replayer = py.detach(|| Replayer::open(&path, mode)).map_err(PyValueError::new_err)?;
+    tape::start(Deck::Replay(Box::new(replayer)), hub.map(|hub| hub.get().core().number))
+        .map_err(PyValueError::new_err)
+}
+
+/// The number of recorded events, the calls that were missed, the recordings that were not used, and the tools that are
+/// defined otherwise now.
+type TapeEnd = (u64, Vec<String>, Vec<String>, Vec<String>);
+
+/// Ends what was begun.
+#[pyfunction]
+pub fn stop_tape() -> PyResult<TapeEnd> {
+    let Some(ended) = tape::stop() else { return Ok(TapeEnd::default()) };
+    match ended.deck() {
+        Deck::Record(recorder) => {
+            let events = recorder.close().map_err(PyValueError::new_err)?;
+            Ok((events, Vec::new(), Vec::new(), Vec::new()))
+        }
+        Deck::Replay(replayer) => {
+            let end = replayer.end();
+            Ok((0, end.missed, end.unused, end.notices))
+        }
+    }
+}
+
+/// Ends a cassette whose program was killed; how many events it has, or `None` if it has ended by itself.
+#[pyfunction]
+pub fn finish_cassette(path: PathBuf) -> PyResult<Option<u64>> {
+    tape::finish_cut(&path).map_err(PyValueError::new_err)
+}
+
+/// A question to a model that is recorded or replayed; `None` if there is no tape.
+#[pyfunction]
+#[pyo3(signature = (model, request) -> "TapedQuestion | None")]
+pub fn question_on_tape(model: &str, request: &Bound<'_, PyAny>) -> PyResult<Option<TapedQuestion>> {
+    let Some(tape) = tape::current(None) else { return Ok(None) };
+    let arguments = json::image(request).map_or(Value::Null, |(value, _)| value);
+    let around = call_context::current(request.py())?;
+    match tape.question(model, arguments, around.outer.as_ref()) {
+        QuestionOnTape::Recorded(taping) => {
+            Ok(Some(TapedQuestion { taping: Mutex::new(Some(*taping)), recording: None, delay: 0.0 }))
+        }
+        QuestionOnTape::Missed(miss) => Err(tool_error(request.py(), &miss)),
+        QuestionOnTape::Replayed(replayed) => {
+            let recording = replayed.recordings.into_iter().next();
+            let took = recording.as_ref().filter(|_| replayed.is_timed).map(|one| one.took());
+            let delay = took.unwrap_or_default().as_secs_f64();
+            Ok(Some(TapedQuestion { taping: Mutex::default(), recording, delay }))
+        }
+    }
+}
+
+/// A question to a model on tape.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct TapedQuestion {
+    taping: Mutex<Option<Taping>>,
+    recording: Option<Arc<Recording>>,
+    /// Seconds that the answer shall take.
+    #[pyo3(get)]
+    delay: f64,
+}
+
+#[pymethods]
+impl TapedQuestion {
+    /// Whether the answer was recorded: the model is not asked.
+    #[getter]
+    fn is_replayed(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// The recorded answer; raises the recorded error.
+    #[pyo3(signature = () -> "object")]
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.recording.as_ref().map(|recording| &recording.answer) {
+            Some(TapedAnswer::Output(output)) => json::to_python(py, &output.value),
+            Some(TapedAnswer::Error(error)) => Err(tool_error(py, error)),
+            Some(TapedAnswer::Stopped) | None => {
+                let text = "The model was given up before it answered when this was recorded.";
+                Err(tool_error(py, &HubError::new(ErrorKind::Cancelled, text)))
+            }
+        }
+    }
+
+    /// Records the answer.
+    fn answered(&self, answer: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = json::from_python(answer).map_err(PyValueError::new_err)?;
+        self.end(&TapedAnswer::output(ToolOutput::new(value)));
+        Ok(())
+    }
+
+    /// The exception that the model raised when this was recorded: its class and its arguments, as `failed` was given them.
+    #[getter]
+    fn exception<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(TapedAnswer::Error(error)) = self.recording.as_ref().map(|recording| &recording.answer)
+        else {
+            return Ok(None);
+        };
+        let raised = error.upstream.as_ref().and_then(|raised| raised.data.as_ref());
+        raised.map(|raised| json::to_python(py, raised)).transpose()
+    }
+
+    /// Records that the model failed, with the details that a `ToolError` has, or the class and the arguments of another exception.
+    #[pyo3(signature = (kind, message, code=None, status=None, retry_after=None, exception=None))]
+    fn failed(
+        &self,
+        kind: &str,
+        message: String,
+        code: Option<i64>,
+        status: Option<u16>,
+        retry_after: Option<f64>,
+        exception: Option<&Bound<'_, PyAny>>,
+    ) {
+        let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
+        let raised = exception.map(json::with_texts);
+        let upstream =
+            raised.map(|raised| Arc::new(UpstreamError { message: message.clone(), data: Some(raised) }));
+        let error = HubError::new(kind.unwrap_or(ErrorKind::ToolError), message);
+        self.end(&TapedAnswer::error(HubError { code, status, retry_after, upstream, ..error }));
+    }
+}
+
+impl TapedQuestion {
+    fn end(&self, answer: &TapedAnswer) {
+        if let Some(taping) = self.taping.lock().take() {
+            taping.end(answer);
+        }
+    }
+}
+
+/// The events of a cassette, each with the number of its line; `ValueError` if it is wrong.
+#[pyfunction]
+#[pyo3(signature = (path) -> "list[tuple[int, dict[str, object]]]")]
+pub fn cassette_events<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+    let events = py.detach(|| tape::read_events(&path)).map_err(PyValueError::new_err)?;
+    events.into_iter().map(|(line, event)| Ok((line, json::to_python(py, &Value::Object(event))?))).collect()
+}
+
+/// A JSON value with placeholders for secrets, as it is recorded.
+#[pyfunction]
+#[pyo3(signature = (value) -> "object")]
+pub fn scrub<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let plain = json::from_python(value).map_err(PyValueError::new_err)?;
+    json::to_python(value.py(), &secret::scrubbed(plain))
+}
+
+/// Where two JSON values differ first; `None` if they are equal.
+#[pyfunction]
+pub fn first_difference(recorded: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let read = |value: &Bound<'_, PyAny>| json::from_python(value).map_err(PyValueError::new_err);
+    Ok(toolhub::canonical::first_difference(&read(recorded)?, &read(given)?))
+}

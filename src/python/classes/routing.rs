@@ -1,0 +1,123 @@
+//! Routed calls and explanations, as Python sees them.
+
+use crate::classes::hub::PyHub;
+use crate::classes::options::PyCallOptions;
+use crate::classes::views::PyCandidate;
+use crate::execution::prepare;
+use crate::values::arguments::argument_checks::CheckPass;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::sync::Arc;
+use std::time::Instant;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::hub::explain::Facts;
+use toolhub::model::Prefer;
+use toolhub::plan::{KnownServers, ServerSet, UNKNOWN_SOURCE};
+use toolhub::registry::Candidate;
+use toolhub::route::Route;
+use toolhub::select::{configured, is_shadow};
+
+fn find_route(hub: &PyHub, source: Option<&str>) -> Result<Route, HubError> {
+    let servers = hub.servers();
+    let servers = servers.as_deref().map(|servers| servers as &dyn ServerSet);
+    hub.core().route(source, &KnownServers::new(hub.core().registry.snapshot(), servers))
+}
+
+/// Adds a word that routed calls may give as their source.
+#[pyfunction]
+#[pyo3(signature = (hub, label, target))]
+pub fn add_alias(hub: &Bound<'_, PyHub>, label: &str, target: Option<&str>) -> PyResult<()> {
+    hub.get().check_process()?;
+    hub.get().core().add_alias(label, target).map_err(PyValueError::new_err)
+}
+
+/// Rule, candidates in order, strategy, all of it in words, and the servers that would be asked first.
+type Explained = (&'static str, Vec<PyCandidate>, &'static str, String, Vec<String>);
+
+/// Explains a call: a routed one, or one by name. Nothing is called or connected. Arguments that are not given are not
+/// checked.
+#[pyfunction]
+#[pyo3(signature = (hub, name, args, options, routed, source=None, approvers=None))]
+pub fn explain(
+    hub: &Bound<'_, PyHub>,
+    name: &Bound<'_, PyString>,
+    args: Option<&Bound<'_, PyAny>>,
+    options: &Bound<'_, PyCallOptions>,
+    routed: bool,
+    source: Option<&Bound<'_, PyString>>,
+    approvers: Option<Vec<String>>,
+) -> PyResult<Explained> {
+    hub.get().check_process()?;
+    let (this, given, now) = (hub.get(), options.get(), Instant::now());
+    let core = this.core();
+    let name = name.to_string_lossy();
+    let source = source.map(|source| source.to_string_lossy());
+    let route = routed.then(|| find_route(this, source.as_deref())).transpose();
+    let mut wanted = given.options.clone();
+    let (rule, sentence) = match &route {
+        Err(_) => (UNKNOWN_SOURCE, "its source is unknown".to_owned()),
+        Ok(None) => ("name", "it is called by its name".to_owned()),
+        Ok(Some(route)) => {
+            (wanted.source, wanted.server) = (route.source, route.server.clone());
+            wanted.is_routed = true;
+            let prefer = wanted.prefer.or(core.options.prefer).unwrap_or(Prefer::Mcps);
+            wanted.prefer = Some(prefer);
+            (route.rule.name(), route.sentence(source.as_deref().unwrap_or_default(), prefer))
+        }
+    };
+    // A name that is missing is compared with many others.
+    let snapshot = core.registry.snapshot();
+    let plan = hub.py().detach(|| {
+        let route = route?;
+        if route.is_some() {
+            core.offers(&snapshot, &name, &wanted)?;
+        }
+        core.plan_by_name(&snapshot, &name, &wanted, now)
+    });
+    let servers = this.servers();
+    let to_ask = match (&plan, &servers) {
+        (Err(_), Some(servers)) if rule != UNKNOWN_SOURCE => {
+            let asked = servers.for_a_miss(wanted.source, wanted.server.as_deref());
+            asked.iter().map(|server| server.id().clone()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let never_listed = match (&plan, &servers) {
+        (Err(error), Some(servers)) if error.kind == ErrorKind::NotFound && rule != UNKNOWN_SOURCE => {
+            servers.never_listed(wanted.source, wanted.server.as_deref())
+        }
+        _ => Vec::new(),
+    };
+    let candidates: Vec<_> = plan.iter().flat_map(|plan| plan.candidates.iter().cloned()).collect();
+    let check =
+        |candidate: &Arc<Candidate>| Some(prepare(candidate, args?, &mut CheckPass::new(given.checks)).err());
+    let entry = snapshot.find(&name);
+    let shadows = entry.iter().flat_map(|entry| entry.candidates.iter().filter(|one| is_shadow(one, entry)));
+    let namesakes = entry.as_ref().and_then(|entry| {
+        let meant = entry.meant(&candidates)?;
+        let others = entry.tools.iter().filter(|tool| tool.is_apart() && tool.name != meant.name);
+        Some((meant.name.clone(), others.map(|tool| tool.name.clone()).collect()))
+    });
+    let state = |id: &str| servers.as_ref()?.get(id).map(|server| server.info().state);
+    let facts = Facts {
+        name: &name,
+        rule: sentence,
+        plan: plan.as_deref(),
+        approvers,
+        configured: configured(&candidates, &core.options.strategies, false),
+        refusals: candidates.iter().filter_map(check).collect(),
+        shadows: shadows.cloned().collect(),
+        namesakes,
+        shadow: core.options.shadow,
+        state: &state,
+        never_listed,
+        to_ask,
+        now,
+    };
+    let strategy = plan.as_ref().map_or("none", |plan| plan.strategy.name());
+    let text = facts.tell(core.options.lang);
+    let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
+    let seen = |inner| PyCandidate::new(hub.clone().into_any().unbind(), inner);
+    Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))
+}

@@ -1,0 +1,108 @@
+//! Search and recommendation, for Python.
+
+use crate::classes::hub::PyHub;
+use crate::classes::views::ToolInfo;
+use crate::runtime::call_scope;
+use crate::values::unicode::start_of;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+use std::path::PathBuf;
+use toolhub::hub::SearchQuery;
+use toolhub::search::Hit as Found;
+
+/// Search reads no more of a query than this, so no more is copied.
+const QUERY_CHARS: usize = 8_000;
+
+/// A tool that matches a query: its `name`, its `score` (higher is better; scores of different queries do not compare) and the `tool`.
+#[pyclass(frozen, module = "toolhub", name = "Hit")]
+pub struct PyHit {
+    /// The name of the tool.
+    #[pyo3(get)]
+    name: String,
+    /// How well it fits: higher is better; scores of different queries do not compare.
+    #[pyo3(get)]
+    score: f32,
+    tool: Py<ToolInfo>,
+}
+
+impl PyHit {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+#[pymethods]
+impl PyHit {
+    /// The tool.
+    #[getter]
+    fn tool(&self, py: Python<'_>) -> Py<ToolInfo> {
+        self.tool.clone_ref(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Hit {:?} {:.2}>", self.name, self.score)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.tool)
+    }
+}
+
+/// The hits whose tools are still registered.
+fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, PyList>> {
+    let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
+    let hits = PyList::empty(py);
+    for Found { name, score } in found {
+        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub.as_any(), entry, |_| true));
+        if let Some(tool) = tool {
+            hits.append(PyHit { name: name.to_string(), score, tool: Py::new(py, tool)? })?;
+        }
+    }
+    Ok(hits)
+}
+
+/// The tools that fit the words of a query, and its vector where there is an embedding; `learnt`: weighed with what has worked.
+#[pyfunction]
+#[pyo3(signature = (hub, query, k, vector=None, learnt=false) -> "list[Hit]")]
+pub fn search<'py>(
+    hub: &Bound<'py, PyHub>,
+    query: &Bound<'_, PyString>,
+    k: usize,
+    vector: Option<Vec<f32>>,
+    learnt: bool,
+) -> PyResult<Bound<'py, PyList>> {
+    hub.get().check_process()?;
+    let query = start_of(query, QUERY_CHARS)?;
+    let core = hub.get().core();
+    let principal = call_scope::principal(hub.py())?;
+    let caller = principal.as_ref().map(|principal| &*principal.id);
+    let asked = SearchQuery { words: &query, vector: vector.as_deref(), caller };
+    let found = hub.py().detach(|| if learnt { core.recommend(asked, k) } else { core.search(asked, k) });
+    hits(hub, found)
+}
+
+/// Names the files of the bilingual dictionary and of the word vectors of search.
+#[pyfunction]
+pub fn use_search_data(dictionary: PathBuf, word_vectors: PathBuf) {
+    toolhub::search::use_dictionary(dictionary);
+    toolhub::search::use_word_vectors(word_vectors);
+}
+
+/// Up to `most` tools that have no vector yet: name, state, and the text to embed.
+#[pyfunction]
+pub fn unembedded(hub: &Bound<'_, PyHub>, most: usize) -> PyResult<Vec<(String, u64, String)>> {
+    hub.get().check_process()?;
+    let core = hub.get().core();
+    let unseen = hub.py().detach(|| core.unembedded(most));
+    Ok(unseen.into_iter().map(|one| (one.name.to_string(), one.changed_at, one.text)).collect())
+}
+
+/// Takes the vector of a tool; None when the embedding has no opinion of it.
+#[pyfunction]
+#[pyo3(signature = (hub, name, state, vector))]
+pub fn embed(hub: &Bound<'_, PyHub>, name: &str, state: u64, vector: Option<Vec<f32>>) -> PyResult<()> {
+    hub.get().check_process()?;
+    hub.get().core().embed(name.into(), state, vector);
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! The options of a gateway, from Python.
+
+use crate::classes::options::seconds;
+use crate::classes::serving::gateway_principal::UpstreamTokenOption;
+use crate::values::errors::tool_error;
+use crate::values::json;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+use toolhub::error::HubError;
+use toolhub::gateway::{
+    AuditLog, AuthenticationOptions, Authenticator, EffectsAllowed, GatewayLimits, GatewayOptions,
+    JwksSource, JwtAlgorithm, JwtOptions, PrincipalFunction, SearchMode, SessionKeys, StaticToken, View,
+    Views, core_names,
+};
+use toolhub::pattern::PatternList;
+use toolhub::secret::Secret;
+use toolhub::sources::mcp::config::section;
+
+/// The keyword arguments of `toolhub._core.Gateway`; `toolhub.hub._serve_options` has checked their types.
+#[derive(Deserialize)]
+pub struct PythonGatewayOptions {
+    path: String,
+    sse_path: Option<String>,
+    name: String,
+    instructions: Option<String>,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    max_body: Option<usize>,
+    max_result: Option<usize>,
+    search_mode: String,
+    core: Vec<String>,
+    tokens: Vec<PythonToken>,
+    jwt: Option<PythonJwt>,
+    authenticate_timeout: Option<f64>,
+    resource_metadata: Option<String>,
+    metrics_token: Option<String>,
+    limits: PythonLimits,
+    session_lifetime: Option<f64>,
+    session_keys: Vec<String>,
+    views: Vec<PythonView>,
+    audit: Option<PathBuf>,
+}
+
+/// Who has this token, and the one view that they see.
+#[derive(Deserialize)]
+struct PythonToken {
+    name: String,
+    token: String,
+    view: Option<String>,
+    upstream_token: Option<UpstreamTokenOption>,
+}
+
+#[derive(Deserialize)]
+struct PythonJwt {
+    jwks: String,
+    issuer: String,
+    audience: Vec<String>,
+    algorithms: Option<Vec<String>>,
+    scopes: Vec<String>,
+    principal_claim: String,
+    view_claim: Option<String>,
+}
+
+/// Numbers and seconds that replace the defaults.
+#[derive(Deserialize)]
+struct PythonLimits {
+    max_buffered: Option<usize>,
+    max_connections: Option<usize>,
+    max_in_flight: Option<usize>,
+    max_streams: Option<usize>,
+    max_headers: Option<usize>,
+    header_timeout: Option<f64>,
+    body_timeout: Option<f64>,
+    write_timeout: Option<f64>,
+}
+
+impl PythonLimits {
+    fn into_limits(self) -> PyResult<GatewayLimits> {
+        let standard = GatewayLimits::default();
+        Ok(GatewayLimits {
+            max_buffered: self.max_buffered.unwrap_or(standard.max_buffered),
+            max_connections: self.max_connections.unwrap_or(standard.max_connections),
+            max_in_flight: self.max_in_flight.unwrap_or(standard.max_in_flight),
+            max_streams: self.max_streams.unwrap_or(standard.max_streams),
+            max_headers: self.max_headers.unwrap_or(standard.max_headers),
+            head_timeout: seconds("header_timeout", self.header_timeout)?.unwrap_or(standard.head_timeout),
+            body_timeout: seconds("body_timeout", self.body_timeout)?.unwrap_or(standard.body_timeout),
+            write_timeout: seconds("write_timeout", self.write_timeout)?.unwrap_or(standard.write_timeout),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct PythonView {
+    name: String,
+    tools: Option<Vec<String>>,
+    resources: Option<Vec<String>>,
+    prompts: Option<Vec<String>>,
+    effects: String,
+    calls_per_minute: Option<u32>,
+    core: Vec<String>,
+    search_mode: String,
+    instructions: Option<String>,
+}
+
+impl PythonGatewayOptions {
+    pub fn read(options: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |reason: String| PyValueError::new_err(format!("the options of the gateway: {reason}"));
+        let options = json::from_python(options).map_err(wrong)?;
+        serde_json::from_value(options).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// The options of a gateway that runs: its audit log is open, and its keys may have been rotated.
+    pub fn into_reloaded(
+        self,
+        py: Python<'_>,
+        function: Option<Arc<dyn PrincipalFunction>>,
+    ) -> PyResult<GatewayOptions> {
+        PythonGatewayOptions { audit: None, session_keys: Vec::new(), ..self }.into_options(py, function)
+    }
+
+    pub fn into_options(
+        self,
+        py: Python<'_>,
+        function: Option<Arc<dyn PrincipalFunction>>,
+    ) -> PyResult<GatewayOptions> {
+        let failed = |error: HubError| tool_error(py, &error);
+        let standard = View {
+            search_mode: search_mode(&self.search_mode)?,
+            core: core_names(&self.core),
+            ..View::everything()
+        };
+        let views = self.views.into_iter().map(view).collect::<PyResult<Vec<_>>>()?;
+        let path = checked_path("path", "/mcp", &self.path)?;
+        let sse_path =
+            self.sse_path.as_deref().map(|path| checked_path("sse_path", "/sse", path)).transpose()?;
+        if sse_path == Some(path) {
+            return Err(PyValueError::new_err(format!(
+                "path and sse_path must differ, got {path:?} for both"
+            )));
+        }
+        let mut options = GatewayOptions {
+            path: Arc::from(path),
+            sse_path: sse_path.map(Arc::from),
+            name: Arc::from(self.name),
+            instructions: self.instructions.map(Arc::from),
+            allowed_hosts: self.allowed_hosts,
+            allowed_origins: self.allowed_origins,
+            max_result: self.max_result,
+            views: Some(Views::new(standard, views).map_err(failed)?),
+            give_back: crate::runtime::allocator::give_back,
+            ..GatewayOptions::default()
+        };
+        options.max_body = self.max_body.unwrap_or(options.max_body);
+        options.limits = self.limits.into_limits()?;
+        if let Some(lifetime) = seconds("session_lifetime", self.session_lifetime)? {
+            options.session_lifetime = lifetime;
+        }
+        if !self.session_keys.is_empty() {
+            let keys = SessionKeys::new(self.session_keys.iter().map(String::as_str)).map_err(failed)?;
+            options.session_keys = Some(Arc::new(keys));
+        }
+        let mut authentication = AuthenticationOptions {
+            tokens: self.tokens.into_iter().map(static_token).collect(),
+            jwt: self.jwt.map(jwt).transpose()?,
+            function,
+            resource_metadata: self.resource_metadata,
+            metrics_token: self.metrics_token.map(Secret::new),
+            ..AuthenticationOptions::default()
+        };
+        if let Some(limit) = seconds("authenticate_timeout", self.authenticate_timeout)? {
+            authentication.function_timeout = limit;
+        }
+        options.authenticator = Some(Arc::new(Authenticator::new(authentication).map_err(failed)?));
+        if let Some(path) = self.audit {
+            let log = AuditLog::file(&path).map_err(failed)?;
+            options.audit = Some(Arc::new(match self.session_keys.first() {
+                Some(secret) => log.with_secret(secret),
+                None => log,
+            }));
+        }
+        Ok(options)
+    }
+}
+
+/// The options of `toolhub serve` in a configuration file, as a mapping; None if there are none.
+#[pyfunction]
+pub fn serve_section<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let environment = |name: &str| std::env::var(name).ok();
+    let section = py.detach(|| section(&path, "serve", &environment)).map_err(PyValueError::new_err)?;
+    match section {
+        None => Ok(None),
+        Some(options @ Value::Object(_)) => json::to_python(py, &options).map(Some),
+        Some(_) => Err(PyValueError::new_err("`serve` must be an object with the options of serving")),
+    }
+}
+
+fn static_token(given: PythonToken) -> StaticToken {
+    StaticToken {
+        name: given.name,
+        token: Secret::new(given.token),
+        view: given.view.map(Arc::from),
+        upstream_tokens: given.upstream_token.map(Into::into).unwrap_or_default(),
+    }
+}
+
+fn jwt(given: PythonJwt) -> PyResult<JwtOptions> {
+    let algorithm = |name: &String| {
+        JwtAlgorithm::parse(name)
+            .ok_or_else(|| unknown("each of jwt['algorithms']", name, &JwtAlgorithm::NAMES))
+    };
+    let algorithms = match given.algorithms {
+        None => JwtAlgorithm::all(),
+        Some(given) => given.iter().map(algorithm).collect::<PyResult<_>>()?,
+    };
+    Ok(JwtOptions {
+        keys: JwksSource::parse(given.jwks),
+        issuer: given.issuer,
+        audience: given.audience,
+        algorithms,
+        scopes: given.scopes,
+        principal_claim: given.principal_claim,
+        view_claim: given.view_claim,
+    })
+}
+
+fn view(given: PythonView) -> PyResult<View> {
+    let names: Vec<&str> = EffectsAllowed::ALL.iter().map(|effects| effects.name()).collect();
+    let effects = EffectsAllowed::parse(&given.effects);
+    let patterns = |given: Option<Vec<String>>| {
+        given.map(|given| Arc::new(PatternList::new(given.iter().map(String::as_str))))
+    };
+    Ok(View {
+        name: Arc::from(given.name),
+        tools: patterns(given.tools),
+        resources: patterns(given.resources),
+        prompts: patterns(given.prompts),
+        effects: effects.ok_or_else(|| unknown("effects", &given.effects, &names))?,
+        calls_per_minute: given.calls_per_minute,
+        core: core_names(&given.core),
+        search_mode: search_mode(&given.search_mode)?,
+        instructions: given.instructions.map(Arc::from),
+        ..View::default()
+    })
+}
+
+fn search_mode(name: &str) -> PyResult<SearchMode> {
+    let names: Vec<&str> = SearchMode::ALL.iter().map(|mode| mode.name()).collect();
+    SearchMode::parse(name).ok_or_else(|| unknown("search_mode", name, &names))
+}
+
+fn unknown(what: &str, given: &str, known: &[&str]) -> PyErr {
+    PyValueError::new_err(format!("{what} must be one of {}, got '{given}'", known.join(", ")))
+}
+
+fn checked_path<'a>(what: &str, example: &str, path: &'a str) -> PyResult<&'a str> {
+    if path.starts_with('/') && !path.contains(['?', '#', ' ']) {
+        return Ok(if path.len() > 1 { path.trim_end_matches('/') } else { path });
+    }
+    Err(PyValueError::new_err(format!("{what} must be a path such as '{example}', got '{path}'")))
+}

@@ -1,0 +1,211 @@
+//! The function of the user that names the caller of a request to the gateway.
+//!
+//! A runtime thread sends one message to the loop of the serving program and awaits the answer; it never takes the GIL. On the
+//! loop the function runs in a task of its own, which is cancelled when the request does not wait any more.
+
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::loop_bridge::{LoopBridge, Mail};
+use crate::runtime::tool_loops::{ServedLoop, ServedLoopGuard};
+use crate::values::errors::show_unraisable;
+use crate::values::json;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::gateway::{Principal, PrincipalFunction, RequestCredentials, UpstreamTokens};
+use toolhub::secret::Secret;
+use toolhub::tool::BoxFuture;
+
+/// The loop on which the functions of a gateway run, while it is served.
+pub type ServedPlace = Arc<Mutex<Option<(Arc<ServedLoop>, ServedLoopGuard)>>>;
+
+/// An async function `(token, headers)` of `_serve_options`, around the one of the user.
+#[derive(Clone, Default)]
+pub struct AuthenticateFunction(Arc<Mutex<Option<Py<PyAny>>>>);
+
+impl AuthenticateFunction {
+    pub fn new(function: Py<PyAny>) -> Self {
+        AuthenticateFunction(Arc::new(Mutex::new(Some(function))))
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Locked means that another thread reads it now, so it is in use.
+        self.0.try_lock().map_or(Ok(()), |function| visit.call(&*function))
+    }
+
+    pub fn clear(&self) {
+        let function = self.0.lock().take();
+        drop(function);
+    }
+}
+
+pub struct PythonPrincipalFunction {
+    pub function: AuthenticateFunction,
+    pub place: ServedPlace,
+}
+
+/// What a function may return about the caller.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamedCaller {
+    name: String,
+    view: Option<String>,
+    #[serde(default)]
+    claims: Option<Map<String, Value>>,
+    #[serde(default)]
+    upstream_token: Option<UpstreamTokenOption>,
+}
+
+/// One token for all servers, or one for each by its name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum UpstreamTokenOption {
+    Common(String),
+    ByServer(BTreeMap<String, String>),
+}
+
+impl From<UpstreamTokenOption> for UpstreamTokens {
+    fn from(given: UpstreamTokenOption) -> Self {
+        match given {
+            UpstreamTokenOption::Common(token) => {
+                UpstreamTokens { common: Some(Secret::new(token)), ..UpstreamTokens::default() }
+            }
+            UpstreamTokenOption::ByServer(tokens) => {
+                let by_server = tokens.into_iter().map(|(server, token)| (server, Secret::new(token)));
+                UpstreamTokens { common: None, by_server: by_server.collect() }
+            }
+        }
+    }
+}
+
+/// A caller that the user's function has named.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct NamedPrincipal(Principal);
+
+/// Reads what the function given as `authenticate` has returned, which is not None. Errors show no value: it may be a token.
+#[pyfunction]
+pub fn read_principal(answer: &Bound<'_, PyAny>) -> PyResult<NamedPrincipal> {
+    let named = if let Ok(name) = answer.cast::<PyString>() {
+        NamedCaller { name: name.to_str()?.to_owned(), view: None, claims: None, upstream_token: None }
+    } else if answer.hasattr(intern!(answer.py(), "keys"))? {
+        const KEYS: &str = "authenticate must return a mapping with 'name' and perhaps 'view', 'claims' and 'upstream_token' \
+                            (text, or a mapping from servers to texts)";
+        let value = json::from_python(answer).map_err(|_| PyValueError::new_err(KEYS))?;
+        serde_json::from_value(value).map_err(|_| PyValueError::new_err(KEYS))?
+    } else {
+        let kind = answer.get_type().name()?;
+        let text = format!("authenticate must return a name, a mapping or None, got {kind}");
+        return Err(PyTypeError::new_err(text));
+    };
+    if named.name.is_empty() {
+        return Err(PyValueError::new_err("authenticate returned an empty name"));
+    }
+    Ok(NamedPrincipal(Principal {
+        name: named.name.into(),
+        view: named.view.map(Arc::from),
+        claims: named.claims.unwrap_or_default(),
+        upstream_tokens: named.upstream_token.map(UpstreamTokens::from).unwrap_or_default(),
+        ..Principal::default()
+    }))
+}
+
+type NamedOrRefused = Result<Option<Principal>, HubError>;
+
+impl PrincipalFunction for PythonPrincipalFunction {
+    fn principal<'a>(&'a self, credentials: RequestCredentials<'a>) -> BoxFuture<'a, NamedOrRefused> {
+        let token = credentials.token.map(str::to_owned);
+        let mut headers: BTreeMap<String, String> = BTreeMap::new();
+        for (name, value) in credentials.headers {
+            let value: String = value.as_bytes().iter().copied().map(char::from).collect();
+            let several = headers.entry(name.as_str().to_owned());
+            several.and_modify(|all| *all = format!("{all}, {value}")).or_insert(value);
+        }
+        let function = self.function.clone();
+        let place = self.place.lock().as_ref().map(|(place, _)| place.clone());
+        Box::pin(async move {
+            let ended = || HubError::new(ErrorKind::Closed, "Serving has ended.");
+            let place = place.ok_or_else(ended)?;
+            let (answer, answered) = oneshot::channel();
+            let task: TaskCell = Arc::default();
+            let _guard = TaskGuard { place: place.clone(), task: task.clone() };
+            let on = place.clone();
+            place.push(Mail::Run(Box::new(move |bridge| {
+                let started = start(bridge, &on, &function, (token, headers), answer);
+                match started {
+                    Ok(started) => *task.lock() = Some(started),
+                    // The request learns of it, because the sender of the answer is dropped.
+                    Err(error) => error.write_unraisable(bridge.py(), Some(bridge.as_any())),
+                }
+            })));
+            answered.await.unwrap_or_else(|_| Err(ended()))
+        })
+    }
+}
+
+/// The task of a function that runs. It holds the task: asyncio itself holds tasks only weakly.
+type TaskCell = Arc<Mutex<Option<Py<PyAny>>>>;
+
+/// Cancels the task when the request does not wait any more. A task that has ended is not changed by it.
+struct TaskGuard {
+    place: Arc<ServedLoop>,
+    task: TaskCell,
+}
+
+impl Drop for TaskGuard {
+    fn drop(&mut self) {
+        let task = self.task.clone();
+        self.place.push(Mail::Run(Box::new(move |bridge| {
+            let py = bridge.py();
+            let task = task.lock().take();
+            let cancelled = task.map(|task| task.call_method0(py, intern!(py, "cancel")));
+            show_unraisable(cancelled.transpose(), bridge.as_any());
+        })));
+    }
+}
+
+fn start(
+    bridge: &Bound<'_, LoopBridge>,
+    place: &ServedLoop,
+    function: &AuthenticateFunction,
+    (token, headers): (Option<String>, BTreeMap<String, String>),
+    answer: oneshot::Sender<NamedOrRefused>,
+) -> PyResult<Py<PyAny>> {
+    let py = bridge.py();
+    let function = function.0.lock().as_ref().map(|function| function.clone_ref(py));
+    let function = function.ok_or_else(|| PyValueError::new_err("the gateway has no function any more"))?;
+    let given = PyDict::new(py);
+    for (name, value) in headers {
+        given.set_item(name, value)?;
+    }
+    let coroutine = function.bind(py).call1((token, given))?;
+    let task = bridge.get().create_task_in(py, coroutine, place.context(py)?.unbind())?;
+    let done = Bound::new(py, PrincipalAnswer(Mutex::new(Some(answer))))?;
+    task.call_method1(intern!(py, "add_done_callback"), (done,))?;
+    Ok(task.unbind())
+}
+
+/// Called by asyncio when the task of the function has ended.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct PrincipalAnswer(Mutex<Option<oneshot::Sender<NamedOrRefused>>>);
+
+#[pymethods]
+impl PrincipalAnswer {
+    fn __call__(&self, task: &Bound<'_, PyAny>) {
+        let ended = task.call_method0(intern!(task.py(), "result"));
+        // The function is wrapped: what it raises is None here. An error is a cancelled task.
+        let answer =
+            ended.map(|answer| answer.cast::<NamedPrincipal>().ok().map(|named| named.get().0.clone()));
+        let answer = answer.map_err(|_| HubError::new(ErrorKind::Cancelled, "The function was cancelled."));
+        if let Some(sender) = self.0.lock().take() {
+            // A request that has gone does not want it.
+            let _ = sender.send(answer);
+        }
+    }
+}

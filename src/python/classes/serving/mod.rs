@@ -1,0 +1,5 @@
+//! The hub as a server.
+
+pub mod gateway;
+pub mod gateway_options;
+pub mod gateway_principal;

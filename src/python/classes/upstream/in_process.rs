@@ -1,0 +1,97 @@
+//! Servers that run in this process, as their Python host sees them: it accepts sessions and moves their messages.
+
+use crate::classes::upstream::servers::{PyServers, environment, refused, texts};
+use crate::runtime::bridge::{self, BridgeFuture};
+use crate::runtime::process;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Arc, Weak};
+use toolhub::sources::mcp::config::server_in_process;
+use toolhub::sources::mcp::in_process::{HostedSession, SessionQueue, hosted};
+use toolhub::sources::mcp::protocol::Era;
+use toolhub::sources::mcp::server::Server;
+use toolhub::sources::mcp::tool_list::Listing;
+
+/// The host of one server. It keeps neither the server nor its hub alive.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct InProcessHost {
+    queue: Arc<SessionQueue>,
+    server: Weak<Server>,
+    generation: u64,
+}
+
+/// The server's side of one session.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct InProcessSession(Arc<HostedSession>);
+
+/// Adds a server that runs in this process; returns its host and what is odd about its options.
+#[pyfunction]
+pub fn add_in_process(
+    py: Python<'_>,
+    servers: &PyServers,
+    id: &str,
+    entry: &Bound<'_, PyAny>,
+) -> PyResult<(InProcessHost, Vec<String>)> {
+    process::check_generation(servers.generation)?;
+    let entry = crate::values::json::as_json("the configuration", entry)?;
+    let (link, queue) = hosted();
+    let lang = servers.core.lang();
+    let (config, warnings) =
+        server_in_process(id, &entry, link, &environment).map_err(|errors| refused(&errors, lang))?;
+    py.detach(|| servers.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+    let server = servers.core.get(id).as_ref().map(Arc::downgrade).unwrap_or_default();
+    let host = InProcessHost { queue: Arc::new(queue), server, generation: servers.generation };
+    Ok((host, texts(&warnings, lang)))
+}
+
+#[pymethods]
+impl InProcessHost {
+    /// Awaits the next session; None when the server was removed, replaced or closed.
+    fn accept<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        process::check_generation(self.generation)?;
+        let queue = self.queue.clone();
+        bridge::run(
+            py,
+            async move { Ok(queue.next().await.map(|session| InProcessSession(Arc::new(session)))) },
+        )
+    }
+
+    /// The host goes on elsewhere: who awaits a session now gets None.
+    fn hand_over(&self) {
+        self.queue.hand_over();
+    }
+
+    /// Takes the tools of the server as `tools/list` has them, as JSON text, and the era that its package speaks. False when
+    /// the server is gone.
+    fn set_tools(&self, py: Python<'_>, tools: &str, era: &str) -> PyResult<bool> {
+        process::check_generation(self.generation)?;
+        let era =
+            Era::parse(era).ok_or_else(|| PyValueError::new_err("the era must be 'modern' or 'legacy'"))?;
+        let listing = Listing::from_json(tools, era, None)
+            .map_err(|reason| PyValueError::new_err(format!("the tools must be a JSON list: {reason}")))?;
+        Ok(py
+            .detach(|| self.server.upgrade().map(|server| server.take_list_of_host(listing, era).ok()))
+            .is_some())
+    }
+}
+
+#[pymethods]
+impl InProcessSession {
+    /// Awaits the next message of the client as JSON text; None after the client has closed the session.
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let session = self.0.clone();
+        bridge::run(py, async move { Ok(session.receive().await) })
+    }
+
+    /// Sends a message, as JSON text; awaits False when the session is over.
+    fn send<'py>(&self, py: Python<'py>, message: String) -> PyResult<Bound<'py, BridgeFuture>> {
+        let session = self.0.clone();
+        bridge::run(py, async move { Ok(session.send(message).await) })
+    }
+
+    /// Ends the session; requests in flight fail with the reason.
+    #[pyo3(signature = (reason=None))]
+    fn end(&self, reason: Option<String>) {
+        self.0.end(reason);
+    }
+}

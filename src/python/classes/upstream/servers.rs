@@ -1,0 +1,485 @@
+//! The MCP servers of a hub, as Python sees them.
+
+use crate::classes::hub::PyHub;
+use crate::classes::upstream::callbacks::CallbackQueue;
+use crate::classes::upstream::credentials;
+use crate::classes::upstream::offers::{self, OFFER_TIMEOUT, PyOfferQuery, offer_kind};
+use crate::classes::upstream::server_files::{ConfigFiles, ReadConfig};
+use crate::localized::localized;
+use crate::runtime::bridge::{self, BridgeFuture, BridgeStream};
+use crate::runtime::process;
+use crate::values::errors::{ErrorValue, tool_error};
+use crate::values::json;
+use crate::values::json::JsonValue;
+use futures_util::stream::{StreamExt, TryStreamExt, once};
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use toolhub::catalog::{ServerOutcome, ServerReport, Servers};
+use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::model::Lang;
+use toolhub::sources::mcp::auth::FileStore;
+use toolhub::sources::mcp::callbacks::{Ask, Host, Tell};
+use toolhub::sources::mcp::config::{
+    Auth, ConfigStamp, Endpoint, Loaded, Notice, config_stamp, load_file, load_value, server_from,
+};
+use toolhub::sources::mcp::server::Server;
+#[cfg(target_os = "linux")]
+use toolhub::sources::mcp::transport::stdio;
+use toolhub::store::{Definition, StoredPin};
+
+#[pyclass(frozen, module = "toolhub._core", name = "Servers")]
+pub struct PyServers {
+    pub core: Arc<Servers>,
+    files: ConfigFiles,
+    pub generation: u64,
+}
+
+/// All sets of servers that there are, to be closed when the interpreter ends.
+static ALL: Mutex<Vec<Weak<Servers>>> = Mutex::new(Vec::new());
+
+/// The text without the secrets of any server of this process: a server may give them back in a good answer.
+pub fn without_secrets(text: String) -> String {
+    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    all.iter().flat_map(|servers| servers.all()).fold(text, |text, server| server.without_secrets(text))
+}
+
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+pub fn refused(notices: &[Notice], lang: Lang) -> PyErr {
+    PyValueError::new_err(texts(notices, lang).join("\n"))
+}
+
+pub fn texts(notices: &[Notice], lang: Lang) -> Vec<String> {
+    notices.iter().map(|notice| notice.text(lang)).collect()
+}
+
+#[pymethods]
+impl PyServers {
+    /// The servers of `hub`. `asks` names the callbacks that the user has given.
+    #[new]
+    #[pyo3(signature = (hub, queue, asks, tokens))]
+    fn new(
+        hub: &Bound<'_, PyHub>,
+        queue: &CallbackQueue,
+        asks: Vec<String>,
+        tokens: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let ask = |what: &'static str| -> Option<Ask> {
+            let callbacks = queue.callbacks.clone();
+            asks.iter()
+                .any(|known| known == what)
+                .then(|| -> Ask { Arc::new(move |server, params| callbacks.ask(what, server, params)) })
+        };
+        let (log, events) = (queue.notices.clone(), queue.notices.clone());
+        let tell: Tell = Arc::new(move |server, what, details| events.event(server, what, &details));
+        let is_served = Arc::default();
+        let host = Host {
+            elicit: ask("elicitation"),
+            sample: ask("sampling"),
+            log: Some(log),
+            tell: Some(tell),
+            callers_answer: Arc::clone(&is_served),
+            telemetry: hub.get().core().telemetry.clone(),
+            ..Host::default()
+        };
+        let opens_pages = asks.iter().any(|known| known == "open_url");
+        let lang = hub.get().core().options.lang;
+        let keys = credentials::maker(queue.callbacks.clone(), tokens, opens_pages, is_served, lang);
+        let core = Servers::new(hub.get().shared_core(), host, keys);
+        hub.get().set_servers(&core);
+        if let Some(store) = hub.get().core().store() {
+            let notices = queue.notices.clone();
+            store.on_notice(Box::new(move || notices.store_has_notices()));
+        }
+        let mut all = ALL.lock();
+        all.retain(|servers| servers.strong_count() > 0);
+        all.push(Arc::downgrade(&core));
+        drop(all);
+        Ok(PyServers { core, files: ConfigFiles::default(), generation: process::generation() })
+    }
+
+    /// Loads a file: adds what is new, replaces what has changed, removes what is gone, and reports what is wrong.
+    fn load_file(&self, py: Python<'_>, path: PathBuf) -> PyResult<JsonValue> {
+        process::check_generation(self.generation)?;
+        let (stamp, loaded) = py.detach(|| (config_stamp(&path), load_file(&path, &environment)));
+        let place = std::path::absolute(&path).unwrap_or(path);
+        self.take(py, loaded, Some((place, stamp)))
+    }
+
+    /// Loads the files again, or those that have changed; a report for each. An error in one of them changes nothing. `first` is
+    /// called when they have none, before any server changes, and nothing does if it raises.
+    #[pyo3(signature = (only_changed, first=None))]
+    fn reload_files(
+        &self,
+        py: Python<'_>,
+        only_changed: bool,
+        first: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<(PathBuf, JsonValue)>> {
+        process::check_generation(self.generation)?;
+        let read = py.detach(|| self.files.read_again(only_changed, &self.core));
+        let is_wrong = read.iter().any(|file| !file.loaded.errors.is_empty());
+        let applied = match first.filter(|_| !is_wrong && !read.is_empty()) {
+            Some(first) => first.call0().map(drop),
+            None => Ok(()),
+        };
+        if is_wrong || applied.is_err() {
+            self.files.leave(&read);
+        }
+        applied?;
+        let reported = read.into_iter().filter(|file| !is_wrong || !file.loaded.errors.is_empty());
+        let reports = reported.map(|ReadConfig { path, stamp, loaded }| {
+            let report = match is_wrong {
+                true => self.report(&[], &[], &loaded.errors, &loaded.warnings),
+                false => self.take(py, loaded, Some((path.clone(), stamp)))?,
+            };
+            Ok((path, report))
+        });
+        reports.collect()
+    }
+
+    fn load_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<JsonValue> {
+        process::check_generation(self.generation)?;
+        let value = json::as_json("the configuration", value)?;
+        self.take(py, load_value(&value, None, &environment), None)
+    }
+
+    /// Adds one server; gives back what is odd about it. `asks_for`: a function gives its `token`, or its `headers`.
+    #[pyo3(signature = (id, entry, asks_for=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        entry: &Bound<'_, PyAny>,
+        asks_for: Option<&str>,
+    ) -> PyResult<Vec<String>> {
+        process::check_generation(self.generation)?;
+        let entry = json::as_json("the configuration", entry)?;
+        let (mut config, warnings) = server_from(id, &entry, None, &environment)
+            .map_err(|errors| refused(&errors, self.core.lang()))?;
+        match asks_for {
+            Some("headers") if !matches!(config.endpoint, Endpoint::Http(_)) => {
+                return Err(PyValueError::new_err("headers are for a server with a url"));
+            }
+            Some("headers") => config.auth = Auth::HeaderFunction,
+            Some(_) => config.auth = Auth::TokenFunction,
+            None => {}
+        }
+        py.detach(|| self.put(config)).map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        Ok(texts(&warnings, self.core.lang()))
+    }
+
+    /// False when there is no such server. It ends in the background.
+    fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
+        process::check_generation(self.generation)?;
+        let removed = py.detach(|| self.core.remove(id));
+        Ok(removed.map(retire).is_some())
+    }
+
+    fn rows(&self) -> PyResult<Vec<JsonValue>> {
+        process::check_generation(self.generation)?;
+        Ok(self.core.all().iter().map(|server| JsonValue(described(&self.core, server))).collect())
+    }
+
+    /// The tools of pinned servers: what was accepted, and what has changed.
+    fn pins(&self, py: Python<'_>) -> PyResult<JsonValue> {
+        process::check_generation(self.generation)?;
+        let read =
+            |definition: &Definition| -> Value { serde_json::from_str(&definition.text).unwrap_or_default() };
+        let state = |pin: &StoredPin| match pin.changed.is_some() {
+            true if pin.accepted.hash.is_empty() => "unaccepted",
+            true => "changed",
+            false => "accepted",
+        };
+        let row = |pin: StoredPin| {
+            json!({
+                "server": &*pin.server, "tool": &*pin.tool, "state": state(&pin),
+                "hash": pin.accepted.hash, "accepted": read(&pin.accepted),
+                "changed_hash": pin.changed.as_ref().map(|changed| &changed.hash),
+                "changed": pin.changed.as_ref().map(read),
+            })
+        };
+        Ok(JsonValue(py.detach(|| self.core.pins().into_iter().map(row).collect())))
+    }
+
+    /// Accepts the changed definitions of a server, or of one tool of it; says how many there were.
+    #[pyo3(signature = (server, tool=None))]
+    fn accept_pin(&self, py: Python<'_>, server: &str, tool: Option<&str>) -> PyResult<usize> {
+        process::check_generation(self.generation)?;
+        Ok(py.detach(|| self.core.accept_pin(server, tool)))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        process::check_generation(self.generation)?;
+        Ok(self.core.all().len())
+    }
+
+    /// Awaits `(connected, failed)`: the ids of the servers that are connected now, and why the others are not. With `refresh`
+    /// they list their tools again.
+    #[pyo3(signature = (ids, timeout, refresh=false))]
+    fn connect<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+        refresh: bool,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        bridge::run(py, async move {
+            let servers = core.pick(ids.as_deref())?;
+            let report = match refresh {
+                true => core.refresh(servers, timeout).await,
+                false => core.connect(servers, timeout).await,
+            };
+            Ok(reported(report, core.lang()))
+        })
+    }
+
+    /// Iterates over `(id, error or None)`, each as soon as it is known.
+    #[pyo3(signature = (ids, timeout, at_once=None))]
+    fn connect_each(
+        &self,
+        py: Python<'_>,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+        at_once: Option<usize>,
+    ) -> PyResult<BridgeStream> {
+        let (core, timeout) = (self.core.clone(), duration(py, timeout)?);
+        let outcomes = async move {
+            let (servers, lang) = (core.pick(ids.as_deref())?, core.lang());
+            let outcomes = core.connect_each(servers, timeout, at_once);
+            Ok::<_, HubError>(outcomes.map(move |outcome| Ok(shown(outcome, lang))))
+        };
+        Ok(bridge::stream(once(outcomes).try_flatten()))
+    }
+
+    /// The servers that have never listed their tools; each is returned once.
+    fn take_never_listed(&self) -> Vec<String> {
+        self.core.take_never_listed().iter().map(|id| id.to_string()).collect()
+    }
+
+    /// Whether one of these servers has announced a change that is not in its list yet.
+    fn are_behind(&self, ids: Vec<String>) -> bool {
+        !self.core.behind(&ids).is_empty()
+    }
+
+    /// Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
+    fn catch_up<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let core = self.core.clone();
+        bridge::run(py, async move {
+            core.catch_up(&ids, core.lookup_timeout()).await;
+            Ok(())
+        })
+    }
+
+    /// Awaits `(entries, failed)`: what servers offer of one kind, and why some could not list it.
+    #[pyo3(signature = (kind, ids, timeout))]
+    fn offers<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        ids: Option<Vec<String>>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, kind, extras) = (self.core.clone(), offer_kind(kind)?, offers::extras(py)?);
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        bridge::run(py, async move {
+            let lists = core.offers(kind, ids.as_deref(), extras.principal.as_ref(), limit).await?;
+            Ok(offers::listed(lists, core.lang()))
+        })
+    }
+
+    /// Awaits `(server, answer)`; without a server, of the only one that offers it.
+    #[pyo3(signature = (query, server, timeout))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        query: &Bound<'py, PyOfferQuery>,
+        server: Option<String>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, extras, query) = (self.core.clone(), offers::extras(py)?, query.get().0.clone());
+        let limit = duration(py, timeout)?.unwrap_or(OFFER_TIMEOUT);
+        bridge::run(py, async move {
+            let (server, answer) = core.ask_about(&query, server.as_deref(), &extras, limit).await?;
+            Ok((server.to_string(), JsonValue(Value::Object(answer))))
+        })
+    }
+
+    /// Awaits the end of all servers, within `seconds`.
+    fn aclose<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, BridgeFuture>> {
+        let (core, limit) = (self.core.clone(), duration(py, Some(seconds))?.unwrap_or_default());
+        bridge::run(py, async move {
+            let _ = tokio::time::timeout(limit, core.close()).await;
+            Ok(())
+        })
+    }
+
+    /// Ends all servers and waits for it without the GIL, for at most `seconds`.
+    fn close(&self, py: Python<'_>, seconds: f64) {
+        // In the child of a fork they are the parent's, and only the parent can end them.
+        if self.generation != process::generation() || self.core.all().is_empty() {
+            return;
+        }
+        let core = self.core.clone();
+        py.detach(move || close_and_wait(vec![core], Duration::from_secs_f64(seconds)));
+    }
+}
+
+impl PyServers {
+    pub fn put(&self, config: toolhub::sources::mcp::config::ServerConfig) -> Result<(), HubError> {
+        if let Some(replaced) = self.core.add(config)? {
+            retire(replaced);
+        }
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        py: Python<'_>,
+        loaded: Loaded,
+        file: Option<(PathBuf, ConfigStamp)>,
+    ) -> PyResult<JsonValue> {
+        let (mut names, mut errors) = (Vec::new(), loaded.errors);
+        for config in loaded.servers {
+            let id = config.id.clone();
+            match py.detach(|| self.put(config)) {
+                Ok(()) => names.push(id),
+                Err(error) => errors.push(Notice {
+                    file: file.as_ref().map(|(place, _)| place.clone()),
+                    server: Some(id),
+                    key: None,
+                    message: error.message.into_owned(),
+                }),
+            }
+        }
+        let removed = match file {
+            Some((place, stamp)) => self.files.put(place, stamp, &names, &errors),
+            None => Vec::new(),
+        };
+        for id in &removed {
+            self.remove(py, id)?;
+        }
+        Ok(self.report(&names, &removed, &errors, &loaded.warnings))
+    }
+
+    fn report(
+        &self,
+        loaded: &[Arc<str>],
+        removed: &[Arc<str>],
+        errors: &[Notice],
+        warnings: &[Notice],
+    ) -> JsonValue {
+        let lang = self.core.lang();
+        let names = |ids: &[Arc<str>]| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
+        JsonValue(json!({
+            "loaded": names(loaded),
+            "removed": names(removed),
+            "skipped": [],
+            "warnings": texts(warnings, lang),
+            "errors": texts(errors, lang),
+        }))
+    }
+}
+
+/// Ends a server that was removed or replaced, in the background, after its calls.
+fn retire(server: Arc<Server>) {
+    // Without a runtime it was never connected, and dropping it is enough.
+    let _ = process::spawn(async move { server.retire().await });
+}
+
+fn duration(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(given) = seconds else { return Ok(None) };
+    Duration::try_from_secs_f64(given.min(1e9)).map(Some).map_err(|_| {
+        let text = format!("timeout must be a number of seconds, 0 or more, got {given}.");
+        tool_error(py, &HubError::new(ErrorKind::InvalidArguments, text))
+    })
+}
+
+/// `(connected, failed)`, with the failures as exceptions.
+fn reported(report: ServerReport, lang: Lang) -> (Vec<String>, BTreeMap<String, ErrorValue>) {
+    let (connected, failed): (Vec<_>, Vec<_>) = report.into_iter().partition(|(_, outcome)| outcome.is_ok());
+    let failed = failed.into_iter().filter_map(|outcome| {
+        let (id, error) = shown(outcome, lang);
+        Some((id, error?))
+    });
+    (connected.into_iter().map(|(id, _)| id.to_string()).collect(), failed.collect())
+}
+
+/// `(id, error or None)`.
+fn shown((id, outcome): ServerOutcome, lang: Lang) -> (String, Option<ErrorValue>) {
+    (id.to_string(), outcome.err().map(|error| ErrorValue(localized(error, lang))))
+}
+
+/// An error as data.
+fn error_value(error: &HubError) -> Value {
+    json!({
+        "kind": error.kind.name(), "message": error.message, "code": error.code, "status": error.status,
+        "retry_after": error.retry_after, "outcome": error.outcome.name(),
+    })
+}
+
+fn described(servers: &Servers, server: &Server) -> Value {
+    let mut info = server.info();
+    let shadow = |name: Arc<str>| format!("its tool '{}' has the name of a native one", clip(&name));
+    info.notices.extend(servers.shadows(server).into_iter().map(shadow));
+    let namesake = |(name, listed_as): (Arc<str>, Arc<str>)| {
+        format!(
+            "its tool '{}' is listed as '{}', because other servers use the name for other tools",
+            clip(&name),
+            clip(&listed_as)
+        )
+    };
+    info.notices.extend(servers.namesakes(server).into_iter().map(namesake));
+    info.notices.extend(servers.refused(server));
+    json!({
+        "id": &**server.id(), "state": info.state, "era": info.era, "version": info.version, "transport": info.transport,
+        "tools": info.tools, "age": info.age.map(|age| age.as_secs_f64()), "error": info.error.map(|error| error_value(&localized(error, servers.lang()))), "pid": info.pid,
+        "notices": info.notices, "instructions": info.instructions, "stray_output": info.stray_output,
+    })
+}
+
+fn close_and_wait(all: Vec<Arc<Servers>>, patience: Duration) {
+    let (done, over) = std::sync::mpsc::channel::<()>();
+    for servers in all {
+        let done = done.clone();
+        let closing = process::spawn(async move {
+            servers.close().await;
+            drop(done);
+        });
+        // No runtime, no connections.
+        drop(closing);
+    }
+    drop(done);
+    let _ = over.recv_timeout(patience);
+}
+
+/// At interpreter exit: ends the servers of all hubs, while the runtime is still there.
+pub fn close_all(patience: Duration) {
+    let begun = Instant::now();
+    let all: Vec<_> = ALL.lock().drain(..).filter_map(|servers| servers.upgrade()).collect();
+    if all.iter().any(|servers| !servers.all().is_empty()) {
+        close_and_wait(all, patience.saturating_sub(begun.elapsed()));
+    }
+}
+
+/// The default file for the tokens of logins. As text: a path would import pathlib, which the start of a hub has no time for.
+#[pyfunction]
+pub fn usual_token_file() -> Option<OsString> {
+    FileStore::default_path().map(PathBuf::into_os_string)
+}
+
+/// In the child of a fork: the parent's servers are the parent's.
+pub fn forget_servers() {
+    std::mem::forget(process::take_after_fork(&ALL));
+    #[cfg(target_os = "linux")]
+    stdio::forget_sentinel();
+}

@@ -1,0 +1,407 @@
+//! Read-only pictures of what is registered, for Python.
+
+use crate::classes::stats_rows::{CountedCalls, row_of};
+use crate::runtime::call_scope;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::lazy_import::Imported;
+use crate::values::arguments::copying;
+use crate::values::arguments::python_tool::python_tool;
+use crate::values::json;
+use crate::values::stub_types::{TypedDict, TypedList};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use toolhub::model::{Effects, Safety};
+use toolhub::registry::{Candidate, NameEntry};
+
+/// One provider of a tool name.
+#[pyclass(frozen, module = "toolhub", name = "Candidate")]
+pub struct PyCandidate {
+    inner: Arc<Candidate>,
+    /// The hub, kept alive together with the tool.
+    owner: Py<PyAny>,
+}
+
+impl PyCandidate {
+    pub fn new(owner: Py<PyAny>, inner: Arc<Candidate>) -> Self {
+        PyCandidate { inner, owner }
+    }
+}
+
+#[pymethods]
+impl PyCandidate {
+    /// The name of the tool.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.spec().name
+    }
+
+    /// What the tool says of itself.
+    #[getter]
+    fn description(&self) -> &str {
+        &self.inner.spec().description
+    }
+
+    /// Where it comes from: `tools`, `skills` or `mcps`.
+    #[getter]
+    fn source(&self) -> &'static str {
+        self.inner.source.name()
+    }
+
+    /// The id of its MCP server; None for everything else.
+    #[getter]
+    fn server(&self) -> Option<&str> {
+        self.inner.server.as_deref()
+    }
+
+    /// The smaller one comes first: 0 for `tools`, 1 for `skills`, 2 for `mcps`, unless it was given.
+    #[getter]
+    fn priority(&self) -> i32 {
+        self.inner.priority
+    }
+
+    /// Its tags, declared or seen from name and description.
+    #[getter]
+    fn capabilities(&self) -> Vec<&str> {
+        self.inner.spec().capabilities.iter().map(|tag| &**tag).collect()
+    }
+
+    /// The JSON Schema of the arguments.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        json::to_python(py, &self.inner.spec().parameters).map(TypedDict)
+    }
+
+    /// The JSON Schema of its structured results, if its server gives one.
+    #[getter]
+    fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
+        let schema = py.detach(|| self.inner.tool.definition_extras().remove("outputSchema"));
+        schema.map(|schema| json::to_python(py, &schema).map(TypedDict)).transpose()
+    }
+
+    /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+    #[getter]
+    fn unchecked(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.inner.tool.unchecked().iter().map(ToString::to_string).collect())
+    }
+
+    /// The hints that came with it, as MCP names them (`readOnlyHint`, `title`, …).
+    #[getter]
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        let annotations = Value::Object(self.inner.spec().annotations.clone());
+        json::to_python(py, &annotations).map(TypedDict)
+    }
+
+    /// Arguments that were given as examples.
+    #[getter]
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
+        let examples = Value::Array(self.inner.spec().examples.clone());
+        json::to_python(py, &examples).map(TypedList)
+    }
+
+    /// The group that it was put into, if any.
+    #[getter]
+    fn category(&self) -> Option<&str> {
+        self.inner.spec().category.as_deref()
+    }
+
+    /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+    #[getter]
+    fn location(&self) -> Option<&str> {
+        self.inner.spec().location.as_deref()
+    }
+
+    /// Its version, if it has one.
+    #[getter]
+    fn version(&self) -> Option<&str> {
+        self.inner.spec().version.as_deref()
+    }
+
+    /// Whether it was declared to change something, or its name says so. See `safety`.
+    #[getter]
+    fn effects(&self) -> bool {
+        self.inner.spec().effects.safety == Safety::MayAct
+    }
+
+    /// Whether it was declared to change nothing. See `safety`.
+    #[getter]
+    fn read_only(&self) -> bool {
+        let effects = self.inner.spec().effects;
+        effects.are_harmless() && effects.are_declared()
+    }
+
+    /// `harmless` on evidence, `may_act` when it was declared or the name says so, otherwise `unknown`.
+    #[getter]
+    fn safety(&self) -> &'static str {
+        self.inner.spec().effects.safety.name()
+    }
+
+    /// What `safety` rests on, in words.
+    #[getter]
+    fn evidence(&self) -> String {
+        self.inner.spec().effects.evidence.to_string()
+    }
+
+    /// Whether calling it twice is as good as once, as declared.
+    #[getter]
+    fn idempotent(&self) -> bool {
+        self.inner.spec().idempotent
+    }
+
+    /// Seconds that one call may take, when it has a limit of its own.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.inner.spec().timeout.map(|timeout| timeout.as_secs_f64())
+    }
+
+    /// What was registered: the function or object; None for a tool that lives elsewhere.
+    #[getter]
+    fn tool(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        python_tool(&self.inner).map(|tool| tool.object.clone_ref(py))
+    }
+
+    /// The notes that came with the registration; at least its capabilities.
+    #[getter]
+    pub fn meta<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        if let Some(meta) = python_tool(&self.inner).and_then(|tool| tool.meta.as_ref()) {
+            let meta = meta.bind(py);
+            // A copy, so that its reader cannot change the hub's; one that goes in circles is only copied at its top.
+            return copying::copy(meta).or_else(|_| meta.call_method0(intern!(py, "copy"))).map(TypedDict);
+        }
+        let meta = PyDict::new(py);
+        meta.set_item("capabilities", self.capabilities())?;
+        if let Some(server) = self.server() {
+            meta.set_item("server", server)?;
+        }
+        Ok(TypedDict(meta.into_any()))
+    }
+
+    /// What its calls have shown so far; in a served call, those of its caller.
+    #[getter]
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        if call_scope::principal(py)?.is_none_or(|principal| principal.is_anonymous()) {
+            return Ok(TypedDict(
+                row_of(py, &self.inner, &CountedCalls::OfEveryone, Instant::now())?.into_any(),
+            ));
+        }
+        let name = self.name();
+        // The hub knows the calls of its callers.
+        let by_tool = self.owner.bind(py).call_method1(intern!(py, "stats"), (name,))?;
+        let rows = by_tool.cast::<PyDict>()?.get_item(name)?;
+        for row in rows.into_iter().flat_map(|rows| rows.try_iter()).flatten() {
+            let row = row?;
+            let is_own = row.get_item("source")?.eq(self.source())?
+                && row.get_item("server")?.eq(self.server())?
+                && row.get_item("variant")?.eq(self.inner.variant)?;
+            if is_own {
+                return Ok(TypedDict(row));
+            }
+        }
+        Ok(TypedDict(row_of(py, &self.inner, &CountedCalls::OfCaller(None), Instant::now())?.into_any()))
+    }
+
+    /// What a notebook shows.
+    #[pyo3(signature = (include=None, exclude=None))]
+    fn _repr_mimebundle_<'py>(
+        slf: &Bound<'py, Self>,
+        include: Option<&Bound<'py, PyAny>>,
+        exclude: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<TypedDict<'py>> {
+        // A notebook leaves out what it does not want.
+        let _ = (include, exclude);
+        shown_in_notebook(slf.as_any())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Candidate {:?} from {}>", &*self.inner.spec().name, self.inner.label())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
+    }
+}
+
+/// One tool name and its candidates. What it shows of itself is what its first candidate says.
+#[pyclass(frozen, module = "toolhub", name = "ToolInfo")]
+pub struct ToolInfo {
+    name: Arc<str>,
+    candidates: Vec<Arc<Candidate>>,
+    owner: Py<PyAny>,
+}
+
+impl ToolInfo {
+    /// The effects of the candidate that asks for the most care.
+    fn least_safe(&self) -> Effects {
+        let effects = self.candidates.iter().map(|candidate| candidate.spec().effects);
+        effects.max_by_key(|effects| effects.safety).unwrap_or(Effects::UNKNOWN)
+    }
+
+    /// `None` when no candidate is left.
+    pub fn new(
+        owner: &Bound<'_, PyAny>,
+        entry: &NameEntry,
+        keep: impl Fn(&Candidate) -> bool,
+    ) -> Option<Self> {
+        kept(entry, keep).map(|candidates| ToolInfo::of(owner, entry.name.clone(), candidates))
+    }
+
+    /// `candidates` are those that [`kept`] returned.
+    pub fn of(owner: &Bound<'_, PyAny>, name: Arc<str>, candidates: Vec<Arc<Candidate>>) -> Self {
+        ToolInfo { name, candidates, owner: owner.clone().unbind() }
+    }
+
+    fn first(&self, py: Python<'_>) -> PyCandidate {
+        PyCandidate::new(self.owner.clone_ref(py), self.candidates[0].clone())
+    }
+}
+
+#[pymethods]
+impl ToolInfo {
+    /// The name that it is called by.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its first candidate says of itself.
+    #[getter]
+    fn description(&self) -> &str {
+        &self.candidates[0].spec().description
+    }
+
+    /// The JSON Schema of the arguments of its first candidate.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        self.first(py).parameters(py)
+    }
+
+    /// The JSON Schema of the structured results of its first candidate, if its server gives one.
+    #[getter]
+    fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<TypedDict<'py>>> {
+        self.first(py).output_schema(py)
+    }
+
+    /// The tags of all candidates.
+    #[getter]
+    fn capabilities(&self) -> Vec<&str> {
+        let mut tags = Vec::new();
+        for tag in self.candidates.iter().flat_map(|candidate| &candidate.spec().capabilities) {
+            if !tags.contains(&&**tag) {
+                tags.push(&**tag);
+            }
+        }
+        tags
+    }
+
+    /// Its providers, in the order in which they come into question.
+    #[getter]
+    fn candidates(&self, py: Python<'_>) -> Vec<PyCandidate> {
+        self.candidates
+            .iter()
+            .map(|inner| PyCandidate::new(self.owner.clone_ref(py), inner.clone()))
+            .collect()
+    }
+
+    /// Rules of the schema that are not checked before a call, and why: broken ones, and references without an end.
+    #[getter]
+    fn unchecked(&self, py: Python<'_>) -> Vec<String> {
+        self.first(py).unchecked(py)
+    }
+
+    /// The hints of its first candidate, as MCP names them (`readOnlyHint`, `title`, …).
+    #[getter]
+    fn annotations<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
+        self.first(py).annotations(py)
+    }
+
+    /// Arguments that were given as examples.
+    #[getter]
+    fn examples<'py>(&self, py: Python<'py>) -> PyResult<TypedList<'py>> {
+        self.first(py).examples(py)
+    }
+
+    /// The group that it was put into, if any.
+    #[getter]
+    fn category(&self) -> Option<&str> {
+        self.candidates[0].spec().category.as_deref()
+    }
+
+    /// Where the `SKILL.md` of a skill is, a path or a URI; None for everything else.
+    #[getter]
+    fn location(&self) -> Option<&str> {
+        self.candidates[0].spec().location.as_deref()
+    }
+
+    /// Its version, if it has one.
+    #[getter]
+    fn version(&self) -> Option<&str> {
+        self.candidates[0].spec().version.as_deref()
+    }
+
+    /// Whether any candidate was declared to change something, or its name says so. See `safety`.
+    #[getter]
+    fn effects(&self) -> bool {
+        self.least_safe().safety == Safety::MayAct
+    }
+
+    /// The safety of the least safe candidate: `harmless`, `unknown` or `may_act`.
+    #[getter]
+    fn safety(&self) -> &'static str {
+        self.least_safe().safety.name()
+    }
+
+    /// What `safety` rests on, in words.
+    #[getter]
+    fn evidence(&self) -> String {
+        self.least_safe().evidence.to_string()
+    }
+
+    /// Whether `approve` is asked before a call: for all tools but the harmless ones.
+    #[getter]
+    fn needs_approval(&self) -> bool {
+        !self.least_safe().are_harmless()
+    }
+
+    /// Where it comes from: the sources of its candidates, in their order.
+    #[getter]
+    fn sources(&self) -> Vec<&'static str> {
+        self.candidates.iter().map(|candidate| candidate.source.name()).collect()
+    }
+
+    /// What a notebook shows.
+    #[pyo3(signature = (include=None, exclude=None))]
+    fn _repr_mimebundle_<'py>(
+        slf: &Bound<'py, Self>,
+        include: Option<&Bound<'py, PyAny>>,
+        exclude: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<TypedDict<'py>> {
+        // A notebook leaves out what it does not want.
+        let _ = (include, exclude);
+        shown_in_notebook(slf.as_any())
+    }
+
+    fn __repr__(&self) -> String {
+        let labels: Vec<_> = self.candidates.iter().map(|candidate| candidate.label()).collect();
+        format!("<ToolInfo {:?} from {}>", self.name(), labels.join(", "))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.owner)
+    }
+}
+
+fn shown_in_notebook<'py>(tool: &Bound<'py, PyAny>) -> PyResult<TypedDict<'py>> {
+    static SHOW: Imported = Imported::new("toolhub.display._views", "of_tool");
+    Ok(TypedDict(SHOW.get(tool.py())?.call1((tool,))?))
+}
+
+/// The candidates of a name that a listing shows, in order of priority; `None` when none is left.
+pub fn kept(entry: &NameEntry, keep: impl Fn(&Candidate) -> bool) -> Option<Vec<Arc<Candidate>>> {
+    let mut candidates: Vec<_> =
+        entry.candidates.iter().filter(|candidate| keep(candidate)).cloned().collect();
+    candidates.sort_by_key(|candidate| (candidate.priority, candidate.id));
+    (!candidates.is_empty()).then_some(candidates)
+}

@@ -1,0 +1,354 @@
+//! Rust futures and streams as Python awaitables and async iterators.
+//!
+//! ```text
+//! run(future) ─► BridgeFuture ─(await)─► Job: polled here first, then on tokio
+//!                     ▲                          │ settles
+//!                     └── LoopBridge ◄── mailbox ◄┘
+//! ```
+//!
+//! Nothing starts before the first step. Cancelling the await drops the future and waits until it is gone, so what it
+//! held (a connection, a process) is released when `CancelledError` arrives; a second cancellation returns at once.
+//! An awaitable that is closed or collected drops its future too.
+
+use crate::awaiting::{Awaitable, Awaited, Step, new_awaitable};
+use crate::job::{self, CoreJob};
+use crate::runtime::loop_bridge::{self, LoopBridge, LoopMailbox, Mail};
+use crate::runtime::mail_handler::{Addressee, Message};
+use crate::runtime::process;
+use crate::values::errors::tool_error;
+use futures_util::Stream;
+use futures_util::stream::{BoxStream, StreamExt, once};
+use parking_lot::Mutex;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyBaseException, PyGeneratorExit, PyRuntimeError, PyStopAsyncIteration};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use std::future::Future;
+use std::sync::Arc;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::tool::BoxFuture;
+
+/// What can become a Python object on the loop's thread.
+pub trait BridgeValue: for<'py> IntoPyObject<'py> + Send + 'static {}
+
+impl<T: for<'py> IntoPyObject<'py> + Send + 'static> BridgeValue for T {}
+
+/// The result of a future. It becomes a Python object only on the loop's thread, because runtime threads never take the GIL.
+type FutureOutcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+/// A Rust future as a Python awaitable. A failure raises `ToolError`.
+pub fn run<T: BridgeValue>(
+    py: Python<'_>,
+    future: impl Future<Output = Result<T, HubError>> + Send + 'static,
+) -> PyResult<Bound<'_, BridgeFuture>> {
+    new_awaitable(py, BridgeFuture::new(async move { outcome_of(future.await) }))
+}
+
+/// A Rust stream as a Python async iterator. It is polled only while an item is awaited, so a slow reader slows the source.
+/// The first error ends it.
+pub fn stream<T: BridgeValue>(
+    source: impl Stream<Item = Result<T, HubError>> + Send + 'static,
+) -> BridgeStream {
+    // From the first item on the runtime has to stay, while the reader takes its time.
+    let source = once(async move {
+        let lease = process::handle().ok();
+        source.map(move |item| {
+            let _lease = &lease;
+            item.map(|value| outcome_of(Ok(value)))
+        })
+    });
+    let source: StreamSource = Arc::new(tokio::sync::Mutex::new(Some(source.flatten().boxed())));
+    BridgeStream { source: Mutex::new(Some(source)), generation: process::generation() }
+}
+
+fn outcome_of<T: BridgeValue>(result: Result<T, HubError>) -> FutureOutcome {
+    match result {
+        Ok(value) => Box::new(move |py| value.into_py_any(py)),
+        Err(error) => Box::new(move |py| Err(tool_error(py, &error))),
+    }
+}
+
+/// Where a running future leaves its outcome.
+enum OutcomeSlot {
+    /// Still in its first poll, on the thread of its caller.
+    Starting,
+    /// The loop gets a message when it is over.
+    Awaited { mailbox: Arc<LoopMailbox>, key: u64 },
+    /// Over; without an outcome when the future was dropped.
+    Settled(Option<FutureOutcome>),
+}
+
+/// Settles a slot once: with an outcome, or empty when the future is dropped.
+struct Settler(Arc<Mutex<OutcomeSlot>>);
+
+impl Settler {
+    fn settle(&self, outcome: Option<FutureOutcome>) {
+        let mut slot = self.0.lock();
+        if matches!(*slot, OutcomeSlot::Settled(_)) {
+            return;
+        }
+        let before = std::mem::replace(&mut *slot, OutcomeSlot::Settled(outcome));
+        drop(slot);
+        if let OutcomeSlot::Awaited { mailbox, key } = before {
+            mailbox.push(Mail::Deliver(key, Message::Settled));
+        }
+    }
+}
+
+impl Drop for Settler {
+    fn drop(&mut self) {
+        let panicked = std::thread::panicking().then(|| {
+            outcome_of::<()>(Err(HubError::new(ErrorKind::ToolError, "Internal error: toolhub panicked.")))
+        });
+        self.settle(panicked);
+    }
+}
+
+/// A Rust future that Python awaits. Made by [`run`].
+#[pyclass(frozen, extends = Awaitable, module = "toolhub._core")]
+pub struct BridgeFuture {
+    slot: Arc<Mutex<OutcomeSlot>>,
+    stage: Mutex<FutureStage>,
+    generation: u64,
+}
+
+enum FutureStage {
+    New(BoxFuture<'static, ()>),
+    Running(RunningFuture),
+    Done,
+}
+
+struct RunningFuture {
+    job: Arc<CoreJob>,
+    bridge: Py<LoopBridge>,
+    key: u64,
+    /// The future on which the caller is suspended.
+    waiter: Option<Py<PyAny>>,
+    /// What was thrown in; raised as soon as the Rust future is gone.
+    thrown: Option<PyErr>,
+}
+
+impl BridgeFuture {
+    fn new(future: impl Future<Output = FutureOutcome> + Send + 'static) -> Self {
+        let slot = Arc::new(Mutex::new(OutcomeSlot::Starting));
+        let settler = Settler(slot.clone());
+        let future = Box::pin(async move {
+            let settler = settler;
+            settler.settle(Some(future.await));
+        });
+        BridgeFuture { slot, stage: Mutex::new(FutureStage::New(future)), generation: process::generation() }
+    }
+
+    fn start(slf: &Bound<'_, Self>, future: BoxFuture<'static, ()>) -> PyResult<Step> {
+        let (py, this) = (slf.py(), slf.get());
+        process::check_generation(this.generation)?;
+        let bridge = loop_bridge::current(py)?;
+        let job = job::start(future)?;
+        let key = {
+            let mut slot = this.slot.lock();
+            if let OutcomeSlot::Settled(outcome) = &mut *slot {
+                let outcome = outcome.take();
+                drop(slot);
+                return finished(py, outcome);
+            }
+            let key = bridge.get().expect_mail(slf.clone().unbind(), 0);
+            *slot = OutcomeSlot::Awaited { mailbox: bridge.get().mailbox().clone(), key };
+            key
+        };
+        let running = RunningFuture { job, bridge: bridge.unbind(), key, waiter: None, thrown: None };
+        *this.stage.lock() = FutureStage::Running(running);
+        this.suspend(py)
+    }
+
+    /// Suspends the caller on a future of its loop.
+    fn suspend(&self, py: Python<'_>) -> PyResult<Step> {
+        let bridge = match &*self.stage.lock() {
+            FutureStage::Running(running) => running.bridge.clone_ref(py),
+            FutureStage::New(_) | FutureStage::Done => return Err(reused()),
+        };
+        let waiter = bridge.get().create_waiter(py)?.unbind();
+        let before = match &mut *self.stage.lock() {
+            FutureStage::Running(running) => running.waiter.replace(waiter.clone_ref(py)),
+            FutureStage::New(_) | FutureStage::Done => None,
+        };
+        drop(before);
+        Ok(Step::Yield(waiter))
+    }
+
+    /// Ends when the Rust future is over, and waits for it otherwise.
+    fn resume(&self, py: Python<'_>) -> PyResult<Step> {
+        let outcome = match &mut *self.slot.lock() {
+            OutcomeSlot::Settled(outcome) => Some(outcome.take()),
+            OutcomeSlot::Starting | OutcomeSlot::Awaited { .. } => None,
+        };
+        let Some(outcome) = outcome else { return self.suspend(py) };
+        match self.leave(py) {
+            Some(thrown) => Err(thrown),
+            None => finished(py, outcome),
+        }
+    }
+
+    /// Gives everything up; returns what was thrown in before.
+    fn leave(&self, py: Python<'_>) -> Option<PyErr> {
+        let stage = std::mem::replace(&mut *self.stage.lock(), FutureStage::Done);
+        let FutureStage::Running(running) = stage else { return None };
+        drop(running.bridge.bind(py).get().forget_mail(running.key));
+        running.job.abort();
+        running.thrown
+    }
+
+    fn throw_in(&self, py: Python<'_>, error: PyErr) -> PyResult<Step> {
+        let closing = error.is_instance_of::<PyGeneratorExit>(py);
+        let job = match &mut *self.stage.lock() {
+            FutureStage::Running(running) if running.thrown.is_none() && !closing => {
+                running.thrown = Some(error.clone_ref(py));
+                Some(running.job.clone())
+            }
+            _ => None,
+        };
+        match job {
+            Some(job) => {
+                job.abort();
+                self.resume(py)
+            }
+            None => {
+                drop(self.leave(py));
+                Err(error)
+            }
+        }
+    }
+}
+
+fn finished(py: Python<'_>, outcome: Option<FutureOutcome>) -> PyResult<Step> {
+    match outcome {
+        Some(outcome) => outcome(py).map(Step::Return),
+        None => Err(PyRuntimeError::new_err("toolhub has stopped because the interpreter is exiting")),
+    }
+}
+
+fn reused() -> PyErr {
+    PyRuntimeError::new_err("cannot reuse an awaitable of toolhub that was awaited already")
+}
+
+impl Addressee for BridgeFuture {
+    fn receive(slf: &Bound<'_, Self>, _slot: usize, _message: Message) {
+        let waiter = match &mut *slf.get().stage.lock() {
+            FutureStage::Running(running) => running.waiter.take(),
+            FutureStage::New(_) | FutureStage::Done => None,
+        };
+        loop_bridge::wake_waiting(waiter, slf.as_any());
+    }
+}
+
+impl Awaited for BridgeFuture {
+    fn step(slf: &Bound<'_, Self>) -> PyResult<Step> {
+        let this = slf.get();
+        let stage = {
+            let mut stage = this.stage.lock();
+            match &*stage {
+                FutureStage::New(_) => std::mem::replace(&mut *stage, FutureStage::Done),
+                FutureStage::Running(_) => {
+                    drop(stage);
+                    return this.resume(slf.py());
+                }
+                FutureStage::Done => return Err(reused()),
+            }
+        };
+        match stage {
+            FutureStage::New(future) => Self::start(slf, future),
+            FutureStage::Running(_) | FutureStage::Done => Err(reused()),
+        }
+    }
+
+    fn throw(slf: &Bound<'_, Self>, error: Bound<'_, PyBaseException>) -> PyResult<Step> {
+        slf.get().throw_in(slf.py(), PyErr::from_value(error.into_any()))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        drop(slf.get().leave(slf.py()));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl BridgeFuture {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A locked stage is in use right now, so it is not garbage.
+        match self.stage.try_lock().as_deref() {
+            Some(FutureStage::Running(running)) => {
+                visit.call(&running.bridge)?;
+                visit.call(&running.waiter)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for BridgeFuture {
+    fn drop(&mut self) {
+        match std::mem::replace(self.stage.get_mut(), FutureStage::Done) {
+            FutureStage::Running(running) => running.job.abort(),
+            FutureStage::New(future) => process::release(self.generation, future),
+            FutureStage::Done => {}
+        }
+    }
+}
+
+/// The Rust side of an async iterator. It is gone after the last item.
+type StreamSource = Arc<tokio::sync::Mutex<Option<BoxStream<'static, Result<FutureOutcome, HubError>>>>>;
+
+async fn next_of(source: StreamSource) -> FutureOutcome {
+    let mut stream = source.lock().await;
+    let item = match stream.as_mut() {
+        Some(items) => items.next().await,
+        None => None,
+    };
+    if !matches!(item, Some(Ok(_))) {
+        *stream = None;
+    }
+    match item {
+        Some(Ok(item)) => item,
+        Some(Err(error)) => outcome_of::<()>(Err(error)),
+        None => end_of_stream(),
+    }
+}
+
+fn end_of_stream() -> FutureOutcome {
+    Box::new(|_| Err(PyStopAsyncIteration::new_err(())))
+}
+
+/// A Rust stream that Python iterates. Made by [`stream`].
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct BridgeStream {
+    source: Mutex<Option<StreamSource>>,
+    generation: u64,
+}
+
+#[pymethods]
+impl BridgeStream {
+    fn __aiter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __anext__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, BridgeFuture>> {
+        let source = self.source.lock().clone();
+        let item = BridgeFuture::new(async move {
+            match source {
+                Some(source) => next_of(source).await,
+                None => end_of_stream(),
+            }
+        });
+        new_awaitable(py, item)
+    }
+
+    /// Drops the source. An item that is being awaited still arrives.
+    fn close(&self) {
+        process::release(self.generation, self.source.lock().take());
+    }
+}
+
+impl Drop for BridgeStream {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,249 @@
+//! What a Python tool can do during a call: report progress, send log messages, ask the caller, see that it was cancelled.
+
+use crate::runtime::bridge::{self, BridgeFuture};
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::lazy_import::ContextVariable;
+use crate::runtime::loop_bridge::{self, Mail};
+use crate::runtime::user_code;
+use crate::values::errors::show_unraisable;
+use crate::values::json::{self, JsonValue};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use toolhub::error::{ErrorKind, HubError};
+use toolhub::giving_up::GivenUp;
+use toolhub::principal::Principal;
+use toolhub::protocol::{METHOD_NOT_FOUND, can_answer};
+use toolhub::reports::WaitingReports;
+use toolhub::sources::mcp::questions::{fitting_form, form_of};
+use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
+
+/// JSON-RPC: the answer of a client that does not know the question.
+
+/// The call that the current code is a part of.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct CallScope {
+    extras: CallContextExtras,
+    cancel: CancellationToken,
+    /// Whether the call has ended.
+    given_up: Arc<GivenUp>,
+    /// Of a call that a program made itself.
+    reports: Option<Arc<LoopReports>>,
+}
+
+impl CallScope {
+    /// `given_up` ends when the call does.
+    pub fn new(ctx: &CallContext, given_up: Arc<GivenUp>) -> Self {
+        CallScope { given_up, ..CallScope::local(ctx.extras.clone(), ctx.cancel.clone()) }
+    }
+
+    fn local(extras: CallContextExtras, cancel: CancellationToken) -> Self {
+        CallScope { extras, cancel, given_up: Arc::default(), reports: None }
+    }
+
+    pub fn given_up(&self) -> &GivenUp {
+        &self.given_up
+    }
+
+    /// Makes this the call of everything that runs in `context`.
+    pub fn enter(self, context: &Bound<'_, PyAny>) -> PyResult<()> {
+        SCOPE.enter(context, Py::new(context.py(), self)?)
+    }
+}
+
+static SCOPE: ContextVariable = ContextVariable::new(c"toolhub_call");
+
+/// The call that this code is a part of; None outside of one that came through the gateway or wants progress.
+#[pyfunction]
+pub fn current_call_scope(py: Python<'_>) -> PyResult<Option<Bound<'_, CallScope>>> {
+    SCOPE.get(py)
+}
+
+/// The caller of the served call that this code is a part of.
+pub fn principal(py: Python<'_>) -> PyResult<Option<Arc<Principal>>> {
+    Ok(SCOPE.get::<CallScope>(py)?.and_then(|scope| scope.get().extras.principal.clone()))
+}
+
+/// What Python code may know of a caller: no token.
+pub fn principal_value(principal: &Principal) -> Value {
+    json!({
+        "id": &*principal.id, "name": &*principal.name, "claims": &principal.claims, "view": principal.view.as_deref(),
+    })
+}
+
+/// From here on, reports of Python tools in this context go to `progress`, on the running loop. Returns what
+/// `leave_call_scope` takes.
+#[pyfunction]
+pub fn enter_call_scope<'py>(progress: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = progress.py();
+    let mailbox = loop_bridge::current(py)?.get().mailbox().clone();
+    let reports =
+        Arc::new(LoopReports { function: progress.clone().unbind(), waiting: WaitingReports::default() });
+    let (kept, report): (_, OnProgress) = (reports.clone(), {
+        Arc::new(move |update: &Value| {
+            if reports.waiting.add(update) {
+                let reports = reports.clone();
+                mailbox.push(Mail::Run(Box::new(move |bridge| reports.deliver(bridge.py()))));
+            }
+        })
+    });
+    // The calls inside a served call are made for its caller.
+    let extras = CallContextExtras {
+        progress: Some(report),
+        principal: principal(py)?,
+        ..CallContextExtras::default()
+    };
+    let scope = CallScope { reports: Some(kept), ..CallScope::local(extras, CancellationToken::new()) };
+    SCOPE.object(py)?.call_method1(intern!(py, "set"), (Bound::new(py, scope)?,))
+}
+
+/// Ends what `enter_call_scope` began, in the same context. Reports that wait are delivered before it returns.
+#[pyfunction]
+pub fn leave_call_scope(token: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = token.py();
+    let scope = current_call_scope(py)?;
+    // A coroutine that the garbage collector closes ends in another context, which the scope does not belong to.
+    let _ = SCOPE.object(py)?.call_method1(intern!(py, "reset"), (token,));
+    if let Some(reports) = scope.as_ref().and_then(|scope| scope.get().reports.as_ref()) {
+        reports.deliver(py);
+    }
+    Ok(())
+}
+
+/// Reports on their way to a function of Python, which is called on its loop.
+struct LoopReports {
+    function: Py<PyAny>,
+    waiting: WaitingReports,
+}
+
+impl LoopReports {
+    fn deliver(&self, py: Python<'_>) {
+        for update in self.waiting.take() {
+            let called = json::to_python(py, &update)
+                .and_then(|update| user_code::call(self.function.bind(py), [&update]));
+            show_unraisable(called, self.function.bind(py));
+        }
+    }
+}
+
+#[pymethods]
+impl CallScope {
+    /// The scope of code that is not part of a call: there is no caller to ask.
+    #[staticmethod]
+    fn nowhere() -> CallScope {
+        CallScope::local(CallContextExtras::default(), CancellationToken::new())
+    }
+
+    /// Sends a progress report to the caller, if it wants any.
+    #[pyo3(signature = (progress, total=None, message=None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&str>,
+    ) -> PyResult<()> {
+        let Some(report) = &self.extras.progress else { return Ok(()) };
+        if !progress.is_finite() || total.is_some_and(|total| !total.is_finite()) {
+            return Err(PyValueError::new_err("progress and total must be finite numbers"));
+        }
+        let mut update = Map::from_iter([("progress".to_owned(), number(progress))]);
+        update.extend(total.map(|total| ("total".to_owned(), number(total))));
+        update.extend(message.map(|message| ("message".to_owned(), json!(message))));
+        let update = Value::Object(update);
+        py.detach(|| report(&update));
+        Ok(())
+    }
+
+    /// Sends a log message to the caller, if it wants messages of this level.
+    fn log(&self, py: Python<'_>, level: &str, data: &Bound<'_, PyAny>, logger: &str) -> PyResult<()> {
+        let Some(log) = &self.extras.log else { return Ok(()) };
+        let data = json::as_json("the message", data)?;
+        let message = json!({"level": level, "logger": logger, "data": data});
+        py.detach(|| (log.write)(&message));
+        Ok(())
+    }
+
+    /// The caller that has shown credentials to a served hub, as the members of `toolhub.Principal`.
+    #[getter]
+    fn principal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let principal = self.extras.principal.as_ref().filter(|principal| !principal.is_anonymous());
+        principal.map(|principal| json::to_python(py, &principal_value(principal))).transpose()
+    }
+
+    /// Whether the caller answers questions.
+    #[getter]
+    fn can_ask(&self) -> bool {
+        self.extras.ask.is_some()
+    }
+
+    /// Whether the caller has cancelled the call, or waits no more.
+    #[getter]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Whether the caller can be asked this.
+    fn supports(&self, method: &str, params: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let params = question(params)?;
+        Ok(self.extras.ask.as_ref().is_some_and(|ask| can_answer(&ask.capabilities, method, &params)))
+    }
+
+    /// Awaits the caller's answers to these questions, in the same order. Each has a key, a method and parameters.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        questions: Vec<(String, String, Bound<'py, PyAny>)>,
+    ) -> PyResult<Bound<'py, BridgeFuture>> {
+        let questions = questions
+            .into_iter()
+            .map(|(key, method, params)| Ok(RoundQuestion { key, method, params: question(&params)? }))
+            .collect::<PyResult<Vec<_>>>()?;
+        let ask = self.extras.ask.clone();
+        bridge::run(py, async move {
+            let ask = ask.ok_or_else(unable)?;
+            let lacks = |one: &&RoundQuestion| !can_answer(&ask.capabilities, &one.method, &one.params);
+            let lacking = questions.iter().find(lacks).map(|one| one.method.clone());
+            let forms: Vec<_> = questions.iter().map(form_of).collect();
+            let mut answers = Vec::with_capacity(questions.len());
+            for (answer, form) in ask.ask_round(questions, None).await.into_iter().zip(forms) {
+                let answer = answer.map_err(|(code, message)| match (code, &lacking) {
+                    (METHOD_NOT_FOUND, Some(method)) => unsupported(method),
+                    (METHOD_NOT_FOUND, None) => unable(),
+                    _ => HubError::new(ErrorKind::ToolError, message),
+                })?;
+                answers.push(match form {
+                    Some(form) => fitting_form(answer, Some(form)).await.map_err(|why| unfit(&why))?,
+                    None => answer,
+                });
+            }
+            Ok(JsonValue(Value::Array(answers)))
+        })
+    }
+}
+
+fn question(params: &Bound<'_, PyAny>) -> PyResult<Value> {
+    json::as_json("the question", params)
+}
+
+fn unfit(why: &str) -> HubError {
+    HubError::new(ErrorKind::ToolError, format!("The answer of the client does not fit the form: {why}."))
+}
+
+fn unable() -> HubError {
+    HubError::new(ErrorKind::NotAllowed, "The caller of this tool cannot be asked.")
+}
+
+/// The client has not declared what the question needs.
+fn unsupported(method: &str) -> HubError {
+    let text = format!("The client of this call does not support '{method}'.");
+    HubError::new(ErrorKind::NotAllowed, text)
+}
+
+/// Whole numbers are written without a fraction, as most clients expect.
+fn number(value: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT { json!(value as i64) } else { json!(value) }
+}

@@ -1,0 +1,85 @@
+//! Values that are made once for each process, safe to fork at any moment.
+//!
+//! `PyOnceLock` (and with it `pyo3::intern!`) releases the GIL while it holds its lock. If another thread forks at that
+//! moment, the child inherits a lock that no thread will release, and its first reader blocks forever. Here the value is
+//! made first and stored afterwards, as one pointer: the child of a fork finds either nothing or a complete value, with or
+//! without a GIL. Two threads may make the same value; the first one stored is kept.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A value that is stored once.
+pub struct ForkSafeOnce<T: Send + Sync + 'static>(AtomicPtr<T>);
+
+impl<T: Send + Sync + 'static> ForkSafeOnce<T> {
+    pub const fn new() -> Self {
+        ForkSafeOnce(AtomicPtr::new(null_mut()))
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&T> {
+        // SAFETY: null, or a value that is neither changed nor dropped before this; it was complete before it was stored.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn keep_first(&self, value: T) -> &T {
+        let made = Box::into_raw(Box::new(value));
+        match self.0.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: just stored, and neither changed nor dropped before this.
+            Ok(_) => unsafe { &*made },
+            Err(first) => {
+                // SAFETY: ours alone, because it was not stored.
+                drop(unsafe { Box::from_raw(made) });
+                // SAFETY: as in `get`; only a complete value is stored, never null.
+                unsafe { &*first }
+            }
+        }
+    }
+
+    pub fn get_or_try_init(&self, _py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&T> {
+        match self.get() {
+            Some(value) => Ok(value),
+            None => make().map(|value| self.keep_first(value)),
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for ForkSafeOnce<T> {
+    fn drop(&mut self) {
+        let value = *self.0.get_mut();
+        if !value.is_null() {
+            // SAFETY: made by `Box::into_raw`, and nothing refers to it any more.
+            drop(unsafe { Box::from_raw(value) });
+        }
+    }
+}
+
+/// The value behind [`intern!`].
+pub struct Interned {
+    text: &'static str,
+    string: ForkSafeOnce<Py<PyString>>,
+}
+
+impl Interned {
+    pub const fn new(text: &'static str) -> Self {
+        Interned { text, string: ForkSafeOnce::new() }
+    }
+
+    #[inline]
+    pub fn get<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        let make = || self.string.keep_first(PyString::intern(py, self.text).unbind());
+        self.string.get().unwrap_or_else(make).bind(py)
+    }
+}
+
+/// A Python string that is made at first use and kept: `pyo3::intern!`, safe to fork.
+macro_rules! intern {
+    ($py:expr, $text:expr) => {{
+        static INTERNED: $crate::runtime::fork_safe_once::Interned =
+            $crate::runtime::fork_safe_once::Interned::new($text);
+        INTERNED.get($py)
+    }};
+}
+pub(crate) use intern;

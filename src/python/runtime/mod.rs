@@ -1,0 +1,28 @@
+//! What every call runs on: the process and its one runtime, the event loops, the threads of sync functions.
+
+pub mod allocator;
+pub mod process;
+
+// Objects of Python that are kept, and the interpreter itself.
+pub mod cpython_switch;
+pub mod fork_safe_once;
+pub mod gil;
+pub mod lazy_import;
+pub mod user_code;
+
+// An event loop, what wakes it, and who gets its mail.
+pub mod loop_bridge;
+pub mod mail_handler;
+pub mod wakeup;
+
+// What code inside a call knows of the calls around it.
+pub mod call_context;
+pub mod call_scope;
+
+// Functions on threads, threads that wait, futures of Rust, and loops that serve.
+pub mod blocking;
+pub mod bridge;
+pub mod pool;
+pub mod tool_loops;
+
+pub use process::*;

@@ -1,0 +1,391 @@
+//! Threads for sync functions of the user: one pool for tools, one for callbacks.
+//!
+//! A worker's loop is a *Python* function (`toolhub/_pool.py`): CPython up to 3.13 ends daemon threads at exit by a forced
+//! unwind, and through Rust frames that would abort the process. The rules of the pool are in [`toolhub::workers`]; idle
+//! threads wait there without the GIL. Here are the calls, their replies, and the start of threads.
+
+use crate::runtime::call_context::{self, CallsAround, RunningMark};
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::loop_bridge::{LoopMailbox, Mail};
+use crate::runtime::mail_handler::Message;
+use crate::runtime::process;
+use crate::values::value;
+use parking_lot::Mutex;
+use pyo3::exceptions::{PyBaseException, PyRecursionError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::any::Any;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use toolhub::giving_up::GivenUp;
+use toolhub::limit::Permits;
+use toolhub::stats::{AbandonedCall, CandidateStats};
+use toolhub::tool::SentFlag;
+use toolhub::workers::{Abandonment, CallEnd, CallStage, PoolLimits, PoolRefusal, QueuedCall, WorkerPool};
+
+/// How long a thread waits for another call. Ten seconds after the last hub was closed all have ended.
+const IDLE_FOR: Duration = Duration::from_secs(5);
+
+/// Which threads a call runs on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PoolKind {
+    Tools,
+    /// Callbacks have threads of their own: a question to the user does not wait until a tool has ended.
+    Callbacks,
+}
+
+impl PoolKind {
+    fn limits(self) -> PoolLimits {
+        let running = match self {
+            PoolKind::Tools => 32,
+            PoolKind::Callbacks => 64,
+        };
+        PoolLimits { running, abandoned: 256, threads: 1024, nested: 512, idle_for: IDLE_FOR }
+    }
+
+    fn thread_name(self) -> &'static str {
+        match self {
+            PoolKind::Tools => "toolhub-sync",
+            PoolKind::Callbacks => "toolhub-callback",
+        }
+    }
+}
+
+/// A call that was given up still holds these until it really ends.
+#[derive(Default)]
+pub struct Leftover {
+    pub permits: Permits,
+    pub counted: Option<AbandonedCall>,
+    /// The slots of a call that came from a driver on tokio.
+    pub held: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// A function call in a pool.
+pub struct PoolCall {
+    /// `context.run`, the function, its arguments
+    call: Py<PyTuple>,
+    kwargs: Py<PyAny>,
+    reply: Reply,
+    latest_start: Option<Instant>,
+    tool: Option<Arc<CandidateStats>>,
+    sent: Option<Arc<SentFlag>>,
+}
+
+impl QueuedCall for PoolCall {
+    type Leftover = Leftover;
+
+    fn stage(&self) -> &CallStage<Leftover> {
+        &self.reply.function.stage
+    }
+
+    fn latest_start(&self) -> Option<Instant> {
+        self.latest_start
+    }
+
+    fn has_abandoned(&self) -> bool {
+        self.tool.as_ref().is_none_or(|tool| tool.abandoned() > 0)
+    }
+
+    fn may_begin(&self) -> bool {
+        self.sent.as_ref().is_none_or(|sent| sent.may_begin())
+    }
+
+    fn refuse(self, refusal: PoolRefusal) {
+        self.reply.mailbox.push(Mail::Deliver(self.reply.key, Message::Refused(refusal)));
+    }
+}
+
+/// One pool of this process.
+pub struct CallPool {
+    kind: PoolKind,
+    generation: u64,
+    workers: WorkerPool<PoolCall>,
+}
+
+/// Where a function is, and who wants to know when its caller has given up.
+#[derive(Default)]
+struct FunctionStage {
+    stage: CallStage<Leftover>,
+    given_up: GivenUp,
+}
+
+/// Where the result goes; shared by the worker and the caller, who may give up.
+#[derive(Clone)]
+pub struct Reply {
+    pool: Arc<CallPool>,
+    mailbox: Arc<LoopMailbox>,
+    key: u64,
+    function: Arc<FunctionStage>,
+    mark: RunningMark,
+}
+
+static POOLS: Mutex<[Option<Arc<CallPool>>; 2]> = Mutex::new([None, None]);
+
+/// A call that a thread runs, in its pool.
+type CurrentCall = (Arc<CallPool>, Arc<FunctionStage>);
+
+thread_local! {
+    static CURRENT_CALL: RefCell<Option<CurrentCall>> = const { RefCell::new(None) };
+}
+
+fn pool(kind: PoolKind) -> Arc<CallPool> {
+    let make = || {
+        let generation = process::generation();
+        Arc::new(CallPool { kind, generation, workers: WorkerPool::new(kind.limits()) })
+    };
+    POOLS.lock()[kind as usize].get_or_insert_with(make).clone()
+}
+
+/// A function to be called with a value or with keywords.
+pub struct FunctionCall<'py> {
+    pub function: Bound<'py, PyAny>,
+    pub value: Option<Bound<'py, PyAny>>,
+    pub kwargs: Py<PyAny>,
+    /// The calls around it. The function runs in a copy of the current context, in which it is one of them.
+    pub around: CallsAround,
+    /// After this moment it must not begin.
+    pub latest_start: Option<Instant>,
+    /// The tool whose abandoned calls count; all callbacks count as one.
+    pub tool: Option<Arc<CandidateStats>>,
+    /// Marked when the function begins.
+    pub sent: Option<Arc<SentFlag>>,
+}
+
+/// Why a call was not queued.
+pub enum NotQueued {
+    Refused(PoolRefusal),
+    Failed(PyErr),
+}
+
+/// Hands a call to a pool.
+pub fn submit(
+    py: Python<'_>,
+    kind: PoolKind,
+    FunctionCall { function, value, kwargs, around, latest_start, tool, sent }: FunctionCall<'_>,
+    (mailbox, key): (Arc<LoopMailbox>, u64),
+) -> Result<Reply, NotQueued> {
+    let reply = Reply { pool: pool(kind), mailbox, key, function: Arc::default(), mark: Arc::default() };
+    let call = || {
+        let held = call_context::hold(py, around.within_function(&reply.mark))?;
+        // SAFETY: the GIL is held; the call gives a new reference or an error.
+        let copy = || unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_CopyCurrent()) };
+        let run = call_context::within(py, &Some(held), copy)?.getattr(intern!(py, "run"))?;
+        match value {
+            Some(value) => PyTuple::new(py, [run, function, value]),
+            None => PyTuple::new(py, [run, function]),
+        }
+    };
+    let call = call().map_err(NotQueued::Failed)?.unbind();
+    let queued = PoolCall { call, kwargs, reply: reply.clone(), latest_start, tool, sent };
+    reply.pool.workers.add(queued, around.threads()).map_err(|refusal| match refusal {
+        PoolRefusal::Nested(around) => NotQueued::Failed(PyRecursionError::new_err(format!(
+            "calls of the hub are nested too deeply: {around} sync functions wait for one another"
+        ))),
+        refusal => NotQueued::Refused(refusal),
+    })?;
+    match reply.pool.start_worker_if_needed(py) {
+        // Another worker will take it.
+        Err(_) if reply.pool.workers.counts().0 > 0 => Ok(reply),
+        Err(error) => {
+            reply.abandon(py, Leftover::default());
+            Err(NotQueued::Failed(error))
+        }
+        Ok(()) => Ok(reply),
+    }
+}
+
+impl CallPool {
+    /// A function may fork. In the child its thread goes on, but the pool is the parent's and may be locked for good.
+    fn is_ours(&self) -> bool {
+        self.generation == process::generation()
+    }
+
+    fn start_worker_if_needed(self: &Arc<Self>, py: Python<'_>) -> PyResult<()> {
+        if !self.workers.needs_thread() {
+            return Ok(());
+        }
+        static START: Imported = Imported::new("toolhub._pool", "start_worker");
+        let worker = Py::new(
+            py,
+            Worker { pool: self.clone(), current: Mutex::default(), is_counted: AtomicBool::new(true) },
+        )?;
+        let started = START.get(py).and_then(|start| start.call1((&worker, self.kind.thread_name())));
+        started.map(drop).inspect_err(|_| {
+            worker.get().leave();
+        })
+    }
+
+    /// A worker is occupied. If no other can be started, queued calls wait for the remaining ones.
+    fn replace_worker(self: &Arc<Self>, py: Python<'_>) {
+        drop(self.start_worker_if_needed(py));
+    }
+}
+
+impl Reply {
+    /// The function has ended. False if its caller has given up.
+    fn post(&self, message: Message) -> bool {
+        let is_wanted = matches!(self.pool.workers.end(&self.function.stage), CallEnd::Wanted);
+        if is_wanted {
+            self.mailbox.push(Mail::Deliver(self.key, message));
+        }
+        is_wanted
+    }
+
+    /// The caller gives up. The thread of a running function may be replaced, and the function keeps `leftover` until it
+    /// ends. True if the function was never called, and never will be.
+    pub fn abandon(&self, py: Python<'_>, leftover: Leftover) -> bool {
+        let abandonment = self.pool.workers.abandon(&self.function.stage, leftover);
+        self.pool.replace_worker(py);
+        self.function.given_up.end();
+        matches!(abandonment, Abandonment::NotStarted(_))
+    }
+}
+
+/// A sync function that runs on a thread of a pool.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct ThreadedFunction(Arc<FunctionStage>);
+
+impl ThreadedFunction {
+    pub fn given_up(&self) -> &GivenUp {
+        &self.0.given_up
+    }
+}
+
+#[pymethods]
+impl ThreadedFunction {
+    /// Whether its caller has given up.
+    #[getter]
+    fn is_abandoned(&self) -> bool {
+        self.0.stage.is_abandoned()
+    }
+}
+
+/// The function that this thread runs; None on threads of others.
+#[pyfunction]
+pub fn current_function() -> Option<ThreadedFunction> {
+    let current = CURRENT_CALL.with_borrow(Clone::clone);
+    current.filter(|(pool, _)| pool.is_ours()).map(|(_, function)| ThreadedFunction(function))
+}
+
+/// While this lives, the thread does not count as a worker.
+pub struct SteppedAside(Option<CurrentCall>);
+
+/// To be called before a thread waits for another tool. If it is a worker, it may be replaced meanwhile.
+pub fn step_aside(py: Python<'_>) -> SteppedAside {
+    let current = CURRENT_CALL.with_borrow(Clone::clone);
+    let current = current.filter(|(pool, function)| pool.workers.step_aside(&function.stage));
+    if let Some((pool, _)) = &current {
+        pool.replace_worker(py);
+    }
+    SteppedAside(current)
+}
+
+impl Drop for SteppedAside {
+    fn drop(&mut self) {
+        if let Some((pool, function)) = self.0.as_ref().filter(|(pool, _)| pool.is_ours()) {
+            pool.workers.step_back(&function.stage);
+        }
+    }
+}
+
+/// One thread of a pool. Its loop takes calls and reports how each ended.
+#[pyclass(frozen, module = "toolhub._core")]
+pub struct Worker {
+    pool: Arc<CallPool>,
+    /// Where the result of the running call goes.
+    current: Mutex<Option<Reply>>,
+    is_counted: AtomicBool,
+}
+
+#[pymethods]
+impl Worker {
+    /// The next call: `context.run` and its arguments, and keywords. None when the thread should end.
+    fn next(&self, py: Python<'_>) -> Option<(Py<PyTuple>, Py<PyAny>)> {
+        if !self.pool.is_ours() {
+            return None;
+        }
+        let PoolCall { call, kwargs, reply, .. } = loop {
+            let Some(call) = process::detached(py, || self.pool.workers.take()) else {
+                self.is_counted.store(false, Ordering::Relaxed);
+                return None;
+            };
+            // Waiting for the GIL may have taken long.
+            if self.pool.workers.begin(&call) {
+                break call;
+            }
+        };
+        CURRENT_CALL.set(Some((reply.pool.clone(), reply.function.clone())));
+        *self.current.lock() = Some(reply);
+        Some((call, kwargs))
+    }
+
+    fn returned(&self, value: Bound<'_, PyAny>) {
+        let reply = self.take_call();
+        if reply.is_some_and(|reply| !reply.post(Message::Returned(Ok(value.clone().unbind())))) {
+            value::discard(&value);
+        }
+    }
+
+    fn raised(&self, py: Python<'_>, error: Bound<'_, PyBaseException>) {
+        let error = PyErr::from_value(error.into_any());
+        // The first frame is that of the worker.
+        if let Some(traceback) = error.traceback(py) {
+            let next = traceback.getattr(intern!(py, "tb_next")).ok();
+            error.set_traceback(py, next.and_then(|next| next.cast_into().ok()));
+        }
+        if let Some(reply) = self.take_call() {
+            reply.post(Message::Returned(Err(error)));
+        }
+    }
+
+    /// The thread ends, whatever the reason: a call that it still runs is lost, and another thread may take its place.
+    fn ended(&self, py: Python<'_>) {
+        if let Some(reply) = self.take_call() {
+            reply.post(Message::WorkerLost);
+        }
+        if self.leave() {
+            self.pool.replace_worker(py);
+        }
+    }
+}
+
+impl Worker {
+    fn take_call(&self) -> Option<Reply> {
+        CURRENT_CALL.take();
+        self.current.lock().take().filter(|_| self.pool.is_ours())
+    }
+
+    /// True if the thread was counted until now.
+    fn leave(&self) -> bool {
+        let was_counted = self.is_counted.swap(false, Ordering::Relaxed) && self.pool.is_ours();
+        if was_counted {
+            self.pool.workers.thread_ended();
+        }
+        was_counted
+    }
+}
+
+/// Ends all workers after what they are doing. Calls that come later find new pools.
+#[pyfunction]
+pub fn stop_workers() {
+    let pools = std::mem::take(&mut *POOLS.lock());
+    for pool in pools.into_iter().flatten() {
+        drop(pool.workers.stop());
+    }
+}
+
+/// (workers, idle, abandoned) of the pool for tools, for tests and diagnosis.
+#[pyfunction]
+pub fn pool_state() -> (usize, usize, usize) {
+    pool(PoolKind::Tools).workers.counts()
+}
+
+/// The child of a fork has no workers, and one of them may have held a lock: leak the pools and make new ones.
+pub fn forget_workers() {
+    std::mem::forget(process::take_after_fork(&POOLS));
+    CURRENT_CALL.with_borrow_mut(|current| std::mem::forget(current.take()));
+}

@@ -1,0 +1,470 @@
+//! From the arguments of a call to what a Python callable is called with.
+//!
+//! ```text
+//! copy → by name → fast path (plain_values.rs), or: schema of the core checks and coerces → pydantic builds rich types
+//! ```
+//!
+//! The schema is the only judge of what JSON can express, so a Python function and an MCP tool with the same schema accept,
+//! refuse and coerce the same values. pydantic sees only values that fit. It makes models, dates and enums of them, runs
+//! validators, and judges Python objects that have no JSON form.
+
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::user_code;
+use crate::values::arguments::builder_errors;
+use crate::values::arguments::copying::{self, CopyError};
+use crate::values::arguments::patching::{patched, with_whole_numbers};
+use crate::values::arguments::plain_values::{self, PlainParameter};
+use crate::values::errors::{class_of, exception_text, invalid_arguments};
+use crate::values::json::{self, MAX_ARGUMENTS, NotJson};
+use crate::values::json_to_python::LargeJson;
+use crate::values::value::as_mapping;
+use parking_lot::Mutex;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+use toolhub::error::HubError;
+use toolhub::model::{Arguments, CheckOptions, Fitting, Unchecked};
+use toolhub::schema::{ArgumentSchema, Opaque};
+
+/// How a callable takes its arguments.
+pub enum ArgumentStyle {
+    /// `call(**arguments)`
+    Keywords,
+    /// `call(value)`
+    Value(ValueStyle),
+}
+
+pub struct ValueStyle {
+    /// A mapping whose only key is this name is unwrapped first.
+    pub key: Option<Py<PyString>>,
+    /// The property under which the schema describes the value; `None`: the schema describes the value itself.
+    pub property: Option<String>,
+    /// `call()` works too.
+    pub is_optional: bool,
+}
+
+/// What the caller wants checked.
+#[derive(Clone, Copy)]
+pub struct Checks {
+    pub validate: bool,
+    pub coerce: bool,
+    /// None is a value for a tool that is called with one, as in older hubs, and does not mean that there are no arguments.
+    pub none_is_input: bool,
+}
+
+/// One check of arguments for one candidate.
+pub struct CheckPass {
+    pub checks: Checks,
+    /// Values of the caller for the tools that have parameters of these names.
+    pub passed_on: Option<Py<PyDict>>,
+    /// Rules of the schema that were not checked.
+    pub unchecked: Vec<Unchecked>,
+}
+
+impl CheckPass {
+    pub fn new(checks: Checks) -> Self {
+        CheckPass { checks, passed_on: None, unchecked: Vec::new() }
+    }
+
+    /// Runs a check of the core. One that takes more than about a millisecond runs without the GIL.
+    pub fn run<T>(
+        &mut self,
+        py: Python<'_>,
+        check: impl FnOnce(&CheckOptions<'_>) -> Result<Fitting<T>, HubError>,
+    ) -> Result<Option<T>, HubError> {
+        let options = CheckOptions { coerce: self.checks.coerce, aside: &|work| py.detach(work) };
+        let Fitting { replacement, unchecked } = check(&options)?;
+        self.unchecked.extend(unchecked);
+        Ok(replacement)
+    }
+}
+
+/// Arguments that fit, in a copy that belongs to one attempt.
+pub enum PreparedArguments {
+    Keywords(Py<PyDict>),
+    Value(Py<PyAny>),
+    /// For a tool that lives in Rust.
+    Native(Box<Arguments>),
+}
+
+impl PreparedArguments {
+    /// For a function that runs on a thread: the value that it takes, if it takes one, and its keywords.
+    pub fn for_thread(self, py: Python<'_>) -> PyResult<(Option<Bound<'_, PyAny>>, Py<PyAny>)> {
+        match self {
+            PreparedArguments::Keywords(kwargs) => Ok((None, kwargs.into_any())),
+            PreparedArguments::Value(value) => {
+                Ok((Some(value.into_bound(py)), PyDict::new(py).into_any().unbind()))
+            }
+            PreparedArguments::Native(_) => {
+                Err(PyRuntimeError::new_err("a Python tool was given native arguments"))
+            }
+        }
+    }
+}
+
+/// The argument checks of one tool.
+pub struct ArgumentChecks {
+    pub tool: Arc<str>,
+    pub style: ArgumentStyle,
+    /// `None`: any value is accepted.
+    pub schema: Option<ArgumentSchema>,
+    /// Builds Python values from arguments that fit the schema. `None`: the callable takes them as they are, and they must be
+    /// JSON.
+    pub build: Option<Py<PyAny>>,
+    /// The parameters that the fast path knows; `None` if a required one is not among them.
+    pub plain: Option<Vec<PlainParameter>>,
+    /// Parameters that the schema does not show; the builder judges them.
+    pub hidden: Vec<String>,
+    /// The argument that a bare value is for.
+    pub single: Option<Py<PyString>>,
+    /// All names in the schema, for an error.
+    pub names: Vec<String>,
+}
+
+/// Arguments as JSON, with the places of objects that have no JSON form.
+struct Image<'a> {
+    value: LargeJson,
+    opaque: Vec<Opaque>,
+    /// The name under which the schema describes the value.
+    property: Option<&'a str>,
+}
+
+impl ArgumentChecks {
+    /// Copies, checks and builds the arguments.
+    pub fn prepare(
+        &self,
+        given: &Bound<'_, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let args = self.copied(given)?;
+        match &self.style {
+            ArgumentStyle::Value(style) if style.is_optional && args.is_none() => {
+                Ok(PreparedArguments::Keywords(PyDict::new(given.py()).unbind()))
+            }
+            ArgumentStyle::Value(style) if args.is_none() => self.prepare_nothing(args, style, pass),
+            ArgumentStyle::Value(style) => self.prepare_value(args, style, pass),
+            ArgumentStyle::Keywords => self.prepare_keywords(args, pass),
+        }
+    }
+
+    fn copied<'py>(&self, given: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, HubError> {
+        copying::copy(given).map_err(|refusal| match refusal {
+            CopyError::TooDeep => self.refusal("the arguments are nested too deeply, or cyclic"),
+            CopyError::TooMany => {
+                let sentence = format!("more than {MAX_ARGUMENTS} values");
+                NotJson { sentence, too_many: true }.refusal(&self.tool)
+            }
+            CopyError::Raised(error) => self.refusal(&exception_text(given.py(), &error)),
+        })
+    }
+
+    /// A copy of the arguments, checked and coerced, before rich types are built from them: what a caller approves. The
+    /// attempt that follows gets them as they are.
+    pub fn fit<'py>(
+        &self,
+        given: &Bound<'py, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let args = self.copied(given)?;
+        if !pass.checks.validate {
+            return Ok(args);
+        }
+        let ArgumentStyle::Value(ValueStyle { key, property, .. }) = &self.style else {
+            let named = self.named(args)?;
+            if self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named)) {
+                return Ok(named.into_any());
+            }
+            return self.fitted(&named, None, pass).map(|fitted| fitted.value);
+        };
+        if self.build.is_none() && !args.is_instance_of::<PyDict>() {
+            return Ok(args);
+        }
+        // The schema describes the value; a mapping may hold it under the name of the parameter.
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1).zip(key.as_ref());
+        let inner = wrapped.and_then(|(dict, key)| Some((dict, key, dict.get_item(key).ok().flatten()?)));
+        match inner {
+            Some((dict, key, value)) if self.build.is_some() => {
+                let fitting = self.fitted(&value, property.as_deref(), pass)?.value;
+                dict.set_item(key, fitting)
+                    .map_err(|error| self.refusal(&exception_text(args.py(), &error)))?;
+                Ok(args)
+            }
+            _ if args.is_none() => Ok(args),
+            _ => {
+                let property = property.as_deref().filter(|_| self.build.is_some());
+                self.fitted(&args, property, pass).map(|fitted| fitted.value)
+            }
+        }
+    }
+
+    fn prepare_keywords(
+        &self,
+        args: Bound<'_, PyAny>,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let named = self.named(args)?;
+        if !pass.checks.validate || self.plain.as_ref().is_some_and(|plain| plain_values::fit(plain, &named))
+        {
+            return Ok(PreparedArguments::Keywords(named.unbind()));
+        }
+        let fitting = self.checked(named.into_any(), None, pass)?;
+        fitting
+            .cast_into()
+            .map(|fitting| PreparedArguments::Keywords(fitting.unbind()))
+            .map_err(|error| self.refusal(&format!("its validator returned no mapping ({error})")))
+    }
+
+    /// No arguments for a tool that needs a value: an empty mapping if that fits. In older hubs it was None.
+    fn prepare_nothing(
+        &self,
+        none: Bound<'_, PyAny>,
+        style: &ValueStyle,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        let empty = PyDict::new(none.py()).into_any();
+        let (first, second) = if pass.checks.none_is_input { (none, empty) } else { (empty, none) };
+        let first = self.prepare_value(first, style, pass);
+        match first {
+            // The check that refuses None says what is missing.
+            Err(error) if self.build.is_some() => {
+                let second_try = self.prepare_value(second, style, pass);
+                if pass.checks.none_is_input { second_try.map_err(|_| error) } else { second_try }
+            }
+            first => first,
+        }
+    }
+
+    /// A bare value as it is; a mapping whole, or unwrapped when its only key is the parameter's name.
+    fn prepare_value(
+        &self,
+        args: Bound<'_, PyAny>,
+        style: &ValueStyle,
+        pass: &mut CheckPass,
+    ) -> Result<PreparedArguments, HubError> {
+        // A declared schema describes mappings; a bare value is up to the tool.
+        let is_declared = self.build.is_none() && args.is_instance_of::<PyDict>();
+        let args = if pass.checks.validate && is_declared { self.checked(args, None, pass)? } else { args };
+        let wrapped = args.cast::<PyDict>().ok().filter(|dict| dict.len() == 1);
+        let inner = wrapped.zip(style.key.as_ref()).and_then(|(dict, key)| dict.get_item(key).ok().flatten());
+        let value = inner.unwrap_or(args);
+        if !pass.checks.validate || self.build.is_none() {
+            return Ok(PreparedArguments::Value(value.unbind()));
+        }
+        let built = self.checked(value, style.property.as_deref(), pass)?;
+        Ok(PreparedArguments::Value(built.unbind()))
+    }
+
+    /// The value after the schema and the builder; `property` is the name under which the schema describes it.
+    fn checked<'py>(
+        &self,
+        value: Bound<'py, PyAny>,
+        property: Option<&str>,
+        pass: &mut CheckPass,
+    ) -> Result<Bound<'py, PyAny>, HubError> {
+        let py = value.py();
+        let fitted = self.fitted(&value, property, pass)?;
+        let (Some(schema), Some(build)) = (&self.schema, &self.build) else { return Ok(fitted.value) };
+        if self.needs_no_builder(&fitted.value) {
+            return Ok(fitted.value);
+        }
+        let build = build.bind(py);
+        let error = match user_code::call(build, [&fitted.value]) {
+            Ok(built) => return Ok(built),
+            Err(error) => error,
+        };
+        let Some(image) = &fitted.image else { return Err(self.unbuilt(py, &error)) };
+        built_from_whole_numbers(build, &fitted.value)
+            .or_else(|| {
+                let json_form = self.fitted_json_form(&value, image, pass)?;
+                user_code::call(build, [&json_form.value]).ok()
+            })
+            .ok_or_else(|| self.explained(py, schema, image, fitted.json.as_deref(), &error))
+    }
+
+    /// Whether coerced arguments are plain values now.
+    fn needs_no_builder(&self, value: &Bound<'_, PyAny>) -> bool {
+        let Some(plain) = self.plain.as_ref().filter(|_| matches!(self.style, ArgumentStyle::Keywords))
+        else {
+            return false;
+        };
+        value.cast::<PyDict>().is_ok_and(|named| plain_values::fit(plain, named))
+    }
+
+    /// The value in the form that the schema wants. What fits stays the Python object that it is. Objects that the parameters
+    /// do not take as they are, such as a date for a `str`, get the JSON form that an MCP tool would get.
+    fn fitted<'py, 'a>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        property: Option<&'a str>,
+        pass: &mut CheckPass,
+    ) -> Result<Fitted<'py, 'a>, HubError> {
+        if self.schema.is_none() {
+            return Ok(Fitted { value: value.clone(), json: None, image: None });
+        }
+        let image = match &self.build {
+            None => json::from_arguments(value).map(|json| (json, Vec::new())),
+            Some(_) => json::image(value),
+        };
+        let (json, opaque) = image.map_err(|reason| reason.refusal(&self.tool))?;
+        let image = Image::of(json, opaque, property);
+        match self.fitted_image(value, &image, pass) {
+            Ok(fitted) => Ok(Fitted { image: Some(image), ..fitted }),
+            Err(error) => self.fitted_json_form(value, &image, pass).ok_or(error),
+        }
+    }
+
+    fn fitted_image<'py, 'a>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        image: &Image<'a>,
+        pass: &mut CheckPass,
+    ) -> Result<Fitted<'py, 'a>, HubError> {
+        let Some(schema) = &self.schema else {
+            return Ok(Fitted { value: value.clone(), json: None, image: None });
+        };
+        let shown = image.without(&self.hidden);
+        let py = value.py();
+        let json = pass.run(py, |options| schema.check_value(&self.tool, &shown, &image.opaque, options))?;
+        let json = json.map(LargeJson::from);
+        let value = match (&json, image.property) {
+            (None, _) => Ok(value.clone()),
+            (Some(json), None) => patched(value, &shown, json),
+            (Some(json), Some(name)) => patched(value, &shown[name], &json[name]),
+        };
+        let refused = |error| self.refusal(&exception_text(py, &error));
+        value.map(|value| Fitted { value, json, image: None }).map_err(refused)
+    }
+
+    /// The value with the JSON form of its objects, if it has any and that form fits.
+    fn fitted_json_form<'py, 'a>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        image: &Image<'a>,
+        pass: &mut CheckPass,
+    ) -> Option<Fitted<'py, 'a>> {
+        if image.opaque.is_empty() {
+            return None;
+        }
+        let json = json::from_arguments(value).ok()?;
+        let value = json::to_python(value.py(), &json).ok()?;
+        let image = Image::of(json, Vec::new(), image.property);
+        let fitted = self.fitted_image(&value, &image, pass).ok()?;
+        Some(Fitted { image: Some(image), ..fitted })
+    }
+
+    /// The sentence for what the builder raised.
+    fn explained(
+        &self,
+        py: Python<'_>,
+        schema: &ArgumentSchema,
+        image: &Image<'_>,
+        fitted: Option<&Value>,
+        error: &PyErr,
+    ) -> HubError {
+        // Builders of one value name its parameter first, which is not part of a value that the schema describes itself.
+        let skipped = usize::from(matches!(self.style, ArgumentStyle::Value(_)) && image.property.is_none());
+        let Some(objections) = builder_errors::objections(py, error, skipped) else {
+            return self.unbuilt(py, error);
+        };
+        let value = fitted.filter(|_| self.hidden.is_empty()).unwrap_or(&image.value);
+        schema.refusal(&self.tool, &image.value, value, &image.opaque, &objections)
+    }
+
+    fn unbuilt(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        self.refusal(&exception_text(py, error))
+    }
+
+    /// The arguments by name: nothing, a mapping, or a bare value for the one argument it can be for.
+    fn named<'py>(&self, args: Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>, HubError> {
+        let py = args.py();
+        let args = match args.cast_into::<PyDict>() {
+            Ok(dict) => return Ok(dict),
+            Err(other) => other.into_inner(),
+        };
+        if args.is_none() {
+            return Ok(PyDict::new(py));
+        }
+        let named = PyDict::new(py);
+        let filled = match (&self.single, as_mapping(&args)) {
+            (_, Some(mapping)) => named.update(mapping),
+            (Some(single), _) => named.set_item(single, &args),
+            (None, _) => {
+                let given = class_of(&args);
+                return Err(self
+                    .refusal(&format!("expected named arguments ({}), got {given}", self.names.join(", "))));
+            }
+        };
+        filled.map_err(|error| self.refusal(&exception_text(py, &error)))?;
+        Ok(named)
+    }
+
+    fn refusal(&self, reason: &str) -> HubError {
+        invalid_arguments(&self.tool, reason)
+    }
+}
+
+/// A value that fits, and its JSON if that is not the one given.
+struct Fitted<'py, 'a> {
+    value: Bound<'py, PyAny>,
+    json: Option<LargeJson>,
+    /// The JSON of what was checked.
+    image: Option<Image<'a>>,
+}
+
+impl<'a> Image<'a> {
+    /// The JSON without the members of these names.
+    fn without(&self, names: &[String]) -> Cow<'_, Value> {
+        match &*self.value {
+            Value::Object(map) if names.iter().any(|name| map.contains_key(name)) => {
+                let shown = map.iter().filter(|(name, _)| !names.contains(name));
+                Cow::Owned(Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
+            }
+            value => Cow::Borrowed(value),
+        }
+    }
+
+    /// The image of a value, or of a mapping that has it under this name.
+    fn of(value: Value, opaque: Vec<Opaque>, property: Option<&'a str>) -> Self {
+        let Some(name) = property else { return Image { value: value.into(), opaque, property } };
+        let step = name.replace('~', "~0").replace('/', "~1");
+        let opaque = opaque.into_iter();
+        let opaque = opaque.map(|one| Opaque { place: format!("/{step}{}", one.place), ..one });
+        let value = Value::Object(Map::from_iter([(name.to_owned(), value)]));
+        Image { value: value.into(), opaque: opaque.collect(), property }
+    }
+}
+
+/// A second attempt for whole numbers that were given as floats of a size that pydantic does not take for an integer. To
+/// the schema `1e300` is an integer, as it is in JSON.
+fn built_from_whole_numbers<'py>(
+    build: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
+    let whole = with_whole_numbers(value)?;
+    user_code::call(build, [&whole]).ok()
+}
+
+/// More lines than this are not remembered, and not logged.
+const MAX_LINES: usize = 1_000;
+
+static LOGGED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+/// Logs each rule of a schema that is not checked once.
+pub fn report(py: Python<'_>, tool: &str, rules: &[Unchecked]) {
+    static WARNING: Imported = Imported::new("toolhub._plain", "log_unchecked");
+    for rule in rules {
+        let line = format!("{tool}: {rule}");
+        let is_new = {
+            let mut logged = LOGGED.lock();
+            logged.len() < MAX_LINES && logged.insert(line.clone())
+        };
+        if is_new && let Err(error) = WARNING.get(py).and_then(|warning| warning.call1((line,))) {
+            // A handler of the user's must not break the call.
+            error.write_unraisable(py, None);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A Python callable as the hub knows it, and the error for what it raises.
+
+use crate::runtime::fork_safe_once::{ForkSafeOnce, intern};
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::tool_loops::ServedLoops;
+use crate::runtime::user_code;
+use crate::values::arguments::argument_checks::{ArgumentChecks, PreparedArguments};
+use crate::values::errors::{class_of, exception_text};
+use crate::values::json;
+use crate::values::results::templates::CandidateTemplates;
+use pyo3::exceptions::PyException;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::sync::{Arc, OnceLock};
+use toolhub::error::{ErrorKind, HubError, clip};
+use toolhub::invisible::error_line;
+use toolhub::model::{NothingMeans, ToolIdentity, ToolSpec};
+use toolhub::stats::CandidateStats;
+
+/// What a callable is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallableKind {
+    #[default]
+    Tool,
+    Resource,
+    Prompt,
+    Completion,
+}
+
+impl CallableKind {
+    /// How a sentence about it begins.
+    fn noun(self) -> &'static str {
+        match self {
+            CallableKind::Tool => "Tool",
+            CallableKind::Resource => "Resource",
+            CallableKind::Prompt => "Prompt",
+            CallableKind::Completion => "Completion",
+        }
+    }
+}
+
+/// What `toolhub._signature` found out about a callable.
+pub struct Callable {
+    pub kind: CallableKind,
+    pub spec: ToolSpec,
+    pub identity: ToolIdentity,
+    /// The name, made once for all results.
+    pub name: Py<PyString>,
+    pub is_async: bool,
+    /// Calling it only makes a coroutine: nothing of it runs before the first step.
+    pub begins_when_stepped: bool,
+    pub nothing_means: NothingMeans,
+    pub call: Py<PyAny>,
+    pub arguments: ArgumentChecks,
+    /// Whether arguments that the schema does not list are passed on with a warning.
+    pub warns_of_unknown: bool,
+    /// What was registered, and the free-form notes that came with it.
+    pub object: Py<PyAny>,
+    pub meta: Option<Py<PyAny>>,
+    /// The loops on which it runs when it is called from a driver on tokio.
+    pub served_on: Arc<ServedLoops>,
+    /// Those of its candidate, once that is registered.
+    pub stats: OnceLock<Arc<CandidateStats>>,
+    /// What is the same in all results of this candidate.
+    pub templates: ForkSafeOnce<CandidateTemplates>,
+}
+
+impl Callable {
+    /// Calls the callable in this thread.
+    pub fn invoke<'py>(&self, py: Python<'py>, prepared: &PreparedArguments) -> PyResult<Bound<'py, PyAny>> {
+        match prepared {
+            PreparedArguments::Keywords(kwargs) => {
+                user_code::call_with_keywords(self.call.bind(py), kwargs.bind(py))
+            }
+            PreparedArguments::Value(value) => user_code::call(self.call.bind(py), [value.bind(py)]),
+            PreparedArguments::Native(args) => {
+                user_code::call(self.call.bind(py), [&json::to_python(py, args.as_value())?])
+            }
+        }
+    }
+
+    /// The error for an exception that it raised.
+    pub fn raised(&self, py: Python<'_>, error: &PyErr) -> HubError {
+        raised_by(py, self.kind, &self.spec.name, error)
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.call)?;
+        visit.call(&self.arguments.build)?;
+        visit.call(&self.object)?;
+        visit.call(&self.meta)
+    }
+}
+
+/// In characters: the text of an exception is cut to this length.
+const MAX_TEXT: usize = 1_000;
+
+/// The error for an exception that a tool raised, as one line. The text of a `ToolError` is for the reader of the result, so
+/// it is the error as it is, with its kind and details.
+pub fn raised(py: Python<'_>, tool: &str, error: &PyErr) -> HubError {
+    raised_by(py, CallableKind::Tool, tool, error)
+}
+
+fn raised_by(py: Python<'_>, kind: CallableKind, name: &str, error: &PyErr) -> HubError {
+    let value = error.value(py);
+    let text = error_line(&exception_text(py, error), MAX_TEXT);
+    let own = if error.is_instance_of::<PyException>(py) { tool_error(value) } else { None };
+    if let (Some(own), false) = (&own, text.is_empty()) {
+        return HubError { message: text.into(), ..own.clone() };
+    }
+    let class = class_of(value);
+    let (noun, name) = (kind.noun(), clip(name));
+    let sentence = match text.as_str() {
+        "" => format!("{noun} '{name}' raised {class}."),
+        text => format!("{noun} '{name}' raised {class}: {text}"),
+    };
+    HubError { message: sentence.into(), ..own.unwrap_or_else(|| HubError::new(ErrorKind::ToolError, "")) }
+}
+
+/// Kind and details of a `ToolError`; `None` for other exceptions.
+fn tool_error(value: &Bound<'_, pyo3::exceptions::PyBaseException>) -> Option<HubError> {
+    static TOOL_ERROR: Imported = Imported::new("toolhub.exceptions", "ToolError");
+    let py = value.py();
+    if !value.is_instance(TOOL_ERROR.get(py).ok()?).ok()? {
+        return None;
+    }
+    let name: String = value.getattr(intern!(py, "kind")).ok()?.extract().ok()?;
+    let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.name() == name)?;
+    let mut error = HubError::new(kind, "");
+    error.code = value.getattr(intern!(py, "code")).ok().and_then(|code| code.extract().ok());
+    error.status = value.getattr(intern!(py, "status")).ok().and_then(|status| status.extract().ok());
+    error.retry_after = value.getattr(intern!(py, "retry_after")).ok().and_then(|after| after.extract().ok());
+    Some(error)
+}

@@ -1,0 +1,179 @@
+//! A Python tool from the description that `toolhub._signature.describe` made and the options given at registration.
+
+use crate::classes::options::{parse_strategy, seconds};
+use crate::runtime::fork_safe_once::ForkSafeOnce;
+use crate::runtime::lazy_import::Imported;
+use crate::runtime::tool_loops::ServedLoops;
+use crate::values::arguments::argument_checks::{ArgumentChecks, ArgumentStyle, ValueStyle};
+use crate::values::arguments::callable::{Callable, CallableKind};
+use crate::values::arguments::plain_values;
+use crate::values::errors::class_of;
+use crate::values::json::as_json;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+use toolhub::hub::Hub;
+use toolhub::model::{NothingMeans, ToolIdentity, ToolSpec, Trust, tags};
+use toolhub::schema::ArgumentSchema;
+use toolhub::select::effects::{self, Declaration, EffectsInput};
+
+/// The tool, ready to be called.
+pub fn callable(
+    core: &Hub,
+    served_on: Arc<ServedLoops>,
+    described: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Callable> {
+    let spec = spec(core, described, options)?;
+    let object = options.get_item("object")?.unwrap_or_else(|| described.clone());
+    let build = Some(described.getattr("build")?).filter(|build| !build.is_none()).map(Bound::unbind);
+    let call = described.getattr("call")?;
+    Ok(Callable {
+        kind: CallableKind::Tool,
+        name: PyString::intern(described.py(), &spec.name).unbind(),
+        is_async: described.getattr("is_async")?.extract()?,
+        nothing_means: match described.getattr("nothing_fails")?.is_truthy()? {
+            true => NothingMeans::Failure,
+            false => NothingMeans::Success,
+        },
+        begins_when_stepped: makes_coroutine(&call)?,
+        call: call.unbind(),
+        warns_of_unknown: build.is_none(),
+        arguments: argument_checks(&spec, described, build)?,
+        identity: identity(&object)?,
+        object: object.unbind(),
+        meta: options.get_item("meta")?.filter(|meta| !meta.is_none()).map(Bound::unbind),
+        served_on,
+        stats: OnceLock::new(),
+        templates: ForkSafeOnce::new(),
+        spec,
+    })
+}
+
+/// Whether it is an `async def`, and not a function around one.
+fn makes_coroutine(call: &Bound<'_, PyAny>) -> PyResult<bool> {
+    const CO_COROUTINE: u32 = 0x80;
+    let Some(code) = call.getattr_opt("__code__")? else { return Ok(false) };
+    let flags: u32 = code.getattr("co_flags")?.extract()?;
+    Ok(flags & CO_COROUTINE != 0)
+}
+
+/// What tells the object apart from others; `toolhub._signature.identity` reads it.
+fn identity(object: &Bound<'_, PyAny>) -> PyResult<ToolIdentity> {
+    static IDENTITY: Imported = Imported::new("toolhub._signature.identity", "identity_of");
+    let (name, definition, parts, code): (Option<String>, usize, Vec<usize>, String) =
+        IDENTITY.get(object.py())?.call1((object,))?.extract()?;
+    let object = object.as_ptr() as usize;
+    Ok(ToolIdentity { object, name: name.map(Arc::from), definition, parts, code: code.into() })
+}
+
+fn argument_checks(
+    spec: &ToolSpec,
+    described: &Bound<'_, PyAny>,
+    build: Option<Py<PyAny>>,
+) -> PyResult<ArgumentChecks> {
+    let style = match described.getattr("style")?.extract::<String>()?.as_str() {
+        "value" => ArgumentStyle::Value(ValueStyle {
+            key: described.getattr("value_key")?.extract()?,
+            property: described.getattr("value_property")?.extract()?,
+            is_optional: described.getattr("value_optional")?.extract()?,
+        }),
+        _ => ArgumentStyle::Keywords,
+    };
+    let plain: Option<Vec<Py<PyString>>> = described.getattr("plain")?.extract()?;
+    let plain = plain.and_then(|names| plain_values::parameters(&names, &spec.parameters, described.py()));
+    let is_checked: bool = described.getattr("is_checked")?.extract()?;
+    let names = spec.parameters.get("properties").and_then(Value::as_object);
+    Ok(ArgumentChecks {
+        tool: spec.name.clone(),
+        style,
+        schema: is_checked.then(|| ArgumentSchema::new(spec.parameters.clone())),
+        build,
+        plain,
+        hidden: described.getattr("hidden")?.extract()?,
+        single: described.getattr("single")?.extract()?,
+        names: names.into_iter().flat_map(|names| names.keys().cloned()).collect(),
+    })
+}
+
+/// The spec from the description and the options.
+fn spec(core: &Hub, described: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<ToolSpec> {
+    let name: String = described.getattr("name")?.extract()?;
+    let description: String = described.getattr("description")?.extract()?;
+    let parameters = as_json("parameters", &described.getattr("parameters")?)?;
+    let object = |key: &str| option::<Bound<'_, PyAny>>(options, key, "an object");
+    let flag = |key: &str| option::<bool>(options, key, "True or False");
+    let text = |key: &str| Ok::<_, PyErr>(option::<String>(options, key, "text")?.map(Arc::<str>::from));
+    let annotations = match object("annotations")?.map(|value| as_json("annotations", &value)).transpose()? {
+        None => serde_json::Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => return Err(PyTypeError::new_err("annotations must be a mapping of hints")),
+    };
+    let declared = object("capabilities")?.map(|given| declared_capabilities(&given)).transpose()?;
+    let examples = match object("examples")? {
+        Some(given) => {
+            given.try_iter()?.map(|example| as_json("examples", &example?)).collect::<PyResult<Vec<_>>>()?
+        }
+        None => Vec::new(),
+    };
+    let acts = effects::declared(flag("effects")?, flag("read_only")?).map_err(PyValueError::new_err)?;
+    let effects = effects::assess(&EffectsInput {
+        name: &name,
+        description: &description,
+        parameters: &parameters,
+        annotations: &annotations,
+        declaration: Declaration::Tool { acts, capabilities: declared.as_deref().unwrap_or_default() },
+    });
+    let kinds = core.capability_rules().kinds(&name, declared.as_deref().unwrap_or_default());
+    let capabilities = declared.unwrap_or_else(|| core.capability_rules().of_tool(&name, &description));
+    let idempotent_hint = annotations.get("idempotentHint").and_then(Value::as_bool);
+    Ok(ToolSpec {
+        effects,
+        trust: Trust::Full,
+        idempotent: flag("idempotent")?.or(idempotent_hint).unwrap_or(false),
+        name: Arc::from(name),
+        description: Arc::from(description),
+        parameters: Arc::new(parameters),
+        capabilities: capabilities.into_iter().map(Arc::from).collect(),
+        kinds: kinds.into_iter().map(Arc::from).collect(),
+        annotations,
+        examples,
+        category: text("category")?,
+        version: text("version")?,
+        timeout: seconds("timeout", option(options, "timeout", "a number of seconds")?)?,
+        max_concurrency: option(options, "max_concurrency", "a whole number")?,
+        strategy: text("strategy")?.map(|name| parse_strategy(&name)).transpose()?,
+        is_candidate: false,
+        bare_argument: None,
+        location: None,
+        is_hidden: false,
+    })
+}
+
+/// An option that was given and is not None.
+fn option<'py, T: FromPyObjectOwned<'py>>(
+    options: &Bound<'py, PyDict>,
+    key: &str,
+    expected: &str,
+) -> PyResult<Option<T>> {
+    let given = options.get_item(key)?.filter(|value| !value.is_none());
+    given.map(|value| value.extract().map_err(|_| wrong(key, expected, &value))).transpose()
+}
+
+fn wrong(what: &str, expected: &str, given: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("{what} must be {expected}, got {}", class_of(given)))
+}
+
+fn declared_capabilities(given: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("capabilities must be a list of tags, got one string"));
+    }
+    let text = |tag: Bound<'_, PyAny>| {
+        tag.extract::<String>().map_err(|_| wrong("capabilities", "a list of texts", &tag))
+    };
+    let given = given.try_iter().map_err(|_| wrong("capabilities", "a list of tags", given))?;
+    Ok(tags(given.map(|tag| text(tag?)).collect::<PyResult<Vec<_>>>()?))
+}

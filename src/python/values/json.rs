@@ -1,0 +1,435 @@
+//! Python values as JSON, by hand: an error must say where in the arguments it is. `json_to_python.rs` has the other way.
+
+use crate::runtime::gil::{Entries, released};
+use crate::runtime::lazy_import::Imported;
+use crate::values::errors::{class_of, exception_text};
+pub use crate::values::json_to_python::{JsonValue, number, to_python};
+use crate::values::json_to_python::{LEVEL, MAX_DIGITS};
+use crate::values::unicode;
+use crate::values::value;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use num_bigint::BigInt;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyRange, PySet, PyString, PyTuple,
+};
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use toolhub::canonical::canonical;
+use toolhub::error::HubError;
+pub use toolhub::identity::NotJson;
+use toolhub::model::Arguments;
+use toolhub::schema::Opaque;
+use toolhub::stack;
+
+/// Deeper arguments are refused: they are cyclic, or an attack.
+const MAX_DEPTH: usize = 100;
+/// No integer of `MAX_DIGITS` has more bits.
+const MAX_BITS: usize = MAX_DIGITS * 3322 / 1000;
+
+/// More values than this are refused: shared parts are written out each time they occur and may multiply without end.
+const MAX_VALUES: usize = 2_000_000;
+/// Arguments have fewer: no model writes more, and each is looked at several times.
+pub const MAX_ARGUMENTS: usize = 200_000;
+
+/// The arguments of a call as JSON.
+pub fn from_arguments(object: &Bound<'_, PyAny>) -> Result<Value, NotJson> {
+    Conversion { most: MAX_ARGUMENTS, ..Conversion::new(false) }
+        .convert(object, 0)
+        .map_err(Trouble::into_reason)
+}
+
+/// A Python object as JSON; the error is a sentence that names the place.
+pub fn from_python(object: &Bound<'_, PyAny>) -> Result<Value, String> {
+    Conversion::new(false).convert(object, 0).map_err(|trouble| trouble.sentence())
+}
+
+/// The same for a value that users gave under this name.
+pub fn as_json(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    from_python(object).map_err(|reason| PyValueError::new_err(format!("{what} must be JSON: {reason}")))
+}
+
+/// A Python object as JSON, with a text for each part that has no JSON form: how it reads. An object that reads as its
+/// address in memory reads differently in each process, and is `null`.
+pub fn with_texts(object: &Bound<'_, PyAny>) -> Value {
+    let mut conversion = Conversion { writes_texts: true, most: MAX_ARGUMENTS, ..Conversion::new(false) };
+    conversion.convert(object, 0).unwrap_or(Value::Null)
+}
+
+/// How a part without a JSON form is written. Bytes are text, or Base64.
+fn text_form(object: &Bound<'_, PyAny>) -> Value {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        let bytes = bytes.as_bytes();
+        let encoded = || format!("base64:{}", BASE64_STANDARD.encode(bytes));
+        let text = || std::str::from_utf8(bytes).map_or_else(|_| encoded(), str::to_owned);
+        return Value::String(released(object.py(), bytes.len(), text));
+    }
+    let text = match object.cast::<PyString>() {
+        // With a lone surrogate, which is no Unicode.
+        Ok(text) => text.repr().and_then(|text| text.extract::<String>()),
+        Err(_) => value::readable(object),
+    };
+    text.ok().filter(|text| !text.contains(" at 0x")).map_or(Value::Null, Value::String)
+}
+
+/// Arguments as JSON, with `null` for each object that is not JSON by itself: its place is in the list. The error is for
+/// arguments that are too large or too deep.
+pub fn image(object: &Bound<'_, PyAny>) -> Result<(Value, Vec<Opaque>), NotJson> {
+    let mut conversion = Conversion { most: MAX_ARGUMENTS, ..Conversion::new(true) };
+    let value = conversion.convert(object, 0).map_err(Trouble::into_reason)?;
+    Ok((value, conversion.opaque))
+}
+
+/// What stands in a JSON value for parts that have no JSON form, and why each has none.
+pub struct Marks {
+    /// Begins each mark. It is random, so no text of a message can be one.
+    prefix: String,
+    reasons: Vec<String>,
+    /// A part is nested too deeply, or leads back to itself: nothing is known of what is inside.
+    pub too_deep: bool,
+}
+
+impl Marks {
+    fn new() -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        Marks { prefix: format!("\u{fffe}{random:016x}:"), reasons: Vec::new(), too_deep: false }
+    }
+
+    fn mark(&mut self, reason: String) -> Value {
+        self.reasons.push(reason);
+        Value::String(format!("{}{}", self.prefix, self.reasons.len() - 1))
+    }
+
+    /// Why a text is a mark.
+    pub fn reason(&self, text: &str) -> Option<&str> {
+        let index: usize = text.strip_prefix(&self.prefix)?.parse().ok()?;
+        self.reasons.get(index).map(String::as_str)
+    }
+
+    /// Why the first part that is marked in a text has no JSON form.
+    pub fn first_reason(&self, text: &str) -> Option<&str> {
+        let (_, rest) = text.split_once(&*self.prefix)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).map_or(rest, |end| &rest[..end]);
+        self.reasons.get(digits.parse::<usize>().ok()?).map(String::as_str)
+    }
+
+    /// A text without the marks in it.
+    pub fn removed_from(&self, text: &str) -> String {
+        let mut parts = text.split(&*self.prefix);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Why a part of a value has no JSON form.
+    pub fn reason_in(&self, value: &Value) -> Option<&str> {
+        match value {
+            Value::String(text) => self.reason(text),
+            Value::Array(items) => items.iter().find_map(|item| self.reason_in(item)),
+            Value::Object(map) => map.values().find_map(|item| self.reason_in(item)),
+            _ => None,
+        }
+    }
+}
+
+/// A Python object as JSON, with a mark in place of each part that has no JSON form, is nested too deeply or is cyclic. The
+/// error is for a value that is too large.
+pub fn marked(object: &Bound<'_, PyAny>) -> Result<(Value, Marks), String> {
+    let mut conversion = Conversion { marks: Some(Marks::new()), ..Conversion::new(false) };
+    let value = conversion.convert(object, 0).map_err(|trouble| trouble.sentence())?;
+    Ok((value, conversion.marks.unwrap_or_else(Marks::new)))
+}
+
+/// The place of the first float that JSON cannot write: what a model wrote as `1e999` is infinite once it is read.
+pub fn not_finite(object: &Bound<'_, PyAny>) -> Option<String> {
+    let (mut todo, mut seen) = (vec![(object.clone(), String::new())], 0);
+    while let Some((object, place)) = todo.pop() {
+        seen += 1;
+        // More are refused later.
+        if seen > MAX_ARGUMENTS {
+            return None;
+        }
+        if let Ok(float) = object.cast::<PyFloat>() {
+            if !float.value().is_finite() {
+                return Some(place.strip_prefix('.').unwrap_or(&place).to_owned());
+            }
+        } else if let Ok(dict) = object.cast::<PyDict>() {
+            for (key, value) in dict {
+                let key = key.str().map(|key| key.to_string_lossy().into_owned());
+                todo.push((value, format!("{place}.{}", key.unwrap_or_default())));
+            }
+        } else if let Ok(list) = object.cast::<PyList>() {
+            todo.extend(list.iter().enumerate().map(|(at, item)| (item, format!("{place}[{at}]"))));
+        }
+    }
+    None
+}
+
+/// A mapping of arguments for a tool that lives in Rust.
+pub fn arguments(tool: &str, object: &Bound<'_, PyAny>) -> Result<Arguments, HubError> {
+    match from_arguments(object).map_err(|reason| reason.refusal(tool))? {
+        Value::Object(map) => Ok(Arguments::new(map)),
+        _ => Err(NotJson { sentence: "expected named arguments".into(), too_many: false }.refusal(tool)),
+    }
+}
+
+struct Trouble {
+    /// Innermost first.
+    path: Vec<String>,
+    reason: String,
+    /// Too large or too deep, rather than not JSON.
+    is_limit: bool,
+    /// Too many values.
+    too_many: bool,
+}
+
+impl Trouble {
+    fn new(reason: impl Into<String>) -> Self {
+        Trouble { path: Vec::new(), reason: reason.into(), is_limit: false, too_many: false }
+    }
+
+    fn limit(reason: String) -> Self {
+        Trouble { is_limit: true, ..Trouble::new(reason) }
+    }
+
+    fn too_many(most: usize) -> Self {
+        Trouble { too_many: true, ..Trouble::limit(format!("more than {most} values")) }
+    }
+
+    fn into_reason(self) -> NotJson {
+        let too_many = self.too_many;
+        NotJson { sentence: self.sentence(), too_many }
+    }
+
+    fn inside(mut self, step: String) -> Self {
+        self.path.push(step);
+        self
+    }
+
+    fn sentence(mut self) -> String {
+        self.path.reverse();
+        // The head of the path says enough; a deep one would be longer than the sentence.
+        self.path.truncate(12);
+        let path = self.path.concat();
+        match path.strip_prefix('.').unwrap_or(&path) {
+            "" => self.reason,
+            path => format!("{path}: {}", self.reason),
+        }
+    }
+}
+
+struct Conversion {
+    values: usize,
+    /// How many there may be.
+    most: usize,
+    /// Whether objects that are not JSON are set aside as opaque. Otherwise well-known types take their JSON form, and others
+    /// are an error.
+    sets_aside: bool,
+    opaque: Vec<Opaque>,
+    /// JSON pointer of the current object, kept only for opaque ones.
+    place: String,
+    /// Set when parts without a JSON form get a mark.
+    marks: Option<Marks>,
+    /// Whether parts without a JSON form are written as text.
+    writes_texts: bool,
+}
+
+impl Conversion {
+    fn new(sets_aside: bool) -> Self {
+        Conversion {
+            values: 0,
+            most: MAX_VALUES,
+            sets_aside,
+            opaque: Vec::new(),
+            place: String::new(),
+            marks: None,
+            writes_texts: false,
+        }
+    }
+
+    fn convert(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        self.values += 1;
+        if self.values > self.most {
+            return Err(Trouble::too_many(self.most));
+        }
+        if depth > MAX_DEPTH || (depth > 8 && stack::remaining() < LEVEL) {
+            let reason = format!("nested more than {MAX_DEPTH} levels deep, or cyclic");
+            return match &mut self.marks {
+                Some(marks) => {
+                    marks.too_deep = true;
+                    Ok(marks.mark(reason))
+                }
+                None => Err(Trouble::limit(reason)),
+            };
+        }
+        let inside = self.opaque.len();
+        match self.convert_json(object, depth) {
+            Err(trouble) if self.sets_aside && !trouble.is_limit => {
+                self.opaque.truncate(inside);
+                self.opaque.push(Opaque { place: self.place.clone(), shown: shown(object) });
+                Ok(Value::Null)
+            }
+            Err(trouble) if !trouble.is_limit => self.without_form(object, trouble),
+            converted => converted,
+        }
+    }
+
+    /// What stands for a part that has no JSON form.
+    fn without_form(&mut self, object: &Bound<'_, PyAny>, trouble: Trouble) -> Result<Value, Trouble> {
+        match &mut self.marks {
+            Some(marks) => Ok(marks.mark(trouble.sentence())),
+            None if self.writes_texts => Ok(text_form(object)),
+            None => Err(trouble),
+        }
+    }
+
+    fn convert_json(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        if let Ok(text) = object.cast::<PyString>() {
+            return unicode::owned(text)
+                .map(Value::String)
+                .ok_or_else(|| Trouble::new("text with lone surrogates is not valid Unicode"));
+        }
+        if object.is_none() {
+            return Ok(Value::Null);
+        }
+        if let Ok(flag) = object.cast::<PyBool>() {
+            return Ok(Value::Bool(flag.is_true()));
+        }
+        if object.cast::<PyInt>().is_ok() {
+            return integer(object);
+        }
+        if let Ok(float) = object.cast::<PyFloat>() {
+            return Number::from_f64(float.value())
+                .map(Value::Number)
+                .ok_or_else(|| Trouble::new(format!("{} is not a JSON number", float.value())));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            return self.mapping(dict, depth);
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return self.items(list.iter(), depth);
+        }
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            return self.items(tuple.iter(), depth);
+        }
+        if self.sets_aside {
+            // What builds a list from it would write it out.
+            let is_long = object.is_instance_of::<PyRange>()
+                && object.len().map_or(true, |len| len > self.most - self.values);
+            return Err(if is_long { Trouble::too_many(self.most) } else { Trouble::new("not JSON") });
+        }
+        self.plain_form(object, depth)
+    }
+
+    /// On its own, so that a level of a container takes little of the stack.
+    fn plain_form(&mut self, object: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        let left = self.most - self.values;
+        let plain = plain(object, left)?.ok_or_else(|| Trouble::too_many(self.most))?;
+        let converted = self.convert(&plain, depth + 1)?;
+        let is_set = object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>();
+        Ok(if is_set { in_order(converted) } else { converted })
+    }
+
+    /// Converts a member of the current object.
+    fn member(&mut self, step: &str, member: &Bound<'_, PyAny>, depth: usize) -> Result<Value, Trouble> {
+        if !self.sets_aside {
+            return self.convert(member, depth);
+        }
+        let outer = self.place.len();
+        self.place.push('/');
+        for letter in step.chars() {
+            match letter {
+                '~' => self.place.push_str("~0"),
+                '/' => self.place.push_str("~1"),
+                other => self.place.push(other),
+            }
+        }
+        let converted = self.convert(member, depth);
+        self.place.truncate(outer);
+        converted
+    }
+
+    fn mapping(&mut self, dict: &Bound<'_, PyDict>, depth: usize) -> Result<Value, Trouble> {
+        let mut map = Map::with_capacity(dict.len());
+        for entry in Entries::of(dict) {
+            let (key, value) = entry.map_err(|error| Trouble::new(exception_text(dict.py(), &error)))?;
+            let Some(name) = key.cast::<PyString>().ok().and_then(unicode::owned) else {
+                return Err(Trouble::new("names must be text"));
+            };
+            let value = self
+                .member(&name, &value, depth + 1)
+                .map_err(|trouble| trouble.inside(format!(".{name}")))?;
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn items<'py>(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        depth: usize,
+    ) -> Result<Value, Trouble> {
+        let mut array = Vec::new();
+        for (at, item) in items.enumerate() {
+            let step = if self.sets_aside { at.to_string() } else { String::new() };
+            let item = self.member(&step, &item, depth + 1);
+            array.push(item.map_err(|trouble| trouble.inside(format!("[{at}]")))?);
+        }
+        Ok(Value::Array(array))
+    }
+}
+
+/// The members of a set, which come in another order in each process.
+fn in_order(mut members: Value) -> Value {
+    if let Value::Array(items) = &mut members {
+        items.sort_by_cached_key(|item| {
+            let text = canonical(item);
+            // Numbers by their size, as far as digits alone tell it.
+            (if item.is_number() { text.len() } else { 0 }, text)
+        });
+    }
+    members
+}
+
+fn integer(object: &Bound<'_, PyAny>) -> Result<Value, Trouble> {
+    if let Ok(number) = object.extract::<i64>() {
+        return Ok(Value::Number(number.into()));
+    }
+    let bits = object.call_method0("bit_length").and_then(|bits| bits.extract::<usize>());
+    let large = match bits {
+        Ok(..=MAX_BITS) => object.extract::<BigInt>().ok(),
+        _ => None,
+    };
+    let number = large.and_then(|large| large.to_string().parse::<Number>().ok());
+    number
+        .map(Value::Number)
+        .ok_or_else(|| Trouble::new(format!("the integer has more than {MAX_DIGITS} digits")))
+}
+
+/// How an object without a JSON form is named in an error.
+fn shown(object: &Bound<'_, PyAny>) -> Cow<'static, str> {
+    if object.is_instance_of::<PyInt>() {
+        return "a very large integer".into();
+    }
+    if let Ok(float) = object.cast::<PyFloat>() {
+        return format!("{} (number)", float.value()).into();
+    }
+    if object.is_instance_of::<PyString>() {
+        return "text that is not valid Unicode".into();
+    }
+    format!("a Python object of type {}", class_of(object)).into()
+}
+
+/// Dates, enums, models, sets …: Python knows their plain form. `None` if it has more than `most` values: they are counted
+/// while they are written out, since a range or a sequence of another library may have any number.
+fn plain<'py>(object: &Bound<'py, PyAny>, most: usize) -> Result<Option<Bound<'py, PyAny>>, Trouble> {
+    static PLAIN: Imported = Imported::new("toolhub._plain", "to_plain");
+    let py = object.py();
+    let plain = PLAIN.get(py).and_then(|to_plain| to_plain.call1((object, most)));
+    match plain {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => Ok(None),
+        plain => plain.map(Some).map_err(|error| Trouble::new(exception_text(py, &error))),
+    }
+}

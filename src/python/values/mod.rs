@@ -1,0 +1,21 @@
+//! Values on their way between Python and the core.
+
+pub mod errors;
+pub mod stub_types;
+
+// Texts: read where Python keeps them, and cleaned for logs.
+pub mod event_text;
+pub mod unicode;
+
+// JSON, both ways.
+pub mod json;
+pub mod json_objects;
+pub mod json_text;
+pub mod json_to_python;
+
+// What a Python tool returned.
+pub mod offered_value;
+pub mod value;
+
+pub mod arguments;
+pub mod results;

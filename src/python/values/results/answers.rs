@@ -1,0 +1,292 @@
+//! Results for a model: cut to their limit, and written in the form of an API.
+
+use crate::classes::hub::PyHub;
+use crate::runtime::call_scope;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::gil::released;
+use crate::values::arguments::callable::raised;
+use crate::values::json;
+use crate::values::results::text_of::{images_of, lang_of, success_text};
+use crate::values::unicode::{as_text, start_of, string};
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde_json::Value;
+use std::borrow::Cow;
+use toolhub::hub::{CutText, Hub, ResultBudget, ResultLimit, ShapeRequest, ShapedText};
+use toolhub::invisible::visible;
+use toolhub::model::Lang;
+use toolhub::shape::content::ImageNotes;
+use toolhub::shape::hits;
+use toolhub::shape::messages::{ModelAnswer, ResultFormat, conversation, write};
+use toolhub::shape::skill::SkillBlock;
+
+/// The handle, and how many characters are shown of how many.
+type ReportedCut = (String, usize, usize);
+
+/// Id, whether the model gave it, whether it calls a custom tool, tool, result.
+type GivenAnswer<'py> = (String, bool, bool, String, Bound<'py, PyDict>);
+
+/// A result as text, cut to `limit` or to that of its kind of tool; and what was cut.
+#[pyfunction]
+#[pyo3(signature = (hub, result, limit=None))]
+pub fn format_result<'py>(
+    hub: &Bound<'py, PyHub>,
+    result: &Bound<'py, PyDict>,
+    limit: Option<usize>,
+) -> PyResult<(Bound<'py, PyString>, Option<ReportedCut>)> {
+    hub.get().check_process()?;
+    let (text, cut) = formatted(hub.get().core(), result, limit, ResultBudget::Kind, None)?;
+    Ok((string(hub.py(), &text)?, cut))
+}
+
+/// The results of a run as messages in a format, and what was cut of each. `found` is the format of the model's message.
+#[pyfunction]
+#[pyo3(signature = (hub, answers, format, found, limit=None) -> "tuple[list[dict[str, Any]], list[tuple[str, int, int] | None]]")]
+pub fn write_answers<'py>(
+    hub: &Bound<'py, PyHub>,
+    answers: Vec<GivenAnswer<'py>>,
+    format: &str,
+    found: Option<&str>,
+    limit: Option<usize>,
+) -> PyResult<(Bound<'py, PyAny>, Vec<Option<ReportedCut>>)> {
+    hub.get().check_process()?;
+    let format = match format {
+        "auto" => ResultFormat::answering(found),
+        name => result_format(name)?,
+    };
+    let mut cuts = Vec::with_capacity(answers.len());
+    let mut written = Vec::with_capacity(answers.len());
+    for given in answers {
+        let formatted = formatted(hub.get().core(), &given.4, limit, ResultBudget::Run, Some(format));
+        // A result that cannot be read does not take the others along.
+        let (text, cut) = formatted.or_else(|error| unreadable(hub.py(), &given.3, error))?;
+        cuts.push(cut);
+        written.push(answer(given, text, format)?);
+    }
+    let messages = to_python_released(hub.py(), written, |written| conversation(written, format))?;
+    Ok((messages, cuts))
+}
+
+/// Whole results in a format: a text for tags, otherwise a list.
+#[pyfunction]
+pub fn write_results<'py>(
+    py: Python<'py>,
+    answers: Vec<GivenAnswer<'py>>,
+    format: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format = result_format(format)?;
+    let mut written = Vec::with_capacity(answers.len());
+    for given in answers {
+        let text = match failure_text(&given.4, Lang::default(), Some(format))? {
+            Some(text) => text,
+            None => seen(py, success_text(&given.4, image_notes(Some(format)))?),
+        };
+        written.push(answer(given, text, format)?);
+    }
+    to_python_released(py, written, |written| write(written, format))
+}
+
+/// What is made of the answers. Long texts are written and dropped without the GIL: the system needs milliseconds to take
+/// back the memory of some megabytes.
+fn to_python_released<'py>(
+    py: Python<'py>,
+    answers: Vec<ModelAnswer>,
+    make: impl FnOnce(&[ModelAnswer]) -> Value + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let size = size(&answers);
+    let made = released(py, size, || make(&answers));
+    let results = json::to_python(py, &made);
+    released(py, size, || drop((made, answers)));
+    results
+}
+
+/// A text without what is not visible.
+fn seen(py: Python<'_>, text: String) -> String {
+    released(py, text.len(), move || {
+        let seen = match visible(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(seen) => Some(seen),
+        };
+        seen.unwrap_or(text)
+    })
+}
+
+fn size(answers: &[ModelAnswer]) -> usize {
+    answers.iter().map(|answer| answer.text.len()).sum()
+}
+
+/// One page of a result that was cut.
+#[pyfunction]
+pub fn read_more(
+    hub: &Bound<'_, PyHub>,
+    handle: &Bound<'_, PyAny>,
+    offset: usize,
+    limit: usize,
+) -> PyResult<(Option<String>, Option<String>)> {
+    hub.get().check_process()?;
+    let handle = as_text("handle", handle)?.to_string_lossy();
+    let core = hub.get().core();
+    let reader = call_scope::principal(hub.py())?;
+    let page = hub.py().detach(|| core.read_more(&handle, (offset, limit), reader.as_deref()));
+    Ok(match page {
+        Ok(page) => (Some(page.text), None),
+        Err(error) => (None, Some(error.message.into_owned())),
+    })
+}
+
+fn result_format(name: &str) -> PyResult<ResultFormat> {
+    ResultFormat::parse(name).ok_or_else(|| {
+        let known: Vec<&str> = ResultFormat::ALL.iter().map(|format| format.name()).collect();
+        PyValueError::new_err(format!("format must be one of {}, got '{name}'", known.join(", ")))
+    })
+}
+
+/// The text of a result that raises when it is read. What is not an error of the value, such as Ctrl-C, is raised.
+fn unreadable(py: Python<'_>, tool: &str, error: PyErr) -> PyResult<(String, Option<ReportedCut>)> {
+    if !error.is_instance_of::<PyException>(py) {
+        return Err(error);
+    }
+    Ok((raised(py, tool, &error).message.into_owned(), None))
+}
+
+/// `None`: a text for any model.
+fn image_notes(format: Option<ResultFormat>) -> ImageNotes {
+    if format.is_some_and(ResultFormat::takes_images) { ImageNotes::Omitted } else { ImageNotes::Shown }
+}
+
+fn answer(given: GivenAnswer<'_>, text: String, format: ResultFormat) -> PyResult<ModelAnswer> {
+    let (id, id_from_model, is_custom, tool, result) = given;
+    let success = is_success(&result)?;
+    let warnings = meta(&result, intern!(result.py(), "warnings"))?;
+    let images = if success && format.takes_images() { images_of(&result)? } else { Vec::new() };
+    Ok(ModelAnswer {
+        id,
+        id_from_model,
+        is_custom,
+        tool,
+        success,
+        text,
+        warnings: warnings.and_then(|warnings| warnings.extract().ok()).unwrap_or_default(),
+        images,
+        lang: lang_of(&result),
+    })
+}
+
+fn formatted(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
+    limit: Option<usize>,
+    budget: ResultBudget,
+    format: Option<ResultFormat>,
+) -> PyResult<(String, Option<ReportedCut>)> {
+    let py = result.py();
+    let tool = text_in(meta(result, intern!(py, "tool"))?);
+    let request = match failure_text(result, hub.options.lang, format)? {
+        // Sentences are short; what a server reports may not be.
+        Some(full) => {
+            let chars = hub.options.result_limit.max(limit.unwrap_or_default());
+            ShapeRequest { full, hits: None, skill: None, limit: ResultLimit { chars, hits: None } }
+        }
+        None => success_request(hub, result, &tool, limit, budget, image_notes(format))?,
+    };
+    let reader = call_scope::principal(py)?;
+    let ShapedText { text, cut } = py.detach(|| {
+        let shaped = hub.shape(&request, reader.as_deref());
+        drop(request);
+        shaped
+    });
+    let cut = cut.map(|CutText { handle, shown, total }| (handle, shown, total));
+    if let Some((handle, _, _)) = &cut {
+        let meta = result.getattr(intern!(py, "meta"))?;
+        meta.set_item(intern!(py, "truncated"), true)?;
+        meta.set_item(intern!(py, "handle"), handle)?;
+    }
+    Ok((text, cut))
+}
+
+fn success_request(
+    hub: &Hub,
+    result: &Bound<'_, PyDict>,
+    tool: &str,
+    limit: Option<usize>,
+    budget: ResultBudget,
+    images: ImageNotes,
+) -> PyResult<ShapeRequest> {
+    let py = result.py();
+    let value = result.get_item(intern!(py, "result"))?;
+    if is_skill(hub, result, tool)?
+        && let Some(answer) = value.as_ref().and_then(|value| json::from_python(value).ok())
+    {
+        let chars = limit.unwrap_or(Hub::skill_limit().chars);
+        let limit = ResultLimit { chars, hits: None };
+        if let Some(skill) = SkillBlock::of(&answer) {
+            let full = seen(py, skill.with(&skill.instructions));
+            return Ok(ShapeRequest { full, hits: None, skill: Some(skill), limit });
+        }
+        if let Some(text) = answer.get("text").and_then(Value::as_str) {
+            return Ok(ShapeRequest { full: seen(py, text.to_owned()), hits: None, skill: None, limit });
+        }
+    }
+    let own = hub.result_limit(tool, budget, limit);
+    let hits = match (own.hits, value.and_then(|value| value.cast_into::<PyList>().ok())) {
+        (Some(count), Some(list)) => hit_lines(&list, count),
+        _ => None,
+    };
+    let full = seen(py, success_text(result, images)?);
+    Ok(ShapeRequest { full, hits, skill: None, limit: own })
+}
+
+/// The first hits of a list as lines, and whether there are more; `None` if it is not a list of hits.
+fn hit_lines(list: &Bound<'_, PyList>, count: usize) -> Option<(String, bool)> {
+    let first = list.get_slice(0, count).into_any();
+    let first = json::from_python(&first).ok()?;
+    let lines = hits::lines(first.as_array()?)?;
+    Some((visible(&lines).into_owned(), list.len() > count))
+}
+
+/// Whether a skill with instructions gave the result.
+fn is_skill(hub: &Hub, result: &Bound<'_, PyDict>, tool: &str) -> PyResult<bool> {
+    let source = text_in(meta(result, intern!(result.py(), "source"))?);
+    let snapshot = hub.registry.load();
+    let entry = snapshot.family(tool).filter(|_| source == "skills");
+    Ok(entry.is_some_and(|entry| entry.candidates.iter().any(|one| one.spec().location.is_some())))
+}
+
+/// The sentence of a failure; `None` for a success.
+fn failure_text(
+    result: &Bound<'_, PyDict>,
+    lang: Lang,
+    format: Option<ResultFormat>,
+) -> PyResult<Option<String>> {
+    if is_success(result)? {
+        return Ok(None);
+    }
+    let error = text_in(Some(result.getattr(intern!(result.py(), "error"))?));
+    let label = match format.is_some_and(ResultFormat::labels_errors) {
+        true => "",
+        false => lang.pick("Error: ", "错误："),
+    };
+    let sentence = released(result.py(), error.len(), move || format!("{label}{error}"));
+    Ok(Some(seen(result.py(), sentence)))
+}
+
+fn is_success(result: &Bound<'_, PyDict>) -> PyResult<bool> {
+    result.getattr(intern!(result.py(), "success"))?.is_truthy()
+}
+
+/// An entry of `_meta`.
+fn meta<'py>(result: &Bound<'py, PyDict>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match result.get_item(intern!(result.py(), "_meta"))?.and_then(|meta| meta.cast_into::<PyDict>().ok()) {
+        Some(meta) => meta.get_item(key),
+        None => Ok(None),
+    }
+}
+
+fn text_in(value: Option<Bound<'_, PyAny>>) -> String {
+    let value = value.filter(|value| !value.is_none());
+    value
+        .and_then(|value| value.str().ok())
+        .and_then(|text| start_of(&text, usize::MAX).ok())
+        .unwrap_or_default()
+}

@@ -1,0 +1,9 @@
+//! Results: as dicts, as text, and in the form that a model reads.
+
+pub mod blocks;
+pub mod result;
+pub mod templates;
+
+pub mod answers;
+pub mod text;
+pub mod text_of;

@@ -1,0 +1,486 @@
+//! Every `ToolResult`: of a call that ran, of one that was refused, and copies of a result.
+
+use crate::execution::{Attempt, FinishedExecution, replayed_time};
+use crate::localized::localize;
+use crate::runtime::fork_safe_once::intern;
+use crate::runtime::gil::{Entries, released};
+use crate::runtime::lazy_import::Imported;
+use crate::values::arguments::callable::raised;
+use crate::values::arguments::copying::occurs_once;
+use crate::values::arguments::python_tool::python_tool;
+use crate::values::json;
+use crate::values::results::blocks::Blocks;
+use crate::values::results::templates::{
+    CandidateTemplates, blank_meta, describe_call, describe_error, empty_meta, fill_meta, fill_success,
+    new_attempt, source_name,
+};
+use crate::values::results::text_of::text_of;
+use crate::values::unicode::{start_of, string};
+use crate::values::value;
+use pyo3::exceptions::{PyBaseException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::collections::HashSet;
+use std::time::Instant;
+use toolhub::error::{ErrorKind, HubError, Outcome};
+use toolhub::execute::Fate;
+use toolhub::hub::{PlannedRun, part};
+use toolhub::invisible::error_line;
+use toolhub::merge::{self, MergedText};
+use toolhub::plan::answer_kind;
+use toolhub::registry::Candidate;
+use toolhub::select::Rule;
+use toolhub::shape::content::ImageNotes;
+use toolhub::tape::recording_of;
+
+/// A new `ToolResult`: a dict with attributes, defined in Python.
+fn new_result(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    static CLASS: Imported = Imported::new("toolhub.result", "ToolResult");
+    Ok(CLASS.get(py)?.call0()?.cast_into()?)
+}
+
+/// The result of an execution, in the language of its hub.
+pub fn build(py: Python<'_>, mut finished: FinishedExecution, now: Instant) -> PyResult<Bound<'_, PyDict>> {
+    let Some(plan) = finished.plan.take() else {
+        return refused(py, None, &HubError::new(ErrorKind::Cancelled, "Cancelled."));
+    };
+    let result = of_run(py, &plan, &mut finished.attempts, now);
+    let result = result.or_else(|error| unreadable(py, &plan.what, error))?;
+    localize(&result, plan.lang)?;
+    Ok(result)
+}
+
+fn of_run<'py>(
+    py: Python<'py>,
+    plan: &PlannedRun,
+    attempts: &mut [Attempt],
+    now: Instant,
+) -> PyResult<Bound<'py, PyDict>> {
+    let result = new_result(py)?;
+    let mut winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
+    if winners.len() > 1 {
+        // Successes without a value have nothing to add.
+        let has_value = |slot: &usize| !attempts[*slot].value.as_ref().is_none_or(|value| value.is_none(py));
+        if winners.iter().any(has_value) {
+            winners.retain(|slot| has_value(slot));
+        }
+    }
+    let best = winners.first().map(|slot| &*plan.candidates[*slot]);
+    let meta = match best {
+        Some(candidate) => meta_of(py, candidate)?,
+        None => blank_meta(py)?,
+    };
+    let took = replayed_time(plan).unwrap_or_else(|| now.saturating_duration_since(plan.run.begun()));
+    describe_call(&meta, best, plan.strategy, took)?;
+    if best.is_none() {
+        meta.set_item(intern!(py, "tool"), &*plan.what)?;
+    }
+    if plan.rule != Rule::OneCandidate {
+        meta.set_item(intern!(py, "rule"), &*plan.rule.sentence())?;
+    }
+    let errors = describe_attempts(py, &meta, plan, attempts, best.is_some(), now)?;
+    match winners.as_slice() {
+        [] => {
+            let final_error = plan.final_error(errors.iter().map(|(slot, error)| (*slot, error)));
+            let retryable = final_error.is_retryable(plan.is_repeatable());
+            let same = || errors.iter().filter(|(_, error)| error.message == final_error.message);
+            let sent = same().map(|(slot, _)| *slot).find(|slot| attempts[*slot].blocks.is_some());
+            if let Some(blocks) = sent.and_then(|slot| attempts[slot].blocks.take()) {
+                put_blocks(&result, &meta, *blocks)?;
+            }
+            let exception = same().chain(&errors).find_map(|(slot, _)| attempts[*slot].exception.as_deref());
+            match same().find_map(|(slot, _)| attempts[*slot].value.as_ref()) {
+                Some(own) => own_failure(result, meta, &final_error, retryable, own.bind(py)),
+                None => failure(result, meta, &final_error, retryable, exception),
+            }
+        }
+        [only] => {
+            let value = attempts[*only].value.take().unwrap_or_else(|| py.None());
+            if let Some(blocks) = attempts[*only].blocks.take() {
+                put_blocks(&result, &meta, *blocks)?;
+            }
+            if attempts[*only].is_own_result {
+                return own_success(result, meta, value.bind(py));
+            }
+            success(result, meta, value)
+        }
+        many => {
+            let mut many = many.to_vec();
+            many.sort_by_key(|slot| plan.merge_order(*slot));
+            let MergedText { text, truncated } = merged(py, plan, attempts, &many)?;
+            let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
+            meta.set_item(intern!(py, "synthesized"), true)?;
+            meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
+            meta.set_item(intern!(py, "source_count"), many.len())?;
+            meta.set_item(intern!(py, "truncated"), truncated)?;
+            meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
+            result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
+            result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, &many)?)?;
+            success(result, meta, string(py, &text)?.into_any().unbind())
+        }
+    }
+}
+
+/// What a server sent besides the value: content, structured content and `_meta`.
+fn put_blocks(result: &Bound<'_, PyDict>, meta: &Bound<'_, PyDict>, blocks: Blocks) -> PyResult<()> {
+    let py = result.py();
+    if let Some(server_meta) = blocks.meta() {
+        meta.set_item(intern!(py, "server_meta"), json::to_python(py, server_meta)?)?;
+    }
+    result.setattr(intern!(py, "_blocks"), blocks)
+}
+
+/// The result of a call whose answer raises when it is read.
+fn unreadable<'py>(py: Python<'py>, tool: &str, error: PyErr) -> PyResult<Bound<'py, PyDict>> {
+    let failed = raised(py, tool, &error).with_outcome(Outcome::Unknown);
+    failure(
+        new_result(py)?,
+        empty_meta(py, Some(&PyString::new(py, tool)))?,
+        &failed,
+        failed.is_retryable(false),
+        Some(&error),
+    )
+}
+
+/// The result of a call that ended before any candidate was tried.
+pub fn refused<'py>(py: Python<'py>, tool: Option<&str>, error: &HubError) -> PyResult<Bound<'py, PyDict>> {
+    let tool = tool.map(|tool| PyString::new(py, tool));
+    failure(new_result(py)?, empty_meta(py, tool.as_ref())?, error, error.is_retryable(false), None)
+}
+
+/// The result of a call that was made before, with its value.
+pub fn succeeded<'py>(py: Python<'py>, tool: &str, value: Py<PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    success(new_result(py)?, empty_meta(py, Some(&PyString::new(py, tool)))?, value)
+}
+
+/// The result of a call that ended before any candidate was tried; the kind decides `retryable` and `outcome`.
+#[pyfunction]
+pub fn failed_result<'py>(
+    tool: &Bound<'py, PyString>,
+    kind: &str,
+    message: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = ErrorKind::ALL.iter().copied().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| PyValueError::new_err("kind must be one of toolhub.ErrorKind"))?;
+    let error = HubError::new(kind, message.to_string_lossy().into_owned());
+    refused(tool.py(), Some(&tool.to_string_lossy()), &error).map(Bound::into_any)
+}
+
+/// A copy that its owner may change: keys, value, `_meta` and every attribute.
+///
+/// A value that cannot be copied is shared, and so is what never changes: an exception with its traceback, and content
+/// blocks. Copies run code of the user, so no lock may be held.
+pub fn copy_result<'py>(result: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    let copy = new_result(py)?;
+    for (key, value) in result {
+        copy.set_item(key, copy_of(&value)?)?;
+    }
+    for (name, value) in result.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+        copy.setattr(name.cast_into::<PyString>()?, copy_of(&value)?)?;
+    }
+    Ok(copy)
+}
+
+fn copy_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static DEEPCOPY: Imported = Imported::new("copy", "deepcopy");
+    if value.is_instance_of::<PyBaseException>() || value.is_instance_of::<Blocks>() {
+        return Ok(value.clone());
+    }
+    Ok(DEEPCOPY.get(value.py())?.call1((value,)).unwrap_or_else(|_| value.clone()))
+}
+
+fn success<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    value: Py<PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    fill_success(&result)?;
+    result.set_item(intern!(py, "result"), value)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    Ok(result)
+}
+
+/// The result of a tool that returned a mapping with `success`: its keys are those of the result.
+fn own_success<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    own: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    take_over(&result, own)?;
+    result.set_item(intern!(py, "success"), true)?;
+    result.set_item(intern!(py, "result"), value::own_result(own)?)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    Ok(result)
+}
+
+/// The failure that a tool reported with such a mapping. A text is shown as every error is: one line without commands to
+/// terminals. In the place of an error that is absent or empty stands the sentence.
+fn own_failure<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    error: &HubError,
+    retryable: bool,
+    own: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    take_over(&result, own)?;
+    let details = error_details(py, error, retryable)?;
+    details.set_item(intern!(py, "message"), &*error.message)?;
+    meta.set_item(intern!(py, "error"), details)?;
+    result.set_item(intern!(py, "success"), false)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    let given = result.get_item(intern!(py, "error"))?;
+    let line = match given.as_ref().map(|given| given.cast::<PyString>()) {
+        Some(Ok(text)) => {
+            let text = start_of(text, usize::MAX)?;
+            released(py, text.len(), move || error_line(&text, usize::MAX))
+        }
+        _ if given.as_ref().is_some_and(|given| given.is_truthy().unwrap_or(true)) => return Ok(result),
+        _ => String::new(),
+    };
+    let shown = if line.is_empty() { &*error.message } else { &line };
+    result.set_item(intern!(py, "error"), string(py, shown)?)?;
+    Ok(result)
+}
+
+/// Copies the keys of a tool's own result; of a `ToolResult`, which another call gave, also the attributes.
+fn take_over(result: &Bound<'_, PyDict>, own: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = result.py();
+    result.update(value::as_dict(own)?.as_mapping())?;
+    if value::is_tool_result(own)? {
+        for (name, value) in own.getattr(intern!(py, "__dict__"))?.cast_into::<PyDict>()? {
+            result.setattr(name.cast_into::<PyString>()?, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a reader of one of several answers wants to see.
+fn inner_value<'py>(py: Python<'py>, attempt: &Attempt) -> PyResult<Bound<'py, PyAny>> {
+    match &attempt.value {
+        Some(value) if attempt.is_own_result => value::own_result(value.bind(py)),
+        Some(value) => Ok(value.bind(py).clone()),
+        None => Ok(py.None().into_bound(py)),
+    }
+}
+
+fn failure<'py>(
+    result: Bound<'py, PyDict>,
+    meta: Bound<'py, PyDict>,
+    error: &HubError,
+    retryable: bool,
+    exception: Option<&PyErr>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let py = result.py();
+    meta.set_item(intern!(py, "error"), error_details(py, error, retryable)?)?;
+    result.set_item(intern!(py, "success"), false)?;
+    result.set_item(intern!(py, "result"), py.None())?;
+    result.set_item(intern!(py, "error"), string(py, &error.message)?)?;
+    result.set_item(intern!(py, "_meta"), meta)?;
+    if let Some(exception) = exception {
+        // `into_value` puts the traceback back on the exception; `value` alone would lose it.
+        result.setattr(intern!(py, "_exception"), exception.clone_ref(py).into_value(py))?;
+    }
+    Ok(result)
+}
+
+fn error_details<'py>(py: Python<'py>, error: &HubError, retryable: bool) -> PyResult<Bound<'py, PyDict>> {
+    let details = PyDict::new(py);
+    details.set_item(intern!(py, "kind"), error.kind.name())?;
+    details.set_item(intern!(py, "code"), error.code)?;
+    details.set_item(intern!(py, "status"), error.status)?;
+    details.set_item(intern!(py, "retry_after"), error.retry_after)?;
+    details.set_item(intern!(py, "retryable"), retryable)?;
+    details.set_item(intern!(py, "outcome"), error.outcome.name())?;
+    if !error.suggestions.is_empty() {
+        details.set_item(
+            intern!(py, "suggestions"),
+            error.suggestions.iter().map(|s| &**s).collect::<Vec<_>>(),
+        )?;
+    }
+    if let Some(data) = error.upstream.as_ref().and_then(|sent| sent.data.as_ref()) {
+        details.set_item(intern!(py, "data"), json::to_python(py, data)?)?;
+    }
+    Ok(details)
+}
+
+fn templates_of<'a>(py: Python<'_>, candidate: &'a Candidate) -> PyResult<Option<&'a CandidateTemplates>> {
+    let Some(tool) = python_tool(candidate) else { return Ok(None) };
+    let make = || CandidateTemplates::new(tool.name.bind(py), candidate);
+    tool.templates.get_or_try_init(py, make).map(Some)
+}
+
+fn meta_of<'py>(py: Python<'py>, candidate: &Candidate) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(templates) = templates_of(py, candidate)? {
+        return templates.meta(py);
+    }
+    let meta = blank_meta(py)?;
+    fill_meta(&meta, &tool_name(py, candidate), candidate)?;
+    Ok(meta)
+}
+
+/// A tool's name as the string that was made when it was registered.
+fn tool_name<'py>(py: Python<'py>, candidate: &Candidate) -> Bound<'py, PyString> {
+    match python_tool(candidate) {
+        Some(tool) => tool.name.bind(py).clone(),
+        None => PyString::new(py, &candidate.spec().name),
+    }
+}
+
+/// The attempt of a candidate that answered, or that lost to one that did; `None` for all others.
+fn usual_attempt<'py>(
+    py: Python<'py>,
+    candidate: &Candidate,
+    fate: Fate,
+    answered: bool,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let Some(templates) = templates_of(py, candidate)? else { return Ok(None) };
+    match fate {
+        Fate::Succeeded => templates.won(py).map(Some),
+        Fate::Stopped if answered => templates.lost(py).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Lists the candidates that were tried and skipped, and their errors; returns the errors.
+fn describe_attempts(
+    py: Python<'_>,
+    meta: &Bound<'_, PyDict>,
+    plan: &PlannedRun,
+    attempts: &mut [Attempt],
+    answered: bool,
+    now: Instant,
+) -> PyResult<Vec<(usize, HubError)>> {
+    let mut tried: SmallVec<[Bound<'_, PyDict>; 4]> = SmallVec::new();
+    let mut warnings: Vec<String> = Vec::new();
+    let mut unchecked: Vec<String> = Vec::new();
+    let mut skipped = Vec::new();
+    let mut failed = Vec::new();
+    let mut errors = Vec::new();
+    for (slot, attempt) in attempts.iter_mut().enumerate() {
+        let candidate = &plan.candidates[slot];
+        let fate = plan.run.fate(slot);
+        if fate == Fate::NotTried {
+            continue;
+        }
+        warnings.append(&mut attempt.warnings);
+        unchecked.extend(attempt.unchecked.drain(..).map(|rule| rule.to_string()));
+        let usual = usual_attempt(py, candidate, fate, answered)?;
+        let ran = match recording_of(candidate) {
+            Some(recording) => recording.ms,
+            None => plan.run.duration(slot, now).unwrap_or_default().as_secs_f64() * 1e3,
+        };
+        if let Some(row) = usual {
+            row.set_item(intern!(py, "duration_ms"), ran)?;
+            tried.push(row);
+            continue;
+        }
+        let row = new_attempt(&tool_name(py, candidate), candidate)?;
+        row.set_item(intern!(py, "ok"), fate == Fate::Succeeded)?;
+        row.set_item(intern!(py, "duration_ms"), ran)?;
+        let reported = attempt.error.take().map(|error| *error);
+        if let Some(error) = reported.or_else(|| plan.silent_error(slot)) {
+            describe_error(&row, &error)?;
+            // Losing a race is not an error.
+            if fate != Fate::Stopped {
+                failed.push(row.copy()?);
+            }
+            errors.push((slot, error));
+        }
+        if fate == Fate::Rejected { skipped.push(row) } else { tried.push(row) }
+    }
+    meta.set_item(intern!(py, "attempts"), PyList::new(py, tried)?)?;
+    if !warnings.is_empty() {
+        warnings.dedup();
+        meta.set_item(intern!(py, "warnings"), warnings)?;
+    }
+    if !unchecked.is_empty() {
+        unchecked.dedup();
+        meta.set_item(intern!(py, "unchecked"), unchecked)?;
+    }
+    if !skipped.is_empty() {
+        meta.set_item(intern!(py, "skipped"), skipped)?;
+    }
+    if !failed.is_empty() {
+        meta.set_item(intern!(py, "errors"), failed)?;
+    }
+    Ok(errors)
+}
+
+/// Every answer as it came, with its source.
+fn whole_answers<'py>(
+    py: Python<'py>,
+    plan: &PlannedRun,
+    attempts: &[Attempt],
+    winners: &[usize],
+) -> PyResult<Bound<'py, PyList>> {
+    let answers = PyList::empty(py);
+    for slot in winners {
+        let row = PyDict::new(py);
+        row.set_item(intern!(py, "source"), plan.candidates[*slot].label())?;
+        row.set_item(intern!(py, "result"), inner_value(py, &attempts[*slot])?)?;
+        answers.append(row)?;
+    }
+    Ok(answers)
+}
+
+fn merged(
+    py: Python<'_>,
+    plan: &PlannedRun,
+    attempts: &[Attempt],
+    winners: &[usize],
+) -> PyResult<MergedText> {
+    let mut parts = Vec::with_capacity(winners.len());
+    for slot in winners {
+        let value = inner_value(py, &attempts[*slot])?;
+        let text = text_of(&value, attempts[*slot].blocks.as_deref(), ImageNotes::Shown)?;
+        parts.push((plan.candidates[*slot].label(), text.unwrap_or_default()));
+    }
+    Ok(py.detach(move || {
+        let shown = parts.iter().map(|(label, text)| part(label.clone(), text, merge::PART_LIMIT));
+        merge::simple(&shown.collect::<Vec<_>>())
+    }))
+}
+
+/// For an object that does not tell its size.
+const UNKNOWN: usize = 64;
+
+/// The bytes of a result with everything in it. Containers of Python are followed, and each object counts once; for other
+/// objects their own word counts.
+pub fn size_of_result(result: &Bound<'_, PyDict>) -> PyResult<usize> {
+    let attributes = result.getattr(intern!(result.py(), "__dict__"))?;
+    let mut pending = vec![result.clone().into_any(), attributes];
+    let mut seen = HashSet::new();
+    let mut bytes = 0usize;
+    while let Some(object) = pending.pop() {
+        // What only its container refers to is not entered: growing a large table is one long step.
+        if !occurs_once(&object) && !seen.insert(object.as_ptr() as usize) {
+            continue;
+        }
+        bytes = bytes.saturating_add(own_size(&object));
+        if let Ok(dict) = object.cast::<PyDict>() {
+            for entry in Entries::of(dict) {
+                let (key, value) = entry?;
+                pending.extend([key, value]);
+            }
+        } else if let Ok(list) = object.cast::<PyList>() {
+            pending.extend(list.iter());
+        } else if let Ok(tuple) = object.cast::<PyTuple>() {
+            pending.extend(tuple.iter());
+        } else if let Ok(set) = object.cast::<PySet>() {
+            pending.extend(set.iter());
+        } else if let Ok(set) = object.cast::<PyFrozenSet>() {
+            pending.extend(set.iter());
+        }
+    }
+    Ok(bytes)
+}
+
+fn own_size(object: &Bound<'_, PyAny>) -> usize {
+    let size = object.call_method0(intern!(object.py(), "__sizeof__"));
+    size.and_then(|size| size.extract()).unwrap_or(UNKNOWN)
+}

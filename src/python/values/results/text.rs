@@ -1,0 +1,163 @@
+//! Shaping text for Python: cutting and merging. A huge string is never converted whole: only the window that decides
+//! the result crosses.
+
+use crate::runtime::gil::released;
+use crate::values::unicode::{all_of, raw, start_of, string};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::borrow::Cow;
+use std::sync::Arc;
+use toolhub::invisible::visible;
+use toolhub::merge;
+use toolhub::model::Part;
+use toolhub::truncate::tokens::{Estimate, load};
+use toolhub::truncate::{Options, TokenCounter, Unit, truncate_window, window_chars};
+
+/// So much of the start tells whether it is JSON.
+const HEAD: usize = 256;
+
+/// A text within its limit: `text`, how much was `cut` of a `total`, and whether these are `estimated`.
+#[pyclass(frozen, module = "toolhub", name = "Truncated")]
+pub struct PyTruncated {
+    /// The text, within the limit, with a notice if something was cut.
+    #[pyo3(get)]
+    text: Py<PyString>,
+    /// How much was cut, in the unit of the limit.
+    #[pyo3(get)]
+    cut: usize,
+    /// How much there was, in the unit of the limit.
+    #[pyo3(get)]
+    total: usize,
+    /// Whether the numbers are estimates, because tokens were asked for without a tokenizer.
+    #[pyo3(get)]
+    estimated: bool,
+    /// Whether something was cut.
+    #[pyo3(get)]
+    truncated: bool,
+}
+
+#[pymethods]
+impl PyTruncated {
+    fn __str__(&self, py: Python<'_>) -> Py<PyString> {
+        self.text.clone_ref(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "Truncated(text={:?}, cut={}, total={}, estimated={})",
+            self.text.to_str(py)?,
+            self.cut,
+            self.total,
+            self.estimated
+        ))
+    }
+}
+
+/// Counts tokens with an encoding that the user has.
+#[pyclass(frozen, module = "toolhub", name = "Tokenizer")]
+pub struct PyTokenizer {
+    counter: Arc<dyn TokenCounter>,
+}
+
+impl PyTokenizer {
+    pub fn counter(&self) -> Arc<dyn TokenCounter> {
+        self.counter.clone()
+    }
+}
+
+#[pymethods]
+impl PyTokenizer {
+    /// From the content of a tiktoken file or a `tokenizer.json`; the name tells which tiktoken encoding it is.
+    #[new]
+    fn new(name: &str, content: &[u8]) -> PyResult<Self> {
+        let counter = load(name, content).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(PyTokenizer { counter: Arc::from(counter) })
+    }
+
+    /// How many tokens a text has.
+    fn count(&self, py: Python<'_>, text: &str) -> usize {
+        py.detach(|| self.counter.count(text))
+    }
+}
+
+/// Cuts a text to `limit` characters or tokens.
+#[pyfunction]
+#[pyo3(signature = (text, limit, unit="chars", tokenizer=None, hits=None))]
+pub fn truncate_text(
+    text: &Bound<'_, PyString>,
+    limit: usize,
+    unit: &str,
+    tokenizer: Option<&Bound<'_, PyTokenizer>>,
+    hits: Option<usize>,
+) -> PyResult<PyTruncated> {
+    let py = text.py();
+    let counter = tokenizer.map(|tokenizer| tokenizer.get().counter.clone());
+    let counter: &dyn TokenCounter = counter.as_deref().unwrap_or(&Estimate);
+    let unit = match unit {
+        "chars" => Unit::Chars,
+        "tokens" => Unit::Tokens(counter),
+        other => {
+            return Err(PyValueError::new_err(format!("unit must be 'chars' or 'tokens', got {other:?}")));
+        }
+    };
+    let options = Options { unit, hits, ..Options::default() };
+    let total = text.len()?;
+    let window = window(text, 0, limit, &options)?;
+    let cut = || truncate_window(&window, total, limit, &options);
+    let made = released(py, window.len(), cut);
+    Ok(PyTruncated {
+        text: string(py, &made.text)?.unbind(),
+        cut: made.cut,
+        total: made.total,
+        estimated: made.estimated,
+        truncated: made.truncated,
+    })
+}
+
+/// A text as it is seen: without commands to terminals and invisible characters. The same object when it has none.
+#[pyfunction]
+pub fn visible_text<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+    let given = all_of(text)?;
+    match released(text.py(), given.len(), || visible(&given)) {
+        Cow::Borrowed(_) => Ok(text.clone()),
+        Cow::Owned(seen) => string(text.py(), &seen),
+    }
+}
+
+/// The start of a text that decides how it is cut to `limit`, at least `chars` characters of it.
+fn window(text: &Bound<'_, PyString>, chars: usize, limit: usize, options: &Options<'_>) -> PyResult<String> {
+    // Enough for prose; JSON wants more, and is not known before its start is seen.
+    let usual = window_chars(limit, "", options).max(HEAD).max(chars);
+    let window = start_of(text, usual)?;
+    let needed = window_chars(limit, &window, options);
+    if needed > usual && text.len()? > usual { start_of(text, needed) } else { Ok(window) }
+}
+
+/// Merges (label, text) pairs; the second value tells whether what is shown was cut. Of a long text, only the start is converted.
+#[pyfunction]
+pub fn merge_texts<'py>(
+    py: Python<'py>,
+    given: Vec<(String, Bound<'py, PyString>)>,
+    limit: usize,
+) -> PyResult<(Bound<'py, PyString>, bool)> {
+    let options = Options::default();
+    let mut answers = Vec::with_capacity(given.len());
+    for (label, text) in &given {
+        answers.push((label, window(text, Part::LONG, limit, &options)?, text.len()?, raw(text)?));
+    }
+    let merged = py.detach(|| {
+        let parts = answers.into_iter().map(|(label, window, total, raw)| {
+            let shown = truncate_window(&window, total, limit, &options);
+            Part {
+                label: label.clone(),
+                start: Cow::Owned(window),
+                long: (total > Part::LONG).then_some(raw),
+                shown: shown.text,
+                cut: shown.truncated,
+            }
+        });
+        merge::simple(&parts.collect::<Vec<_>>())
+    });
+    Ok((string(py, &merged.text)?, merged.truncated))
+}
