@@ -16,8 +16,7 @@ use toolhub::parse::{self, ReasoningMode};
 use toolhub::search;
 use toolhub::secret;
 use toolhub::select::effects::{Declaration, EffectsInput, assess};
-use toolhub::sources::mcp::config::SERVER_OPTIONS;
-use toolhub::sources::mcp::config::{raw_entries, server_from};
+use toolhub::sources::mcp::config::{self, raw_entries, server_from};
 use toolhub::sources::skills::front_matter;
 use toolhub::text;
 use toolhub::text::nearest;
@@ -176,7 +175,7 @@ pub fn min_result_limit() -> usize {
 /// The keys of `toolhub` in the entry of a server.
 #[pyfunction]
 pub fn server_options() -> Vec<&'static str> {
-    SERVER_OPTIONS.to_vec()
+    config::server_options()
 }
 
 /// Whether a name says that what it stands for must not be shown.

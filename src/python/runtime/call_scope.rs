@@ -20,8 +20,6 @@ use toolhub::reports::WaitingReports;
 use toolhub::sources::mcp::questions::{fitting_form, form_of};
 use toolhub::tool::{CallContext, CallContextExtras, OnProgress, RoundQuestion};
 
-/// JSON-RPC: the answer of a client that does not know the question.
-
 /// The call that the current code is a part of.
 #[pyclass(frozen, module = "toolhub._core")]
 pub struct CallScope {
