@@ -32,17 +32,17 @@ impl Exchange {
     /// What the caller reads of an error. All of it reaches the only caller of a hub that it sees whole; others get the public face,
     /// and the operator's log the rest.
     pub fn face<'a>(&self, provider: &str, error: &'a HubError) -> Cow<'a, str> {
-        let sees_all = self.caller.view.shows_everything();
+        let (sees_all, lang) = (self.caller.view.shows_everything(), self.gateway.hub.options.lang);
         // They speak of the caller's own access: how to log in, which header is missing.
         let is_own = matches!(error.kind, ErrorKind::Auth | ErrorKind::NotAllowed);
         if sees_all && (is_own || !self.gateway.authenticator.load().has_several_callers()) {
-            return Cow::Borrowed(&error.message);
+            return error.message.text(lang);
         }
         let public = error.public();
         if public != error.message {
             let text = format!("for '{}': {}", clip(&self.caller.principal.id), error.message);
             self.gateway.upstreams.log(provider, "info", &text);
         }
-        public
+        public.text(lang).into_owned().into()
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod canonical;
 pub mod invisible;
+pub mod message;
 pub mod pattern;
 pub mod secret;
 pub mod wording;

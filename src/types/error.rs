@@ -1,8 +1,8 @@
 //! What can go wrong, as data: one table of kinds, one error type.
 //!
 //! An error has two faces. [`HubError::message`] is for the operator and the program: it may name servers, addresses and what a
-//! process has printed. [`HubError::public`] is for callers who share the hub with others. Both are plain text, never a debug
-//! dump.
+//! process has printed. [`HubError::public`] is for callers who share the hub with others. Both are plain sentences, never a debug
+//! dump, in the language of their reader.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,6 +10,8 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use toolhub_text::invisible::line;
+use toolhub_text::message;
+use toolhub_text::message::{AsMessage, Lang, Message};
 
 /// Whom the messages of a kind are for.
 #[derive(PartialEq)]
@@ -110,7 +112,7 @@ pub const NOW_KEY: &str = "toolhub/now";
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HubError {
     pub kind: ErrorKind,
-    pub message: Cow<'static, str>,
+    pub message: Message,
     /// What a caller reads who shares the hub with others, if the sentence of the kind does not fit.
     #[serde(skip)]
     pub public: Option<&'static str>,
@@ -164,7 +166,7 @@ impl PartialEq for ErrorContent {
 }
 
 impl HubError {
-    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
         let outcome = match kind {
             ErrorKind::NotFound
             | ErrorKind::NoCapability
@@ -200,15 +202,23 @@ impl HubError {
     }
 
     /// What a caller may read who shares the hub with others: nothing of servers, of other callers or of this machine.
-    pub fn public(&self) -> Cow<'_, str> {
+    pub fn public(&self) -> Message {
         if self.kind.words() == ErrorWords::Own {
-            return Cow::Borrowed(&self.message);
+            return self.message.clone();
         }
-        let sentence = self.public.unwrap_or_else(|| self.kind.sentence());
+        let sentence = Message::from(self.public.unwrap_or_else(|| self.kind.sentence()));
         match (self.outcome, self.retry_after) {
-            (Outcome::Unknown, _) => format!("{sentence} It may still have run.").into(),
-            (_, Some(seconds)) => format!("{sentence} Try again in {} s.", shown_seconds(seconds)).into(),
-            _ => sentence.into(),
+            (Outcome::Unknown, _) => message!("{} It may still have run.", sentence),
+            (_, Some(seconds)) => message!("{} Try again in {} s.", sentence, shown_seconds(seconds)),
+            _ => sentence,
+        }
+    }
+
+    /// The error for a reader of this language: its message is a finished text.
+    pub fn in_language(self, lang: Lang) -> Self {
+        match lang {
+            Lang::En => self,
+            lang => HubError { message: self.message.text(lang).into_owned().into(), ..self },
         }
     }
 
@@ -269,6 +279,12 @@ impl fmt::Display for HubError {
 }
 
 impl std::error::Error for HubError {}
+
+impl AsMessage for HubError {
+    fn as_message(&self) -> &Message {
+        &self.message
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -290,11 +290,11 @@ const MAX_REPORTED: usize = 1_000;
 /// The error of a tool that reported a failure by what it returned.
 pub fn reported(tool: &str, failure: &ReportedFailure) -> HubError {
     let tool = clip(tool);
-    let mut text = error_line(&failure.message(&tool), MAX_REPORTED);
-    if text.is_empty() {
-        text = ReportedFailure::Own(None).message(&tool);
+    let mut message = failure.message(&tool).map(&|text| error_line(text, MAX_REPORTED));
+    if message.is_empty() {
+        message = ReportedFailure::Own(None).message(&tool);
     }
-    HubError::new(ErrorKind::ToolError, text)
+    HubError::new(ErrorKind::ToolError, message)
 }
 
 /// Too many calls wait for the same tool, source or hub.

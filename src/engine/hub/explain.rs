@@ -155,7 +155,7 @@ impl Facts<'_> {
                 state => write!(text, ", server {state}: the call connects it"),
             };
         }
-        let _ = write!(text, "; {}", candidate.spec().effects);
+        let _ = write!(text, "; {}", candidate.spec().effects.message());
         text
     }
 

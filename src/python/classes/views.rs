@@ -142,7 +142,7 @@ impl PyCandidate {
     /// What `safety` rests on, in words.
     #[getter]
     fn evidence(&self) -> String {
-        self.inner.spec().effects.evidence.to_string()
+        self.inner.spec().effects.evidence.message().to_string()
     }
 
     /// Whether calling it twice is as good as once, as declared.
@@ -356,7 +356,7 @@ impl ToolInfo {
     /// What `safety` rests on, in words.
     #[getter]
     fn evidence(&self) -> String {
-        self.least_safe().evidence.to_string()
+        self.least_safe().evidence.message().to_string()
     }
 
     /// Whether `approve` is asked before a call: for all tools but the harmless ones.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 use toolhub_engine::plan::{LookUpRequest, Unreachable};
+use toolhub_text::message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Source};
 
@@ -174,11 +175,14 @@ impl Servers {
         let reason = self.silence(server).or_else(|| server.info().error.map(|error| error.message));
         let id = server.id();
         let text = match reason {
-            Some(reason) => format!(
-                "Server '{id}' failed recently; it is tried again after a pause: {}",
-                reason.trim_end_matches('.')
-            ),
-            None => format!("Server '{id}' failed recently; it is tried again after a pause."),
+            Some(reason) => {
+                message!(
+                    "Server '{}' failed recently; it is tried again after a pause: {}",
+                    id,
+                    reason.clause()
+                )
+            }
+            None => message!("Server '{}' failed recently; it is tried again after a pause.", id),
         };
         HubError::new(ErrorKind::Connect, text)
     }

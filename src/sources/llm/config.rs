@@ -1,8 +1,8 @@
 //! What a user may set. Plain data: it is checked when a client is made of it.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
+use toolhub_text::message::Message;
 
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ pub(super) const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Dur
 const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
 /// The configuration, or a message, cannot work; nothing was sent.
-pub(super) fn config_error(message: impl Into<Cow<'static, str>>) -> HubError {
+pub(super) fn config_error(message: impl Into<Message>) -> HubError {
     HubError::new(ErrorKind::InvalidArguments, message)
 }
 

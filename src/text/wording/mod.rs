@@ -17,6 +17,15 @@ pub fn in_chinese(sentence: &str) -> Cow<'_, str> {
     translated(sentence, false, MAX_DEPTH)
 }
 
+/// The Chinese for a template.
+pub(crate) fn chinese_of(template: &str) -> Option<&'static str> {
+    let kinds = ['~', ';', ',', '|'].map(|kind| format!("{{{kind}}}"));
+    let is_same = |row: &str| {
+        row == template || kinds.iter().fold(row.to_owned(), |row, kind| row.replace(kind, "{}")) == template
+    };
+    zh::templates().find(|(english, _)| is_same(english)).map(|(_, chinese)| *chinese)
+}
+
 /// A notice in Chinese: a sentence, or the place it is about, a colon and the sentence.
 pub fn notice_in_chinese(notice: &str) -> Cow<'_, str> {
     let whole = translated(notice, true, MAX_DEPTH);

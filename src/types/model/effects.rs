@@ -1,6 +1,7 @@
 //! Whether a call may change something outside the tool, and how we know.
 
-use std::fmt;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 crate::named! {
     /// How careful a caller has to be with a tool.
@@ -63,26 +64,26 @@ pub enum Evidence {
     None,
 }
 
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Evidence {
+    pub fn message(&self) -> Message {
         match self {
-            Evidence::Registration => f.write_str("declared at registration"),
-            Evidence::ServerOption(option) => write!(f, "declared by the server option `{option}`"),
-            Evidence::Annotation(hint) => write!(f, "annotated `{hint}`"),
-            Evidence::Malformed(hint) => write!(f, "its hint `{hint}` is neither true nor false"),
-            Evidence::ActingVerb(verb) => write!(f, "its name contains the acting verb '{verb}'"),
-            Evidence::ReadingVerb(verb) => write!(f, "its name has the reading verb '{verb}'"),
-            Evidence::Capability(tag) => write!(f, "declared with the reading capability '{tag}'"),
-            Evidence::SecondVerb(word) => write!(f, "the word '{word}' in its name may be what it does"),
-            Evidence::Noun(word) => write!(f, "the word '{word}' in its name may be a noun"),
-            Evidence::Joined(word) => write!(f, "its name may have another verb after '{word}'"),
-            Evidence::Description(verb) => write!(f, "its description has the acting verb '{verb}'"),
+            Evidence::Registration => message!("declared at registration"),
+            Evidence::ServerOption(option) => message!("declared by the server option `{}`", option),
+            Evidence::Annotation(hint) => message!("annotated `{}`", hint),
+            Evidence::Malformed(hint) => message!("its hint `{}` is neither true nor false", hint),
+            Evidence::ActingVerb(verb) => message!("its name contains the acting verb '{}'", verb),
+            Evidence::ReadingVerb(verb) => message!("its name has the reading verb '{}'", verb),
+            Evidence::Capability(tag) => message!("declared with the reading capability '{}'", tag),
+            Evidence::SecondVerb(word) => message!("the word '{}' in its name may be what it does", word),
+            Evidence::Noun(word) => message!("the word '{}' in its name may be a noun", word),
+            Evidence::Joined(word) => message!("its name may have another verb after '{}'", word),
+            Evidence::Description(verb) => message!("its description has the acting verb '{}'", verb),
             Evidence::Parameter(name) => {
-                write!(f, "its parameters name '{name}', which may ask for a change")
+                message!("its parameters name '{}', which may ask for a change", name)
             }
-            Evidence::Untrusted => f.write_str("its server is not trusted, so only your own word counts"),
-            Evidence::Instructions => f.write_str("it only returns instructions"),
-            Evidence::None => f.write_str("nothing shows whether it changes anything"),
+            Evidence::Untrusted => message!("its server is not trusted, so only your own word counts"),
+            Evidence::Instructions => message!("it only returns instructions"),
+            Evidence::None => message!("nothing shows whether it changes anything"),
         }
     }
 }
@@ -125,13 +126,13 @@ impl Effects {
     }
 }
 
-impl fmt::Display for Effects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let safety = match self.safety {
-            Safety::Harmless => "harmless",
-            Safety::Unknown => "unknown effects",
-            Safety::MayAct => "may act",
-        };
-        write!(f, "{safety}: {}", self.evidence)
+impl Effects {
+    pub fn message(self) -> Message {
+        let evidence = self.evidence.message();
+        match self.safety {
+            Safety::Harmless => message!("harmless: {}", evidence),
+            Safety::Unknown => message!("unknown effects: {}", evidence),
+            Safety::MayAct => message!("may act: {}", evidence),
+        }
     }
 }

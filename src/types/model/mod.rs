@@ -3,7 +3,6 @@
 mod checking;
 mod effects;
 mod identity;
-mod lang;
 mod offer;
 mod options;
 mod output;
@@ -13,7 +12,6 @@ mod spec;
 pub use checking::{CheckOptions, Fitting, RunAside, Unchecked};
 pub use effects::{Effects, Evidence, Safety, Trust};
 pub use identity::{BoundValue, ToolIdentity};
-pub use lang::Lang;
 pub use offer::{ChangedOffer, OfferChange, OfferKind};
 pub use options::{CallOptions, KeyDigests, Prefer, Shadow, Strategy};
 pub use output::{
@@ -22,6 +20,7 @@ pub use output::{
 };
 pub use source::Source;
 pub use spec::{ToolSpec, tags};
+pub use toolhub_text::message::Lang;
 
 use std::time::Duration;
 

@@ -4,6 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
+use toolhub_text::message;
+use toolhub_text::message::Message;
 
 /// The arguments of a call: always a mapping. A bare value is bound to a parameter before it gets here.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,14 +160,16 @@ pub enum ReportedFailure {
 
 impl ReportedFailure {
     /// The tool's own text, or a sentence.
-    pub fn message(&self, tool: &str) -> String {
+    pub fn message(&self, tool: &str) -> Message {
         let reason = match self {
-            ReportedFailure::Own(Some(text)) => return text.clone(),
-            ReportedFailure::Own(None) => "it reported success: False without an error",
-            ReportedFailure::Nothing => "it returned nothing (None)",
-            ReportedFailure::NotAwaited => "it returned a coroutine instead of a value; await it inside",
+            ReportedFailure::Own(Some(text)) => return text.clone().into(),
+            ReportedFailure::Own(None) => message!("it reported success: False without an error"),
+            ReportedFailure::Nothing => message!("it returned nothing (None)"),
+            ReportedFailure::NotAwaited => {
+                message!("it returned a coroutine instead of a value; await it inside")
+            }
         };
-        format!("Tool '{tool}' failed: {reason}")
+        message!("Tool '{}' failed: {}", tool, reason)
     }
 }
 
@@ -245,7 +249,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn reason(value: Value) -> Option<String> {
+    fn reason(value: Value) -> Option<Message> {
         match ToolOutput::new(value).meaning() {
             Meaning::Failure(failure) => Some(failure.message("t")),
             _ => None,

@@ -21,9 +21,9 @@ pub use oauth::{
 };
 pub use toolhub_text::secret::Secret;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use toolhub_text::secret::Redactor;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
@@ -77,7 +77,7 @@ pub trait Credentials: Send + Sync {
 }
 
 /// Without credentials the call was not sent, or was refused before it did anything: another candidate may be tried.
-fn denied(message: impl Into<Cow<'static, str>>) -> HubError {
+fn denied(message: impl Into<Message>) -> HubError {
     HubError::new(ErrorKind::Auth, message).with_outcome(Outcome::NotSent)
 }
 

@@ -107,7 +107,10 @@ impl ServerSecrets {
         if self.is_empty() {
             return error;
         }
-        error.message = self.hide(error.message.into_owned()).into();
+        let whole = self.hide(error.message.to_string());
+        let hidden = error.message.map(&|text| self.hide(text.to_owned()));
+        // A secret may reach over several arguments.
+        error.message = if hidden == *whole { hidden } else { whole.into() };
         error.content = error.content.map(|sent| {
             let ErrorContent { content, structured, meta, raw } = (*sent).clone();
             let hide = |value: Option<Value>| value.map(|value| self.hide_json(value));

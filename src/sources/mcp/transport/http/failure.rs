@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::io;
 use toolhub_protocol::net::sources;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 
 /// Why an exchange broke, in the words of the HTTP library.
@@ -69,6 +70,6 @@ impl ExchangeError {
 }
 
 /// An error after which the call may have run.
-pub(crate) fn unknown(kind: ErrorKind, text: impl Into<std::borrow::Cow<'static, str>>) -> HubError {
+pub(crate) fn unknown(kind: ErrorKind, text: impl Into<Message>) -> HubError {
     HubError::new(kind, text).with_outcome(Outcome::Unknown)
 }
