@@ -3,12 +3,13 @@
 use super::{CONNECT_AT_ONCE, ServerReport, Servers};
 use crate::mcp::server::Server;
 use futures_util::stream::{self, StreamExt};
-use std::borrow::Cow;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{Instant as Clock, timeout_at};
 use toolhub_engine::plan::{LookUpRequest, Unreachable};
 use toolhub_text::message;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Source};
 
@@ -41,7 +42,7 @@ impl Servers {
     }
 
     /// Why look-ups skip this server; `None` when they do not.
-    fn silence(&self, server: &Server) -> Option<Cow<'static, str>> {
+    fn silence(&self, server: &Server) -> Option<Message> {
         let silent = self.silent.lock();
         let (_, reason) = silent.get(server.id()).filter(|(since, _)| since.elapsed() < LEFT_ALONE)?;
         Some(reason.clone())

@@ -23,7 +23,6 @@ use futures_util::stream::{self, Stream, StreamExt};
 use parking_lot::Mutex;
 use pins::Pins;
 use publisher::ToolPublisher;
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +32,7 @@ use toolhub_engine::plan::unknown_server;
 use toolhub_registry::Candidate;
 use toolhub_registry::select::is_shadow;
 use toolhub_store::StoredPin;
+use toolhub_text::message::Message;
 use toolhub_types::error::{ErrorKind, HubError, Outcome, shown_seconds};
 use toolhub_types::model::{ChangedOffer, Lang, OfferKind, Source, ToolSpec};
 use toolhub_types::stats::CandidateStats;
@@ -60,7 +60,7 @@ pub struct Servers {
     list_requested: Mutex<HashSet<Arc<str>>>,
 }
 
-type Silence = (Instant, Cow<'static, str>);
+type Silence = (Instant, Message);
 
 /// The id of a server, and why it failed if it did.
 pub type ServerOutcome = (Arc<str>, Result<(), HubError>);

@@ -22,8 +22,8 @@ pub use oauth::{
 pub use toolhub_text::secret::Secret;
 
 use std::sync::Arc;
-use toolhub_text::secret::Redactor;
 use toolhub_text::message::Message;
+use toolhub_text::secret::Redactor;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::principal::Principal;
 use toolhub_types::tool::BoxFuture;
