@@ -22,7 +22,7 @@ mod snapshots;
 mod world;
 
 use doubles::{Double, Stage};
-use world::{World, ask};
+use world::{Made, World, ask};
 
 fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -41,11 +41,11 @@ fn routed(name: &str, source: Option<&str>) -> CallRequest {
     CallRequest::new(target, CallOptions::default())
 }
 
-fn value(result: &CallResult) -> Value {
+fn value(result: &Made) -> Value {
     result.outcome.as_ref().unwrap().value.clone()
 }
 
-fn error(result: &CallResult) -> &HubError {
+fn error(result: &Made) -> &HubError {
     result.outcome.as_ref().unwrap_err()
 }
 

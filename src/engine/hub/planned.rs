@@ -4,6 +4,7 @@ use super::callers::CallerRecord;
 use super::effects::EffectRecorder;
 use crate::execute::{Answer, Decision, Fate, Run};
 use serde_json::Value;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -203,21 +204,23 @@ impl PlannedRun {
         candidates.all(|(slot, candidate)| self.run.never_sent(slot) || candidate.spec().is_repeatable())
     }
 
-    /// Merged answers are in the order of priority and registration, not of their start.
-    pub fn merge_order(&self, slot: usize) -> (i32, u64) {
-        (self.candidates[slot].priority, self.candidates[slot].id)
+    /// The candidates whose answers are merged, in the order of priority and registration, not of their start. Successes
+    /// without a value have nothing to add.
+    pub fn merged_slots(&self, has_value: impl Fn(usize) -> bool) -> SmallVec<[usize; 4]> {
+        let mut winners: SmallVec<[usize; 4]> = self.run.winners().collect();
+        if winners.iter().any(|slot| has_value(*slot)) {
+            winners.retain(|slot| has_value(*slot));
+        }
+        winners.sort_by_key(|slot| (self.candidates[*slot].priority, self.candidates[*slot].id));
+        winners
     }
 
     /// The values of the candidates that answered, in the order of the merge.
     fn merged_winners(&self, answers: &[Option<Answer>]) -> Vec<(usize, Value)> {
-        let value = |slot: usize| answers[slot].as_ref()?.as_ref().ok().map(|output| (slot, output.inner()));
-        let mut winners: Vec<_> = self.run.winners().filter_map(value).collect();
-        winners.sort_by_key(|(slot, _)| self.merge_order(*slot));
-        // Successes without a value have nothing to add.
-        if winners.iter().any(|(_, value)| !value.is_null()) {
-            winners.retain(|(_, value)| !value.is_null());
-        }
-        winners
+        let value = |answer: &Option<Answer>| Some(answer.as_ref()?.as_ref().ok()?.inner());
+        let mut values: Vec<Option<Value>> = answers.iter().map(value).collect();
+        let slots = self.merged_slots(|slot| values[slot].as_ref().is_some_and(|value| !value.is_null()));
+        slots.into_iter().filter_map(|slot| Some((slot, values[slot].take()?))).collect()
     }
 
     pub(super) fn conclude(&self, answers: &[Option<Answer>]) -> Result<Value, HubError> {

@@ -10,7 +10,7 @@
 use super::approve::{Approvals, ArgumentForm};
 use super::permissions::not_approved;
 use super::{
-    ApprovalRequest, Approver, CallPlan, CallVerdict, Consulted, FlightLead, FunctionAnswer, Landing, Leader,
+    ApprovalRequest, Approver, CallPlan, CallVerdict, Consulted, FlightLead, FunctionAnswer, IsGone, Landing,
     LookUpRequest, NOT_APPROVED, PlanStep, RunEnd, Shareable, SharedResults, Unreachable, closed,
 };
 use crate::hub::{Hub, PlannedRun, kept_error};
@@ -98,9 +98,9 @@ pub trait CallServices: Send + Sync {
         None
     }
 
-    /// This call, as those see it that follow it.
-    fn leader(&self) -> Arc<dyn Leader> {
-        Arc::new(())
+    /// Tells those that follow this call whether it cannot make progress any more. A future leads until it is dropped.
+    fn is_gone(&self) -> IsGone {
+        Arc::new(|| false)
     }
 
     /// A copy of a shared result; `None` if it cannot be shared.
@@ -148,12 +148,8 @@ pub async fn drive<S: CallServices>(plan: &mut CallPlan, services: &S) -> S::Res
         Ok(result) => services.synthesize(plan, result).await,
         Err(ended) => services.without_run(plan, *ended).await,
     };
-    let verdict = match services.failure(&result) {
-        None => CallVerdict::Over,
-        Some((kind, outcome)) => CallVerdict::of_failure(kind, outcome),
-    };
     let answer = plan.is_told().then(|| services.kept(&result));
-    plan.ended(Some(verdict), answer);
+    plan.ended(Some(CallVerdict::of(services.failure(&result))), answer);
     result
 }
 
@@ -166,7 +162,7 @@ async fn carry_out<S: CallServices>(plan: &mut CallPlan, services: &S) -> Result
         }
         match step {
             PlanStep::Identify(work) => {
-                let key = services.wait(aside::on_thread_until(plan.end(), move || work.key())).await;
+                let key = services.wait(aside::on_thread_until(plan.end(), move || work.run())).await;
                 plan.identified(key.ok_or_else(|| plan.deadline_passed(Outcome::NotSent))?);
             }
             PlanStep::LookUp(request) => plan.looked_up(services.look_up(request).await),
@@ -272,13 +268,14 @@ async fn ask_store<S: CallServices>(
     is_new_asked: bool,
 ) -> Result<Result<(), String>, Box<WithoutRun>> {
     let forms = approvals.open().map(|form| services.json(&form.args)).collect();
-    let work = plan.stored_question(services.hub(), approvals.request.clone(), forms, is_new_asked)?;
+    let (question, is_heavy) =
+        plan.stored_question(services.hub(), approvals.request.clone(), forms, is_new_asked)?;
     let (ledger, end) = (services.hub().ledger(), plan.end());
     let asked = ledger.clone();
     let answer = services.wait(async move {
-        let question = match work.is_heavy() {
-            true => aside::on_thread_until(end, move || work.question()).await,
-            false => Some(work.question()),
+        let question = match is_heavy {
+            true => aside::on_thread_until(end, move || question.run()).await,
+            false => Some(question.run()),
         };
         let Some(question) = question else { return Err("the time is over".to_owned()) };
         let (answer, answered) = oneshot::channel();
@@ -306,7 +303,7 @@ async fn share<S: CallServices>(
     };
     let (notify, mut landing) = oneshot::channel();
     let (key, time) = (&shareable.key, &shareable.time);
-    match shared.consult(shareable, now(), services.leader(), move |landing| notify.send(landing)) {
+    match shared.consult(shareable, now(), services.is_gone(), move |landing| notify.send(landing)) {
         Consulted::Hit(result) => return Ok(copied(&result, true)),
         Consulted::Lead(lead) => return Ok(Shared::Lead(Some(lead))),
         Consulted::Follow => {}
@@ -320,7 +317,7 @@ async fn share<S: CallServices>(
         if plan.end().is_some_and(|end| end <= at) {
             return Err(plan.deadline_passed(Outcome::Unknown));
         }
-        if let Some(leader) = leader.as_ref().filter(|one| one.overdue_at <= at || one.is_gone()) {
+        if let Some(leader) = leader.as_ref().filter(|one| one.overdue_at <= at || (one.is_gone)()) {
             shared.give_up(key, leader, at);
         }
         // A leader that takes as long as this call may is replaced by it.

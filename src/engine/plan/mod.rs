@@ -60,7 +60,7 @@ pub use recall::RecallRequest;
 pub use request::{CallRequest, SharingRequest, TimeAllowed};
 pub use servers::{KnownServers, ServerSet, unknown_server, unknown_to};
 pub use share::{
-    Consulted, FlightLead, FollowedLeader, Landing, Leader, RunEnd, ShareKey, Shareable, SharedResults,
+    Consulted, FlightLead, FollowedLeader, IsGone, Landing, RunEnd, ShareKey, Shareable, SharedResults,
 };
 pub use shown::in_short;
 pub use state::{CallPlan, UNKNOWN_SOURCE, UNREADABLE, Unreachable};
@@ -70,12 +70,11 @@ pub use view::PlanView;
 
 use crate::hub::{Hub, PlannedRun};
 use order::Due;
-use recall::RecallStep;
 use serde_json::Value;
 use servers::offered_elsewhere;
 use state::RouteState;
 use std::time::Instant;
-use toolhub_registry::identity::{CallContent, CallKey};
+use toolhub_registry::identity::CallKey;
 use toolhub_registry::route::Route;
 use toolhub_types::error::{ErrorKind, HubError, Outcome};
 use toolhub_types::model::{CallOptions, Prefer};
@@ -84,7 +83,7 @@ use toolhub_types::tool::Freshness;
 /// What the driver of a call does next.
 pub enum PlanStep {
     /// Make the key of the call where it holds nobody up, then report [`CallPlan::identified`].
-    Identify(Box<KeyWork>),
+    Identify(HeavyWork<CallKey>),
     /// Ask servers for their tools, then report [`CallPlan::looked_up`].
     LookUp(LookUpRequest),
     /// Wait until [`CallPlan::on_turn`] calls back, and not beyond the deadline: calls before this one have not ended.
@@ -103,16 +102,16 @@ pub enum PlanStep {
     Refuse(HubError),
 }
 
-/// The content of a call that is so large that its key takes a while.
-pub struct KeyWork {
-    target: CallTarget,
-    options: CallOptions,
-    content: CallContent,
-}
+/// What takes a while if the arguments are large.
+pub struct HeavyWork<T>(Box<dyn FnOnce() -> T + Send>);
 
-impl KeyWork {
-    pub fn key(self) -> CallKey {
-        CallKey::new(&self.target, &self.options, self.content)
+impl<T> HeavyWork<T> {
+    fn new(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        HeavyWork(Box::new(work))
+    }
+
+    fn run(self) -> T {
+        (self.0)()
     }
 }
 
@@ -131,7 +130,7 @@ impl CallPlan {
             self.check_deadline(now)?;
             let CallRequest { target, options, .. } = &self.request;
             let (target, options) = (target.clone(), options.clone());
-            return Ok(PlanStep::Identify(Box::new(KeyWork { target, options, content })));
+            return Ok(PlanStep::Identify(HeavyWork::new(move || CallKey::new(&target, &options, content))));
         }
         self.take_number(hub);
         if let Some(error) = &self.request.unreadable {
@@ -169,10 +168,8 @@ impl CallPlan {
                 return Ok(PlanStep::AwaitTurn);
             }
         }
-        match self.recall(hub, &planned, now)? {
-            Some(RecallStep::Ask(request)) => return Ok(PlanStep::Recall(request)),
-            Some(RecallStep::Replay(result)) => return Ok(PlanStep::Replay(result)),
-            None => {}
+        if let Some(step) = self.recall(hub, &planned, now)? {
+            return Ok(step);
         }
         let freshness = self.freshness(is_harmless);
         if let Some(look_up) = self.current_lists(view, &planned, freshness) {

@@ -52,8 +52,10 @@ pub enum CallVerdict {
 }
 
 impl CallVerdict {
-    pub fn of_failure(kind: ErrorKind, outcome: Outcome) -> Self {
-        match (kind, outcome) {
+    /// Of a call with this failure, or none.
+    pub fn of(failure: Option<(ErrorKind, Outcome)>) -> Self {
+        let Some(failure) = failure else { return CallVerdict::Over };
+        match failure {
             (ErrorKind::Paused, _) => CallVerdict::Paused,
             (ErrorKind::NotAllowed | ErrorKind::Proposed, _) => CallVerdict::Refused,
             (_, Outcome::Unknown) => CallVerdict::Unknown,

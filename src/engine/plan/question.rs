@@ -1,5 +1,6 @@
 //! The question that is kept in the store until somebody answers it: what binds the answer, and what a person reads.
 
+use super::HeavyWork;
 use super::drive::WithoutRun;
 use super::permissions::{ApprovalRequest, NOT_APPROVED, not_approved};
 use super::state::CallPlan;
@@ -20,29 +21,17 @@ use toolhub_types::error::{ErrorKind, HubError, clip};
 /// Characters of a reason that are shown.
 const LONGEST: usize = 20_000;
 
-/// A question whose text and digest are still to be made, which takes a while for large arguments.
-pub(super) struct QuestionWork {
-    request: ApprovalRequest,
-    identity: CallIdentity,
-    run: Option<String>,
-    principal: String,
-    proposed_in: Option<String>,
-    lasts: i64,
-    is_new_asked: bool,
-    /// All forms of the arguments that would run: they are one question.
-    forms: Vec<Value>,
-}
-
 impl CallPlan {
     /// The question about a call. The error says what is not JSON in its arguments. A tool that its server has not listed has
     /// no definition that an answer could be bound to. Without `is_new_asked`, only an answer to an earlier question counts.
+    /// Also tells whether the arguments are large.
     pub(super) fn stored_question(
         &self,
         hub: &Hub,
         request: ApprovalRequest,
         forms: Result<Vec<Value>, NotJson>,
         is_new_asked: bool,
-    ) -> Result<QuestionWork, HubError> {
+    ) -> Result<(HeavyWork<ApprovalQuestion>, bool), HubError> {
         if let Some(unlisted) = request.candidates.iter().find(|one| !one.tool.is_defined()) {
             let server = unlisted.server.as_deref().unwrap_or_default();
             let reason = format!(
@@ -65,16 +54,33 @@ impl CallPlan {
         let forms = forms.map_err(not_json)?;
         let identity = self.identity(hub, &request.candidates);
         let identity = identity.unwrap_or_else(|| Err(NotJson::not_given())).map_err(not_json)?;
-        Ok(QuestionWork {
-            identity,
-            run: self.options.run.as_deref().map(str::to_owned),
-            principal: self.options.principal.as_deref().unwrap_or_default().to_owned(),
-            proposed_in: self.request().proposed_in.clone(),
-            lasts: i64::try_from(hub.options.approval_lifetime.as_micros()).unwrap_or(i64::MAX),
-            is_new_asked,
-            forms,
-            request,
-        })
+        let run = self.options.run.as_deref().map(str::to_owned);
+        let principal = self.options.principal.as_deref().unwrap_or_default().to_owned();
+        let proposed_in = self.request.proposed_in.clone();
+        let lasts = i64::try_from(hub.options.approval_lifetime.as_micros()).unwrap_or(i64::MAX);
+        let is_heavy = forms.iter().any(is_heavy);
+        let question = move || {
+            // The forms follow from the identity and from whether arguments are coerced. All that would run are one question.
+            let forms = Value::Array(forms);
+            let forms_digest = json_digest(&forms);
+            let bound_to = [
+                &*identity.digest(),
+                if run.is_some() { "run" } else { "" },
+                run.as_deref().unwrap_or_default(),
+                &forms_digest,
+            ];
+            ApprovalQuestion {
+                digest: digest_of(&bound_to),
+                values: identity.definition.bound_values(),
+                principal,
+                tool: request.name.to_string(),
+                shown: shown(&request, &identity, forms, proposed_in.as_deref()),
+                lasts,
+                is_new_asked,
+                run,
+            }
+        };
+        Ok((HeavyWork::new(question), is_heavy))
     }
 
     /// What the answer of the store means; the error ends the call.
@@ -99,35 +105,6 @@ impl CallPlan {
                 self.check_deadline_beside(Some(ledger), now)?;
                 Ok(Err(format!("its approval cannot be asked for ({why})")))
             }
-        }
-    }
-}
-
-impl QuestionWork {
-    pub(super) fn is_heavy(&self) -> bool {
-        self.forms.iter().any(is_heavy)
-    }
-
-    pub(super) fn question(self) -> ApprovalQuestion {
-        let QuestionWork { request, identity, run, forms, .. } = self;
-        // The forms follow from the identity and from whether arguments are coerced.
-        let forms = Value::Array(forms);
-        let forms_digest = json_digest(&forms);
-        let bound_to = [
-            &*identity.digest(),
-            if run.is_some() { "run" } else { "" },
-            run.as_deref().unwrap_or_default(),
-            &forms_digest,
-        ];
-        ApprovalQuestion {
-            digest: digest_of(&bound_to),
-            values: identity.definition.bound_values(),
-            principal: self.principal,
-            tool: request.name.to_string(),
-            shown: shown(&request, &identity, forms, self.proposed_in.as_deref()),
-            lasts: self.lasts,
-            is_new_asked: self.is_new_asked,
-            run,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Calls of a run: what the run has recorded of this call, before anything else is done for it.
 
+use super::PlanStep;
 use super::request::CallRequest;
 use super::state::{CallPlan, NumberedCall, RecallState};
 use crate::hub::{
@@ -21,13 +22,6 @@ pub struct RecallRequest {
     acts_with: Option<Vec<(String, String)>>,
     /// When the deadline of the call passes.
     end: Option<Instant>,
-}
-
-/// What a call of a run does before it is made.
-pub(super) enum RecallStep {
-    Ask(RecallRequest),
-    /// It is over, and gave this.
-    Replay(Value),
 }
 
 impl RecallRequest {
@@ -80,7 +74,7 @@ impl CallPlan {
         hub: &Hub,
         planned: &PlannedRun,
         now: Instant,
-    ) -> Result<Option<RecallStep>, HubError> {
+    ) -> Result<Option<PlanStep>, HubError> {
         let Some(run) = &self.options.run else { return Ok(None) };
         match &self.recall {
             RecallState::Open => {
@@ -93,7 +87,7 @@ impl CallPlan {
                 let may_act = planned.candidates.iter().any(|one| !one.spec().effects.are_harmless());
                 // It has a number, because it has a key.
                 let Some(NumberedCall { ledger, ticket, call }) = &self.number else { return Ok(None) };
-                Ok(Some(RecallStep::Ask(RecallRequest {
+                Ok(Some(PlanStep::Recall(RecallRequest {
                     ledger: ledger.clone(),
                     ticket: ticket.clone(),
                     call: RunCall { definition: identity.definition.text(), ..call.clone() },
@@ -101,7 +95,7 @@ impl CallPlan {
                     end: self.end(),
                 })))
             }
-            RecallState::Over(result) => Ok(Some(RecallStep::Replay(result.clone()))),
+            RecallState::Over(result) => Ok(Some(PlanStep::Replay(result.clone()))),
             // The ledger gives up at the deadline.
             RecallState::Refused(error) => self.check_deadline(now).and(Err(error.clone())),
             RecallState::Record(_) => Ok(None),

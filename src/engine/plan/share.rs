@@ -101,37 +101,21 @@ fn harmless_candidates(
     Some((snapshot.version(), time(&mut tagged)?))
 }
 
-/// The driver of a call that leads, as its followers see it.
-pub trait Leader: Send + Sync {
-    /// Whether the leader cannot make progress any more. May be slow, and is never called under the lock.
-    fn is_gone(&self) -> bool;
-}
-
-/// A future leads until it ends or is dropped.
-impl Leader for () {
-    fn is_gone(&self) -> bool {
-        false
-    }
-}
+/// Whether the driver of a call that leads cannot make progress any more. May be slow, and is never called under the lock.
+pub type IsGone = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The leader of a flight, as one of its followers sees it now.
 pub struct FollowedLeader {
     pub id: u64,
-    leader: Arc<dyn Leader>,
+    pub is_gone: IsGone,
     /// When it has taken longer than its candidates may.
     pub overdue_at: Instant,
-}
-
-impl FollowedLeader {
-    pub fn is_gone(&self) -> bool {
-        self.leader.is_gone()
-    }
 }
 
 /// A call that may lead, now or later.
 struct Follower {
     time: TimeAllowed,
-    leader: Arc<dyn Leader>,
+    is_gone: IsGone,
     cache_ttl: Option<Duration>,
 }
 
@@ -158,7 +142,7 @@ type Notify<V> = Box<dyn FnOnce(Landing<V>) -> Result<(), Landing<V>> + Send>;
 struct SharedFlight<V> {
     /// Of its leader: one that was given up must not end the flight of its successor.
     id: u64,
-    leader: Arc<dyn Leader>,
+    is_gone: IsGone,
     overdue_at: Instant,
     waiters: VecDeque<(Follower, Notify<V>)>,
 }
@@ -183,18 +167,18 @@ impl<V> Default for SharedResults<V> {
 }
 
 impl<V> SharedResults<V> {
-    /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads as `leader`.
+    /// Looks into the cache, then joins an identical call in flight if `single_flight`, then leads.
     ///
     /// `notify` is called once for a follower, on any thread. It gives back what nobody waits for.
     pub fn consult(
         &self,
         shareable: &Shareable,
         now: Instant,
-        leader: Arc<dyn Leader>,
+        is_gone: IsGone,
         notify: impl FnOnce(Landing<V>) -> Result<(), Landing<V>> + Send + 'static,
     ) -> Consulted<V> {
         let Shareable { key, cache_ttl, single_flight, time } = shareable;
-        let follower = Follower { time: *time, leader, cache_ttl: *cache_ttl };
+        let follower = Follower { time: *time, is_gone, cache_ttl: *cache_ttl };
         let mut tables = self.0.lock();
         let expired = tables.cache.take_expired(now);
         let cached = cache_ttl.and_then(|max_age| tables.cache.fresh(&(key.clone(), *time), max_age, now));
@@ -217,8 +201,8 @@ impl<V> SharedResults<V> {
     /// Who leads the calls of this key at present.
     pub fn leader(&self, key: &ShareKey) -> Option<FollowedLeader> {
         let tables = self.0.lock();
-        let SharedFlight { id, leader, overdue_at, .. } = tables.flights.get(key)?;
-        Some(FollowedLeader { id: *id, leader: leader.clone(), overdue_at: *overdue_at })
+        let SharedFlight { id, is_gone, overdue_at, .. } = tables.flights.get(key)?;
+        Some(FollowedLeader { id: *id, is_gone: is_gone.clone(), overdue_at: *overdue_at })
     }
 
     /// Gives up a leader that is gone or too slow: the first of those that follow leads.
@@ -250,7 +234,7 @@ impl<V> Tables<V> {
     ) -> u64 {
         self.last_flight += 1;
         let (id, overdue_at) = (self.last_flight, now + leads.time.longest.min(FOREVER));
-        let flight = SharedFlight { id, leader: leads.leader.clone(), overdue_at, waiters };
+        let flight = SharedFlight { id, is_gone: leads.is_gone.clone(), overdue_at, waiters };
         self.flights.insert(key.clone(), flight);
         id
     }

@@ -50,9 +50,7 @@ impl PyMessageOrder {
 
     /// The call at this place, counted from 0, was answered without being made.
     fn answered(&self, place: usize, tool: &str, result: &Bound<'_, PyAny>) {
-        let end = failure(result);
-        let end = end.map_or(CallVerdict::Over, |(kind, outcome)| CallVerdict::of_failure(kind, outcome));
-        self.turn(place, Arc::from(tool)).end(end);
+        self.turn(place, Arc::from(tool)).end(CallVerdict::of(failure(result)));
     }
 }
 

@@ -27,7 +27,7 @@ use std::time::Instant;
 use toolhub::error::{ErrorKind, HubError, Outcome};
 use toolhub::hub::{Hub, PlannedRun};
 use toolhub::plan::{
-    ApprovalRequest, CallPlan, CallServices, FunctionAnswer, Leader, LookUpRequest, PlanStep, ServerSet,
+    ApprovalRequest, CallPlan, CallServices, FunctionAnswer, IsGone, LookUpRequest, PlanStep, ServerSet,
     SharedResults, Unreachable, WithoutRun,
 };
 use toolhub::registry::Candidate;
@@ -314,12 +314,19 @@ impl CallServices for LoopCall {
         Some(self.hub.get().shared_results())
     }
 
-    fn leader(&self) -> Arc<dyn Leader> {
-        let leader = Python::attach(|py| {
-            let bridge = loop_bridge::current(py)?;
-            PyResult::Ok(LeadingLoop(PyWeakrefReference::new(&bridge)?.unbind()))
+    /// On a loop that does not run, or is gone, nothing makes progress. Weak: a flight does not keep a loop alive.
+    fn is_gone(&self) -> IsGone {
+        let bridge = Python::attach(|py| {
+            let bridge = loop_bridge::current(py).ok()?;
+            PyWeakrefReference::new(&bridge).ok().map(Bound::unbind)
         });
-        leader.map_or_else(|_| Arc::new(()) as Arc<dyn Leader>, |leader| Arc::new(leader))
+        Arc::new(move || {
+            Python::attach(|py| {
+                let bridge = bridge.as_ref()?.bind(py).upgrade_as_exact::<LoopBridge>().ok().flatten();
+                bridge.filter(|bridge| bridge.get().is_running(py)).map(drop)
+            })
+            .is_none()
+        })
     }
 
     fn copy(&self, result: &Py<PyDict>, is_cached: bool) -> Option<Py<PyDict>> {
@@ -334,19 +341,6 @@ impl CallServices for LoopCall {
 
     fn bytes(&self, result: &Py<PyDict>) -> usize {
         Python::attach(|py| size_of_result(result.bind(py)).unwrap_or(usize::MAX))
-    }
-}
-
-/// The event loop of a leader, as its followers see it. Weak: a flight does not keep a loop alive.
-struct LeadingLoop(Py<PyWeakrefReference>);
-
-impl Leader for LeadingLoop {
-    /// On a loop that does not run, or is gone, nothing makes progress.
-    fn is_gone(&self) -> bool {
-        Python::attach(|py| {
-            let bridge = self.0.bind(py).upgrade_as_exact::<LoopBridge>().ok().flatten();
-            bridge.is_none_or(|bridge| !bridge.get().is_running(py))
-        })
     }
 }
 

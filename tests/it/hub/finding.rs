@@ -118,7 +118,6 @@ async fn a_capability_finds_tools_of_any_name() {
         .map(|candidate| Job {
             candidate: candidate.clone(),
             gates: hub.gates(candidate),
-            approved: None,
             freshness: Freshness::default(),
             before: None,
             tape: JobTape::Off,

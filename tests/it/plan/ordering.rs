@@ -57,7 +57,7 @@ fn scenes() -> impl Strategy<Value = Vec<Scene>> {
 }
 
 /// Makes all calls at once; each has a tool and a server of its own name.
-async fn make(world: &World, scenes: &[Scene]) -> Vec<world::Made> {
+async fn make(world: &World, scenes: &[Scene]) -> Vec<Made> {
     let order = MessageOrder::new(scenes.len());
     let calls = scenes.iter().enumerate().map(|(place, scene)| {
         let name = format!("s{place}");

@@ -97,7 +97,8 @@ async fn where_nobody_can_be_asked_nothing_is_approved() {
     let (extras, never) = (CallContextExtras::default(), CancellationToken::new());
     let result = call(&world.hub, &world, request, Arc::default(), &extras, &never).await;
     let expected = "Tool 'writes' was not called: no approval can be asked for here.";
-    assert_eq!((error(&result).kind, &*error(&result).message), (ErrorKind::NotAllowed, expected));
+    let refusal = result.outcome.unwrap_err();
+    assert_eq!((refusal.kind, &*refusal.message), (ErrorKind::NotAllowed, expected));
     assert_eq!(world.stage.started(), Vec::<String>::new());
 }
 

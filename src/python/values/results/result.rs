@@ -58,15 +58,9 @@ fn of_run<'py>(
     now: Instant,
 ) -> PyResult<Bound<'py, PyDict>> {
     let result = new_result(py)?;
-    let mut winners: SmallVec<[usize; 4]> = plan.run.winners().collect();
-    if winners.len() > 1 {
-        // Successes without a value have nothing to add.
-        let has_value = |slot: &usize| !attempts[*slot].value.as_ref().is_none_or(|value| value.is_none(py));
-        if winners.iter().any(has_value) {
-            winners.retain(|slot| has_value(slot));
-        }
-    }
-    let best = winners.first().map(|slot| &*plan.candidates[*slot]);
+    let has_value = |slot: usize| !attempts[slot].value.as_ref().is_none_or(|value| value.is_none(py));
+    let winners = plan.merged_slots(has_value);
+    let best = winners.iter().min().map(|slot| &*plan.candidates[*slot]);
     let meta = match best {
         Some(candidate) => meta_of(py, candidate)?,
         None => blank_meta(py)?,
@@ -106,9 +100,7 @@ fn of_run<'py>(
             success(result, meta, value)
         }
         many => {
-            let mut many = many.to_vec();
-            many.sort_by_key(|slot| plan.merge_order(*slot));
-            let MergedText { text, truncated } = merged(py, plan, attempts, &many)?;
+            let MergedText { text, truncated } = merged(py, plan, attempts, many)?;
             let sources = many.iter().map(|slot| source_name(py, plan.candidates[*slot].source));
             meta.set_item(intern!(py, "synthesized"), true)?;
             meta.set_item(intern!(py, "synthesis_method"), intern!(py, "simple_merge"))?;
@@ -116,7 +108,7 @@ fn of_run<'py>(
             meta.set_item(intern!(py, "truncated"), truncated)?;
             meta.set_item(intern!(py, "sources"), PyList::new(py, sources.collect::<Vec<_>>())?)?;
             result.setattr(intern!(py, "_answer_kind"), answer_kind(plan).name())?;
-            result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, &many)?)?;
+            result.setattr(intern!(py, "_full"), whole_answers(py, plan, attempts, many)?)?;
             success(result, meta, string(py, &text)?.into_any().unbind())
         }
     }
