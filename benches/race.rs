@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should stop")]
 
+#[path = "../tests/it/support/function_tool.rs"]
+mod function_tool;
+
+use function_tool::FunctionTool;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +18,6 @@ use toolhub::execute::{Rules, Run};
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, CallOptions, Source, Strategy, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 use toolhub::tool::{CallContext, Tool};
 

@@ -1,5 +1,9 @@
 //! The registry with 100,000 tools, each operation next to a plain `HashMap` in the same group, to read the ratio.
 
+#[path = "../tests/it/support/function_tool.rs"]
+mod function_tool;
+
+use function_tool::FunctionTool;
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,7 +13,6 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use toolhub::model::{Source, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry};
 use toolhub::select;
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 
 const TOOLS: usize = 100_000;

@@ -1,6 +1,10 @@
 //! Search among 1,000, 10,000 and 100,000 tools: the first search (which reads all tools), a query, and one more tool.
 //! `WITHOUT_WORD_VECTORS=1` measures it without comparing what texts are about.
 
+#[path = "../tests/it/support/function_tool.rs"]
+mod function_tool;
+
+use function_tool::FunctionTool;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +15,6 @@ use toolhub::model::{Source, ToolOutput, ToolSpec};
 use toolhub::registry::capability::CapabilityRules;
 use toolhub::registry::{Candidate, Registry};
 use toolhub::search::{Search, use_word_vectors};
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];

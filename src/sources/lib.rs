@@ -3,7 +3,6 @@
 pub mod catalog;
 pub mod llm;
 
-pub mod function;
 pub mod mcp;
 pub mod skills;
 mod web;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::support::function_tool::FunctionTool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +10,6 @@ use std::time::{Duration, Instant};
 use toolhub::error::ErrorKind;
 use toolhub::model::{Source, ToolOutput, ToolSpec};
 use toolhub::registry::{Candidate, Filter, Registry, Snapshot, nearest};
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
 mod model;

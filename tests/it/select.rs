@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use crate::support::function_tool::FunctionTool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,6 @@ use toolhub::model::{Effects, Evidence, Prefer, Shadow, Source, Strategy, ToolOu
 use toolhub::registry::{Candidate, Filter, Registry};
 use toolhub::select::{Candidates, Rule, StrategyInput, StrategyPatterns, Wanted};
 use toolhub::select::{by_capability, by_name, decide, is_shadow, select};
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::{BreakerPolicy, CandidateStats};
 
 const DECLARED: Effects = Effects::may_act(Evidence::Registration);

@@ -276,14 +276,8 @@ impl Servers {
 
     /// Lists the tools of servers again.
     pub async fn refresh(&self, servers: Vec<Arc<Server>>, timeout: Option<Duration>) -> ServerReport {
-        let one = |server: Arc<Server>| {
-            let refresh = {
-                let server = server.clone();
-                async move { server.refresh().await.map(drop) }
-            };
-            within(server, "list its tools", timeout, refresh)
-        };
-        stream::iter(servers).map(one).buffered(CONNECT_AT_ONCE).collect().await
+        let refresh = |server: Arc<Server>| async move { server.refresh().await.map(drop) };
+        side_by_side(servers, "list its tools", timeout, refresh).buffered(CONNECT_AT_ONCE).collect().await
     }
 
     /// Ends all servers permanently.
@@ -321,18 +315,21 @@ fn connect_all(
     servers: Vec<Arc<Server>>,
     timeout: Option<Duration>,
 ) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send + 'static {
-    stream::iter(servers).map(move |server| {
-        let connect = {
-            let server = server.clone();
-            async move { server.connect().await }
-        };
-        within(server, "connect", timeout, connect)
-    })
+    side_by_side(servers, "connect", timeout, |server: Arc<Server>| async move { server.connect().await })
+}
+
+fn side_by_side<F: Future<Output = Result<(), HubError>> + Send>(
+    servers: Vec<Arc<Server>>,
+    what: &'static str,
+    timeout: Option<Duration>,
+    work: impl Fn(Arc<Server>) -> F + Send + 'static,
+) -> impl Stream<Item = impl Future<Output = ServerOutcome> + Send> + Send {
+    stream::iter(servers).map(move |server| within(server.clone(), what, timeout, work(server)))
 }
 
 async fn within(
     server: Arc<Server>,
-    what: &str,
+    what: &'static str,
     timeout: Option<Duration>,
     work: impl Future<Output = Result<(), HubError>>,
 ) -> ServerOutcome {

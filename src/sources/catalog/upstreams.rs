@@ -134,7 +134,8 @@ impl ServerSet for Servers {
 
 impl CallSources for HubUpstreams {
     fn servers(&self) -> Option<&dyn ServerSet> {
-        Some(&**self.set())
+        let servers = self.set();
+        (!Arc::ptr_eq(servers, &self.none)).then_some(&**servers as &dyn ServerSet)
     }
 
     fn look_up<'a>(&'a self, request: &'a LookUpRequest) -> BoxFuture<'a, Unreachable> {

@@ -9,6 +9,16 @@
 //!                                                       │
 //!                                                 Inbox (answers, progress) ─► ServerCallbacks (what the server sends)
 //! ```
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `config`, `auth` | which servers there are, and what their requests are signed with |
+//! | `server` | when a server is connected, for whom, and what it has listed |
+//! | `connect` | from a configuration to a live connection, with its tasks |
+//! | `transport`, `messages` | how messages move, how they are written and read, and what they prove |
+//! | `lists` | tools, resources and prompts of a server |
+//! | `calls`, `skills` | calls of a tool, and of a skill |
+//! | `callbacks.rs`, `questions.rs` | what a server sends and asks by itself |
 
 pub mod auth;
 pub mod callbacks;

@@ -1,6 +1,7 @@
 //! A served hub with a few tools.
 
 use crate::gateway::client::Http;
+use crate::support::function_tool::FunctionTool;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,7 +15,6 @@ use toolhub::gateway::{Gateway, GatewayOptions, NoUpstreams, serve_http, serve_s
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::model::{Arguments, Effects, Evidence, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 use toolhub::tool::{CallContext, Tool};
 

@@ -1,5 +1,6 @@
 //! Tools that do what a test says, and write down what was done to them.
 
+use crate::support::function_tool::FunctionTool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use toolhub::hub::Hub;
 use toolhub::limit::Gate;
 use toolhub::model::{Effects, Evidence, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 use toolhub::tool::{CallContext, Tool};
 

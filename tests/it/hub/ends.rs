@@ -175,7 +175,7 @@ async fn a_tool_may_call_the_hub_and_change_it_while_it_runs() {
     let stage = Stage::new(&hub);
     stage.add(Double::answering("inner", 41).after(5));
     let (inside, on) = (hub.clone(), stage.clone());
-    let outer = toolhub::sources::function::FunctionTool::new(ToolSpec::named("outer"), move |_, ctx| {
+    let outer = crate::support::function_tool::FunctionTool::new(ToolSpec::named("outer"), move |_, ctx| {
         let (inside, on) = (inside.clone(), on.clone());
         async move {
             let inner =

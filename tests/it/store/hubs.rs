@@ -1,13 +1,13 @@
 //! A hub with a store: the next hub starts with what it has learnt.
 
 use super::*;
+use crate::support::function_tool::FunctionTool;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolhub::hub::{Hub, HubOptions};
 use toolhub::limit::Gate;
 use toolhub::model::{Arguments, CallOptions, Source, ToolOutput, ToolSpec};
 use toolhub::registry::Candidate;
-use toolhub::sources::function::FunctionTool;
 use toolhub::stats::CandidateStats;
 
 fn hub(store: &Arc<Store>) -> Hub {

@@ -1,1 +1,2 @@
+pub mod function_tool;
 pub mod http_server;

@@ -1,10 +1,10 @@
 //! A Rust closure as a tool.
 
 use std::future::Future;
-use toolhub_registry::schema::ArgumentSchema;
-use toolhub_types::error::HubError;
-use toolhub_types::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
-use toolhub_types::tool::{BoxFuture, CallContext, Tool};
+use toolhub::error::HubError;
+use toolhub::model::{Arguments, CheckOptions, Fitting, ToolOutput, ToolSpec, Unchecked};
+use toolhub::schema::ArgumentSchema;
+use toolhub::tool::{BoxFuture, CallContext, Tool};
 
 type Body = dyn Fn(Arguments, CallContext) -> BoxFuture<'static, Result<ToolOutput, HubError>> + Send + Sync;
 
