@@ -16,8 +16,8 @@
 //! **What is a call.** An opening (`dialects`) starts a call only if what follows has the form of one; otherwise it is
 //! text. A value in JSON or Python ends where its brackets close, so a tag inside a string is text. A call counts
 //! once it is complete; one that is cut off inside a value is an entry with an error. Reasoning (`<think>`), code in
-//! fences of a programming language and comments are text, and so are a call that is only quoted (`quote`) and the answer of
-//! a tool that the model invented (`read/common`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
+//! fences of a programming language and comments are text, and so is the answer of a tool that the model invented
+//! (`reasoning_tags`). A call that is only quoted is a proposal (`certainty`). Bare JSON, `[name(…)]` and `Action:` are weak openings: once a call with
 //! a marker was found, they are data.
 //!
 //! **Reasoning.** A text may begin inside of reasoning, and then shows only its closing tag. Calls are held back (`held_calls`) until the
