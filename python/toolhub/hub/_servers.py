@@ -150,7 +150,7 @@ class ServerManager:
             return
         attempts = (attempt for result in results for attempt in result.meta.get("attempts") or ())
         ids = [id for id in dict.fromkeys(attempt.get("server") for attempt in attempts) if id is not None]
-        if ids and self._servers.are_behind(ids):
+        if ids:
             await cast("Any", self._servers.catch_up(ids))
 
     def close(self) -> None:

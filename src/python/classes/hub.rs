@@ -131,7 +131,7 @@ impl PyHub {
             let _ = tool.stats.set(candidate.stats.clone());
         }
         let (registered, replaced) = core.registry.register(candidate, replacement);
-        let seen = |inner| PyCandidate::new(slf.clone().into_any().unbind(), inner);
+        let seen = |inner| PyCandidate::new(slf.clone().unbind(), inner);
         (seen(registered), replaced.into_iter().next().map(seen))
     }
 }
@@ -286,7 +286,7 @@ impl PyHub {
         let shown: Vec<_> = py.detach(|| {
             snapshot.entries().filter_map(|(name, entry)| Some((name.clone(), kept(entry, keep)?))).collect()
         });
-        Ok(shown.into_iter().map(|(name, one)| ToolInfo::of(slf.as_any(), name, one)).collect())
+        Ok(shown.into_iter().map(|(name, one)| ToolInfo::of(slf, name, one)).collect())
     }
 
     /// Raises unless a server of this id is configured, or a registered tool has it.
@@ -310,7 +310,7 @@ impl PyHub {
         let snapshot = slf.get().core.registry.load();
         Ok(snapshot.find(&name).and_then(|entry| {
             let meant = entry.meant(&entry.candidates);
-            ToolInfo::new(slf.as_any(), &entry, |one| meant.is_none_or(|tool| tool.admits(one)))
+            ToolInfo::new(slf, &entry, |one| meant.is_none_or(|tool| tool.admits(one)))
         }))
     }
 
@@ -322,7 +322,7 @@ impl PyHub {
         let (py, snapshot) = (slf.py(), slf.get().core.registry.snapshot());
         let tag = as_text("capability", capability)?.to_string_lossy().to_lowercase();
         let found = py.detach(|| snapshot.answering(&tag));
-        let seen = |candidate| PyCandidate::new(slf.clone().into_any().unbind(), candidate);
+        let seen = |candidate| PyCandidate::new(slf.clone().unbind(), candidate);
         Ok(found.into_iter().flatten().map(seen).collect())
     }
 

@@ -118,6 +118,6 @@ pub fn explain(
     let strategy = plan.as_ref().map_or("none", |plan| plan.strategy.name());
     let text = facts.tell(core.options.lang);
     let asked = facts.to_ask.iter().map(|id| id.to_string()).collect();
-    let seen = |inner| PyCandidate::new(hub.clone().into_any().unbind(), inner);
+    let seen = |inner| PyCandidate::new(hub.clone().unbind(), inner);
     Ok((rule, candidates.into_iter().map(seen).collect(), strategy, text, asked))
 }

@@ -54,7 +54,7 @@ fn hits<'py>(hub: &Bound<'py, PyHub>, found: Vec<Found>) -> PyResult<Bound<'py, 
     let (py, snapshot) = (hub.py(), hub.get().core().registry.snapshot());
     let hits = PyList::empty(py);
     for Found { name, score } in found {
-        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub.as_any(), entry, |_| true));
+        let tool = snapshot.get(&name).and_then(|entry| ToolInfo::new(hub, entry, |_| true));
         if let Some(tool) = tool {
             hits.append(PyHit { name: name.to_string(), score, tool: Py::new(py, tool)? })?;
         }

@@ -117,7 +117,8 @@ impl SkillFolder {
                 report.skipped.push(note);
                 continue;
             }
-            if shares(core, &name) {
+            // Both are then candidates of it.
+            if candidates(core, &name).iter().any(|one| one.source != Source::Skills) {
                 let note = format!("{}: a tool has its name '{name}' too", folder.display());
                 report.warnings.push(note);
             }
@@ -145,23 +146,13 @@ impl SkillFolder {
     }
 }
 
-/// The skill of this name that belongs to no server.
-fn local(core: &Hub, name: &str) -> Option<Arc<Candidate>> {
-    let snapshot = core.registry.load();
-    let entry = snapshot.family(name)?;
-    entry.candidates.iter().find(|one| one.source == Source::Skills && one.server.is_none()).cloned()
-}
-
-/// Whether a tool of another source has the name. Both are then candidates of it.
-fn shares(core: &Hub, name: &str) -> bool {
-    let snapshot = core.registry.load();
-    snapshot.family(name).is_some_and(|entry| entry.candidates.iter().any(|one| one.source != Source::Skills))
+/// The candidates of a name, those that a longer name tells apart included.
+fn candidates(core: &Hub, name: &str) -> Vec<Arc<Candidate>> {
+    core.registry.load().family(name).map(|entry| entry.candidates.to_vec()).unwrap_or_default()
 }
 
 fn is_registered(core: &Hub, candidate: &Arc<Candidate>) -> bool {
-    let snapshot = core.registry.load();
-    let entry = snapshot.family(&candidate.spec().name);
-    entry.is_some_and(|entry| entry.candidates.iter().any(|now| Arc::ptr_eq(&now.tool, &candidate.tool)))
+    candidates(core, &candidate.spec().name).iter().any(|now| Arc::ptr_eq(&now.tool, &candidate.tool))
 }
 
 fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
@@ -171,7 +162,8 @@ fn is_of(candidate: &Candidate, skill: &FolderSkill) -> bool {
 
 /// The other owner of the name, if there is one: a skill of another folder, or one that was registered by hand.
 fn other_owner(core: &Hub, name: &str, ours: Option<&Arc<Candidate>>) -> Option<String> {
-    let other = local(core, name)?;
+    let is_local = |one: &Arc<Candidate>| one.source == Source::Skills && one.server.is_none();
+    let other = candidates(core, name).into_iter().find(is_local)?;
     if ours.is_some_and(|ours| Arc::ptr_eq(&ours.tool, &other.tool)) {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Read-only pictures of what is registered, for Python.
 
+use crate::classes::hub::PyHub;
 use crate::classes::stats_rows::{CountedCalls, row_of};
-use crate::runtime::call_scope;
 use crate::runtime::fork_safe_once::intern;
 use crate::runtime::lazy_import::Imported;
 use crate::values::arguments::copying;
@@ -22,11 +22,11 @@ use toolhub::registry::{Candidate, NameEntry};
 pub struct PyCandidate {
     inner: Arc<Candidate>,
     /// The hub, kept alive together with the tool.
-    owner: Py<PyAny>,
+    owner: Py<PyHub>,
 }
 
 impl PyCandidate {
-    pub fn new(owner: Py<PyAny>, inner: Arc<Candidate>) -> Self {
+    pub fn new(owner: Py<PyHub>, inner: Arc<Candidate>) -> Self {
         PyCandidate { inner, owner }
     }
 }
@@ -182,25 +182,8 @@ impl PyCandidate {
     /// What its calls have shown so far; in a served call, those of its caller.
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<TypedDict<'py>> {
-        if call_scope::principal(py)?.is_none_or(|principal| principal.is_anonymous()) {
-            return Ok(TypedDict(
-                row_of(py, &self.inner, &CountedCalls::OfEveryone, Instant::now())?.into_any(),
-            ));
-        }
-        let name = self.name();
-        // The hub knows the calls of its callers.
-        let by_tool = self.owner.bind(py).call_method1(intern!(py, "stats"), (name,))?;
-        let rows = by_tool.cast::<PyDict>()?.get_item(name)?;
-        for row in rows.into_iter().flat_map(|rows| rows.try_iter()).flatten() {
-            let row = row?;
-            let is_own = row.get_item("source")?.eq(self.source())?
-                && row.get_item("server")?.eq(self.server())?
-                && row.get_item("variant")?.eq(self.inner.variant)?;
-            if is_own {
-                return Ok(TypedDict(row));
-            }
-        }
-        Ok(TypedDict(row_of(py, &self.inner, &CountedCalls::OfCaller(None), Instant::now())?.into_any()))
+        let counted = CountedCalls::of(py, self.owner.get().core(), None)?;
+        Ok(TypedDict(row_of(py, &self.inner, &counted, Instant::now())?.into_any()))
     }
 
     /// What a notebook shows.
@@ -229,7 +212,7 @@ impl PyCandidate {
 pub struct ToolInfo {
     name: Arc<str>,
     candidates: Vec<Arc<Candidate>>,
-    owner: Py<PyAny>,
+    owner: Py<PyHub>,
 }
 
 impl ToolInfo {
@@ -241,7 +224,7 @@ impl ToolInfo {
 
     /// `None` when no candidate is left.
     pub fn new(
-        owner: &Bound<'_, PyAny>,
+        owner: &Bound<'_, PyHub>,
         entry: &NameEntry,
         keep: impl Fn(&Candidate) -> bool,
     ) -> Option<Self> {
@@ -249,7 +232,7 @@ impl ToolInfo {
     }
 
     /// `candidates` are those that [`kept`] returned.
-    pub fn of(owner: &Bound<'_, PyAny>, name: Arc<str>, candidates: Vec<Arc<Candidate>>) -> Self {
+    pub fn of(owner: &Bound<'_, PyHub>, name: Arc<str>, candidates: Vec<Arc<Candidate>>) -> Self {
         ToolInfo { name, candidates, owner: owner.clone().unbind() }
     }
 

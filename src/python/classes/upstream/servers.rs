@@ -266,12 +266,8 @@ impl PyServers {
         self.core.take_never_listed().iter().map(|id| id.to_string()).collect()
     }
 
-    /// Whether one of these servers has announced a change that is not in its list yet.
-    fn are_behind(&self, ids: Vec<String>) -> bool {
-        !self.core.behind(&ids).is_empty()
-    }
-
-    /// Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`.
+    /// Waits until announced changes of these servers are in their lists, for at most the hub's `lookup_timeout`; without a
+    /// change it does not wait.
     fn catch_up<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, BridgeFuture>> {
         let core = self.core.clone();
         bridge::run(py, async move {
